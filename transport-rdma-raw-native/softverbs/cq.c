@@ -19,26 +19,26 @@ void sv_cq_overrun(struct sv_cq *cq)
 }
 
 /*
- * Arming and publishing both happen under the produce lock. So either the armer's next poll sees the completions, or
- * the
+ * Arming and publishing both happen under the produce lock. So either the armer's next poll sees the completions, or the
  * producer sees the arming: no wakeup is lost, and an unarmed queue costs one comparison.
  */
-void sv_cq_publish(struct sv_cq *cq, uint32_t produced, bool error)
+bool sv_cq_publish(struct sv_cq *cq, uint32_t produced, bool error)
 {
     cq->next = produced;
     atomic_store_explicit(&cq->produced, produced, memory_order_release);
     if (SV_LIKELY(cq->armed == SV_ARM_NONE))
-        return;
+        return false;
     /* Nothing that a raw packet queue pair receives is solicited; errors count as such. */
-    if (cq->armed == SV_ARM_ANY || error) {
-        cq->armed = SV_ARM_NONE;
-        sv_channel_disarmed(cq);
-        sv_channel_notify(cq);
-    }
+    if (cq->armed != SV_ARM_ANY && !error)
+        return false;
+    cq->armed = SV_ARM_NONE;
+    sv_channel_disarmed(cq);
+    return true;
 }
 
 void sv_cq_push(struct sv_cq *cq, const struct sv_cqe *cqe)
 {
+    bool awaited = false;
     sv_spin_lock(&cq->produce_lock);
     uint32_t produced = sv_cq_produced(cq);
     struct sv_cqe *slot = sv_cq_slot(cq, produced);
@@ -46,9 +46,11 @@ void sv_cq_push(struct sv_cq *cq, const struct sv_cqe *cqe)
         sv_cq_overrun(cq);
     } else {
         *slot = *cqe;
-        sv_cq_publish(cq, produced + 1, sv_cqe_status(cqe) != IBV_WC_SUCCESS);
+        awaited = sv_cq_publish(cq, produced + 1, sv_cqe_status(cqe) != IBV_WC_SUCCESS);
     }
     sv_spin_unlock(&cq->produce_lock);
+    if (awaited)
+        sv_channel_notify(cq);
 }
 
 /*

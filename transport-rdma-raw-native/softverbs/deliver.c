@@ -144,8 +144,10 @@ static inline unsigned deliver_some(struct sv_rq *rq, const struct sv_frame *fra
     atomic_store_explicit(&rq->delivered, delivered, memory_order_relaxed);
     rq->counters.frames += i - failed;
     rq->counters.bytes += bytes;
-    sv_cq_publish(cq, produced, failed > 0);
+    bool awaited = sv_cq_publish(cq, produced, failed > 0);
     sv_spin_unlock(&cq->produce_lock);
+    if (SV_UNLIKELY(awaited))
+        sv_channel_notify(cq);
     return i;
 }
 
@@ -155,6 +157,7 @@ static bool complete_whole(struct sv_rq *rq, enum ibv_wc_status status, uint32_t
     struct sv_cq *cq = rq->cq;
     uint32_t delivered = atomic_load_explicit(&rq->delivered, memory_order_relaxed);
     bool good = status == IBV_WC_SUCCESS;
+    bool awaited = false;
     sv_spin_lock(&cq->produce_lock);
     uint32_t produced = sv_cq_produced(cq);
     struct sv_cqe *cqe = sv_cq_slot(cq, produced);
@@ -164,12 +167,14 @@ static bool complete_whole(struct sv_rq *rq, enum ibv_wc_status status, uint32_t
         atomic_store_explicit(&rq->delivered, delivered + 1, memory_order_relaxed);
         rq->counters.frames += good;
         rq->counters.bytes += good ? length : 0;
-        sv_cq_publish(cq, produced + 1, !good);
+        awaited = sv_cq_publish(cq, produced + 1, !good);
     } else {
         sv_cq_overrun(cq);
         rq->counters.cq_overruns++;
     }
     sv_spin_unlock(&cq->produce_lock);
+    if (SV_UNLIKELY(awaited))
+        sv_channel_notify(cq);
     return cqe != NULL;
 }
 

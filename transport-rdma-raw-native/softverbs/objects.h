@@ -296,7 +296,11 @@ void sv_mr_table_destroy(struct sv_mr_table *table);
 
 /* cq.c */
 void sv_cq_overrun(struct sv_cq *cq);
-void sv_cq_publish(struct sv_cq *cq, uint32_t produced, bool error);
+/*
+ * Returns whether somebody waits for it: then the caller notifies the channel after it has released the produce lock. To
+ * wake a thread is a system call, at whose end the caller may lose its core, and who arms the queue would wait for it.
+ */
+bool sv_cq_publish(struct sv_cq *cq, uint32_t produced, bool error);
 void sv_cq_push(struct sv_cq *cq, const struct sv_cqe *cqe);
 uint32_t sv_cq_purge(struct sv_cq *cq, const struct sv_queue *queue);
 int sv_poll_cq(struct ibv_cq *ibcq, int num_entries, struct ibv_wc *wc);

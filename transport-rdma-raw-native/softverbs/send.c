@@ -30,8 +30,10 @@ static void add_completions(struct sv_burst *burst)
         *cqe = burst->completion[i];
         produced++;
     }
-    sv_cq_publish(cq, produced, burst->error);
+    bool awaited = sv_cq_publish(cq, produced, burst->error);
     sv_spin_unlock(&cq->produce_lock);
+    if (SV_UNLIKELY(awaited))
+        sv_channel_notify(cq);
     burst->completions = 0;
     if (SV_UNLIKELY(lost > 0)) {
         burst->qp->sq.counters.cq_overruns += lost;

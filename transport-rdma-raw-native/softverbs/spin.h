@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 /*
- * Spin lock for sections of a few hundred nanoseconds. It spins a little, then yields, because the holder may be a
+ * Spin lock for sections of a few hundred nanoseconds. It spins a little, then sleeps, because the holder may be a
  * thread that was descheduled (more runnable threads than cores).
  */
 struct sv_spin {

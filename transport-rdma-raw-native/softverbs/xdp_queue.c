@@ -10,7 +10,8 @@
 #include <string.h>
 #include <sys/socket.h>
 
-enum { DRAIN_BURSTS = 4, FEW_SYNS = 8, KICK_TRIES = 1000, DRIVER_TRIES = 64 };
+enum { DRAIN_BURSTS = 4, FEW_SYNS = 8, KICK_TRIES = 1000, KICKS_BEFORE_YIELD = 8,
+       DRIVER_TRIES = 64 };
 /* A burst ends here too, so that refused frames hold up the others for a bounded time. */
 enum { MAX_DESCRIPTORS = 4 * SV_BURST };
 
@@ -389,7 +390,12 @@ unsigned sv_xdp_queue_drain(struct sv_xdp_queue *queue, struct sv_device *device
     return total;
 }
 
-/* ---- sending, with send_lock held ---- */
+/* ---- sending ---- */
+
+static inline uint32_t tx_consumed(const struct sv_xdp_queue *queue)
+{
+    return __atomic_load_n(queue->tx.consumer, __ATOMIC_ACQUIRE);
+}
 
 static void take_completions(struct sv_xdp_queue *queue)
 {
@@ -416,22 +422,26 @@ static int kick_driver(const struct sv_xdp_queue *queue)
 }
 
 /*
- * Makes the kernel send the frames in the ring. In copy mode it sends during the call, a few dozen at a time, and
- * returns EAGAIN if there are more.
+ * Makes the kernel send the frames in the ring up to `end`, of whatever thread. In copy mode it sends during the call, a
+ * few dozen at a time, and returns EAGAIN if there are more. No lock is held, as the kernel has its own: what it sends
+ * may wake a process on this core, which then runs before the call returns, and other threads would wait for that.
  */
-static int kick_kernel(struct sv_xdp_queue *queue)
+static int kick_kernel(struct sv_xdp_queue *queue, uint32_t end)
 {
     if (queue->zero_copy)
         return kick_driver(queue);
-    for (int i = 0; i < KICK_TRIES; i++) {
-        if (__atomic_load_n(queue->tx.consumer, __ATOMIC_ACQUIRE) == queue->tx.position)
+    uint32_t before = tx_consumed(queue) - 1;
+    for (unsigned idle = 0; idle < KICK_TRIES; idle++) {
+        uint32_t consumed = tx_consumed(queue);
+        if ((int32_t)(end - consumed) <= 0)
             return 0;
-        if (sendto(queue->sender, NULL, 0, MSG_DONTWAIT, NULL, 0) >= 0)
-            continue;
-        if (!is_transient(errno))
-            return errno;
-        if (i > 8)
+        if (consumed != before)
+            idle = 0;
+        before = consumed;
+        if (idle > KICKS_BEFORE_YIELD)
             sched_yield();
+        if (sendto(queue->sender, NULL, 0, MSG_DONTWAIT, NULL, 0) < 0 && !is_transient(errno))
+            return errno;
     }
     return ENOBUFS;
 }
@@ -447,7 +457,7 @@ static void put_chunk(struct sv_xdp_queue *queue, const uint8_t *data, uint32_t 
 
 static unsigned put_frames(struct sv_xdp_queue *queue, const struct sv_frame *frames, unsigned count)
 {
-    uint32_t room = queue->tx.mask + 1 - (queue->tx.position - __atomic_load_n(queue->tx.consumer, __ATOMIC_ACQUIRE));
+    uint32_t room = queue->tx.mask + 1 - (queue->tx.position - tx_consumed(queue));
     uint32_t chunk_bytes = queue->chunk_bytes;
     unsigned n = 0;
     if (room > queue->free_count)
@@ -473,12 +483,14 @@ unsigned sv_xdp_queue_send(struct sv_xdp_queue *queue, const struct sv_frame *fr
     unsigned sent = 0;
     unsigned idle = 0;
     *error = 0;
-    sv_spin_lock(&queue->send_lock);
     while (sent < count && *error == 0) {
+        sv_spin_lock(&queue->send_lock);
         take_completions(queue);
         unsigned n = put_frames(queue, frames + sent, count - sent);
+        uint32_t end = queue->tx.position;
+        sv_spin_unlock(&queue->send_lock);
         sent += n;
-        *error = kick_kernel(queue);
+        *error = kick_kernel(queue, end);
         /* The interface has all chunks: it returns some soon, or it is stuck. */
         if (n == 0) {
             sched_yield();
@@ -486,6 +498,5 @@ unsigned sv_xdp_queue_send(struct sv_xdp_queue *queue, const struct sv_frame *fr
                 *error = ENOBUFS;
         }
     }
-    sv_spin_unlock(&queue->send_lock);
     return sent;
 }

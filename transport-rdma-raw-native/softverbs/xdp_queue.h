@@ -78,7 +78,7 @@ struct sv_xdp_queue {
     uint32_t scratch_used;
     struct sv_super_slot *slots;    /* with super_frames: what was cut, for one burst */
 
-    SV_SEPARATE struct sv_spin send_lock;
+    SV_SEPARATE struct sv_spin send_lock;   /* of both rings below and the free chunks; never held during a call */
     int sender;                     /* the socket that sends, that of `main`; -1: the queue only receives */
     struct sv_xdp_ring tx;
     struct sv_xdp_ring completion;

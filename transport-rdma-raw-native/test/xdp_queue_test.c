@@ -20,6 +20,8 @@ static void fake_limit(struct sv_steering *steering);
 static const struct sv_connections *fake_connections(const struct sv_steering *steering);
 static ssize_t fake_sendto(void);
 static ssize_t fake_recvfrom(void);
+static void fake_lock(struct sv_spin *lock);
+static void fake_unlock(struct sv_spin *lock);
 
 #define sv_xdp_queue_drain tested_drain
 #define sv_xdp_queue_send tested_send
@@ -30,8 +32,8 @@ static ssize_t fake_recvfrom(void);
 #define sv_steering_limit_syns fake_limit
 #define sv_steering_limit_unsolicited fake_limit
 #define sv_steering_connections fake_connections
-#define sv_spin_lock(lock) ((void)(lock))
-#define sv_spin_unlock(lock) ((void)(lock))
+#define sv_spin_lock fake_lock
+#define sv_spin_unlock fake_unlock
 #define sendto(...) fake_sendto()
 #define recvfrom(...) fake_recvfrom()
 #define sched_yield() ((void)0)
@@ -168,8 +170,22 @@ static const struct sv_connections *fake_connections(const struct sv_steering *s
     return NULL;
 }
 
+/* There is one thread: a lock that is held already would be waited for without end. */
+static void fake_lock(struct sv_spin *lock)
+{
+    CHECK_EQ(0, atomic_load(&lock->held));
+    atomic_store(&lock->held, 1);
+}
+
+static void fake_unlock(struct sv_spin *lock)
+{
+    atomic_store(&lock->held, 0);
+}
+
+/* The caller may lose its core during the call: what it holds then, others wait for. */
 static ssize_t fake_sendto(void)
 {
+    CHECK_EQ(0, atomic_load(&k.queue.send_lock.held));
     k.sends++;
     if (k.on_send != NULL)
         k.on_send();
@@ -733,6 +749,75 @@ static void a_completion_too_many_is_not_kept(void)
     }
 }
 
+/* ---- sending in copy mode, where the kernel sends during the call ---- */
+
+/* Another thread's frames pass while the kernel is at those of the first; its call sends both. */
+static void another_sends(void)
+{
+    struct sv_frame frames[3];
+    int error;
+    burst(frames, 3);
+    k.on_send = take_sends;
+    CHECK_EQ(3, tested_send(&k.queue, frames, 3, &error));
+    CHECK_EQ(0, error);
+}
+
+static void send_while_another_does(void)
+{
+    struct sv_frame frames[8];
+    uint32_t start = k.tx.producer;
+    int error;
+    burst(frames, 8);
+    k.on_send = another_sends;
+    CHECK_EQ(8, tested_send(&k.queue, frames, 8, &error));
+    CHECK_EQ(0, error);
+    CHECK_EQ(start + 11, k.tx.producer);
+    CHECK_EQ(k.tx.producer, k.tx.consumer);
+    CHECK_EQ(2, k.sends);
+}
+
+static void senders_do_not_wait_for_each_other(void)
+{
+    for_each_start(send_while_another_does);
+}
+
+static void take_one(void)
+{
+    k.tx.consumer++;
+}
+
+/* However many calls the kernel wants for a burst, all of it goes, as long as each call gets on. */
+static void a_slow_kernel_gets_all_frames(void)
+{
+    struct sv_frame frames[40];
+    int error;
+    burst(frames, 40);
+    kernel_open(0);
+    k.on_send = take_one;
+    k.send_error = EAGAIN;
+    CHECK_EQ(40, tested_send(&k.queue, frames, 40, &error));
+    CHECK_EQ(0, error);
+    CHECK_EQ(40, k.sends);
+}
+
+/* Of a kernel that takes nothing at all a sender learns, after a while. */
+static void a_kernel_that_is_stuck_does_not_hold_a_sender(void)
+{
+    struct sv_frame frames[4];
+    int error;
+    burst(frames, 4);
+    kernel_open(0);
+    k.send_error = EAGAIN;
+    CHECK_EQ(4, tested_send(&k.queue, frames, 4, &error));
+    CHECK_EQ(ENOBUFS, error);
+    CHECK_EQ(KICK_TRIES, k.sends);
+    k.send_error = ENETDOWN;
+    k.sends = 0;
+    CHECK_EQ(4, tested_send(&k.queue, frames, 4, &error));
+    CHECK_EQ(ENETDOWN, error);
+    CHECK_EQ(1, k.sends);
+}
+
 const struct test xdp_queue_tests[] = {
     {"xdp queue: nothing is taken that was not produced", nothing_is_taken_that_was_not_produced},
     {"xdp queue: a limit that is wrong does no harm", a_limit_that_is_wrong_does_no_harm},
@@ -749,6 +834,9 @@ const struct test xdp_queue_tests[] = {
     {"xdp queue: a driver that has stopped is woken", a_driver_that_has_stopped_is_woken},
     {"xdp queue: a driver sends when it likes", a_driver_sends_when_it_likes},
     {"xdp queue: a driver that is stuck does not hold a sender", a_driver_that_is_stuck_does_not_hold_a_sender},
+    {"xdp queue: senders do not wait for each other", senders_do_not_wait_for_each_other},
+    {"xdp queue: a slow kernel gets all frames", a_slow_kernel_gets_all_frames},
+    {"xdp queue: a kernel that is stuck does not hold a sender", a_kernel_that_is_stuck_does_not_hold_a_sender},
     {"xdp queue: a completion too many is not kept", a_completion_too_many_is_not_kept},
     {"xdp queue: only what waited is sorted", only_what_waited_is_sorted},
     {NULL, NULL},
