@@ -5,7 +5,7 @@
 
 /*
  * PAUSE_NANOS: the kernel adds its timer slack, 50 us as a rule. Not sched_yield(): a thread that yields beside a busy
- * one gives away its whole slice, milliseconds, and one that yields alone on its core takes it from nobody.
+ * one gives away its whole slice, milliseconds, and one that is alone on its core goes on at once.
  */
 enum { SPINS_BEFORE_PAUSE = 200, PAUSE_NANOS = 1000 };
 

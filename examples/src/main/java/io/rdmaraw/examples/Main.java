@@ -22,6 +22,7 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.NoSuchFileException;
 import java.util.Map;
+import java.util.stream.Stream;
 
 /** Runs one of the servers. The launcher {@code rdma-raw example} starts it. */
 @Command(name = "rdma-raw example", mixinStandardHelpOptions = true, synopsisSubcommandLabel = "NAME",
@@ -31,6 +32,7 @@ import java.util.Map;
 public final class Main implements Runnable {
     private static final int EXIT_FAILED = 1;
     private static final int EXIT_USAGE = 2;
+    private static final String EXIT_CODES = "%nExit codes: 0 well; 1 it failed; 2 wrong arguments; 130 interrupted.";
 
     @Spec
     private CommandSpec spec;
@@ -39,14 +41,17 @@ public final class Main implements Runnable {
     }
 
     public static void main(String[] args) {
-        System.exit(commandLine().execute(args));
+        // As wide as the terminal; other readers get picocli's 80 columns.
+        System.exit(commandLine().setUsageHelpAutoWidth(true).execute(args));
     }
 
     /** Returns the command line, for programs that run a server as part of theirs. */
     public static CommandLine commandLine() {
         CommandLine commandLine = new CommandLine(new Main());
-        commandLine.getSubcommands().values().forEach(command -> command.getCommandSpec().version(versions()));
-        commandLine.getCommandSpec().version(versions());
+        Stream.concat(Stream.of(commandLine), commandLine.getSubcommands().values().stream()).forEach(command -> {
+            command.getCommandSpec().version(versions());
+            command.getCommandSpec().usageMessage().footer(EXIT_CODES);
+        });
         commandLine.setExecutionExceptionHandler((e, command, parsed) -> report(e, command));
         commandLine.setParameterExceptionHandler((e, arguments) -> refuse(e));
         return commandLine;

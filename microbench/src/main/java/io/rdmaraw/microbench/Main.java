@@ -1,5 +1,6 @@
 package io.rdmaraw.microbench;
 
+import io.rdmaraw.microbench.manual.ManCommand;
 import io.rdmaraw.microbench.profile.ProfileCommand;
 import io.rdmaraw.microbench.report.ReportCommand;
 import io.rdmaraw.microbench.suite.BenchCommand;
@@ -14,7 +15,7 @@ import picocli.CommandLine.Spec;
 /** The commands with which the project measures itself. The launcher {@code rdma-raw} starts them. */
 @Command(name = "rdma-raw", mixinStandardHelpOptions = true, versionProvider = Versions.class,
         synopsisSubcommandLabel = "COMMAND",
-        subcommands = {BenchCommand.class, ReportCommand.class, ProfileCommand.class},
+        subcommands = {BenchCommand.class, ReportCommand.class, ProfileCommand.class, ManCommand.class},
         description = "Measures the transport, with what it compares to.")
 public final class Main implements Runnable {
     @Spec
@@ -24,7 +25,8 @@ public final class Main implements Runnable {
     }
 
     public static void main(String[] args) {
-        System.exit(commandLine().execute(args));
+        // As wide as the terminal; other readers get picocli's 80 columns.
+        System.exit(commandLine().setUsageHelpAutoWidth(true).execute(args));
     }
 
     static CommandLine commandLine() {

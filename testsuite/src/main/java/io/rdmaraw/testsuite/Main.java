@@ -5,7 +5,9 @@ import io.rdmaraw.testsuite.net.LinkEmulatorMain;
 import io.rdmaraw.testsuite.script.ScriptMain;
 import io.rdmaraw.testsuite.sim.SimMain;
 
+import java.io.PrintStream;
 import java.util.Arrays;
+import java.util.stream.Stream;
 
 /** What {@code ./rdma-raw sim} runs: seeds of the simulation, or what its first argument names. */
 public final class Main {
@@ -35,6 +37,8 @@ public final class Main {
                                     what a direction does to frames, such as rate=1G,buffer=256K,delay=10ms,
                                     jitter=1ms,loss=0.1%,reorder=1%/2ms
                       --seed S      decides which frames (1)
+
+            Exit codes: 0 well; 1 it failed, or what is checked is not so; 2 wrong arguments; 130 interrupted.
             """;
 
     private Main() {
@@ -42,16 +46,27 @@ public final class Main {
 
     /** Entry point. */
     public static void main(String[] args) throws Exception {
+        System.exit(run(args, System.out));
+    }
+
+    /** Runs with the given arguments and returns the exit code. */
+    static int run(String[] args, PrintStream out) throws Exception {
         if (Arrays.asList(args).contains("--help") || Arrays.asList(args).contains("-h")) {
-            System.out.print(USAGE);
-            return;
+            out.print(USAGE);
+            return 0;
         }
-        String[] rest = args.length == 0 ? args : Arrays.copyOfRange(args, 1, args.length);
-        System.exit(switch (args.length == 0 ? "" : args[0]) {
-            case "link" -> LinkEmulatorMain.run(rest, System.out);
-            case "scripts" -> ScriptMain.run(rest, System.out);
-            case "goodput" -> GoodputMain.run(rest, System.out);
-            default -> SimMain.run(args, System.out);
-        });
+        String[] split = Arrays.stream(args).flatMap(Main::nameAndValue).toArray(String[]::new);
+        String[] rest = split.length == 0 ? split : Arrays.copyOfRange(split, 1, split.length);
+        return switch (split.length == 0 ? "" : split[0]) {
+            case "link" -> LinkEmulatorMain.run(rest, out);
+            case "scripts" -> ScriptMain.run(rest, out);
+            case "goodput" -> GoodputMain.run(rest, out);
+            default -> SimMain.run(split, out);
+        };
+    }
+
+    /** {@code --seeds=5} is {@code --seeds 5}, as with the other commands. */
+    private static Stream<String> nameAndValue(String argument) {
+        return argument.matches("--[a-z-]+=.*") ? Stream.of(argument.split("=", 2)) : Stream.of(argument);
     }
 }

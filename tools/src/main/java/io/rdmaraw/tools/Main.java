@@ -39,7 +39,8 @@ public final class Main implements Runnable {
         System.exit(commandLine().setUsageHelpAutoWidth(true).execute(args));
     }
 
-    static CommandLine commandLine() {
+    /** Returns the command line, for programs that know of the commands. */
+    public static CommandLine commandLine() {
         return CommandLines.of(new Main());
     }
 

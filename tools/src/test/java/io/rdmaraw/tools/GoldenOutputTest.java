@@ -3,27 +3,17 @@ package io.rdmaraw.tools;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import java.io.IOException;
-import java.nio.charset.StandardCharsets;
-import java.nio.file.Files;
-import java.nio.file.Path;
-import java.util.ArrayList;
+import io.rdmaraw.testsuite.golden.GoldenOutput;
 import java.util.List;
 import java.util.Set;
 import java.util.TreeSet;
-import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/**
- * What each command says, kept in src/test/resources/golden: its help, a plain run with its figures masked, and a wrong
- * run. A change there is read before it is committed; {@code -Drdmaraw.golden=write} writes the files anew.
- */
+/** What the commands of this module say; see {@link GoldenOutput}. */
 class GoldenOutputTest {
-    private static final Path GOLDEN = Path.of("src/test/resources/golden");
-    private static final boolean WRITE = "write".equals(System.getProperty("rdmaraw.golden"));
     private static final String DEVICE = "-d soft:loop:golden";
 
     /** Beside the help: runs that work, then runs that do not. */
@@ -68,30 +58,9 @@ class GoldenOutputTest {
 
     @ParameterizedTest
     @MethodSource("runs")
-    void aCommandSaysWhatItSaid(String arguments) throws IOException {
+    void aCommandSaysWhatItSaid(String arguments) {
         ToolRun run = ToolRun.of(arguments.split(" "));
-        boolean help = arguments.endsWith("--help");
-        String text = "$ ./rdma-raw " + arguments + '\n' + (help ? run.out() : masked(run.out()))
-                + masked(run.err()).lines().map(line -> "2> " + line + '\n').collect(Collectors.joining())
-                + "exit " + run.exitCode() + '\n';
-        Path file = GOLDEN.resolve(arguments.replaceAll("[^A-Za-z0-9.]+", "-").replaceAll("^-", "") + ".txt");
-        if (WRITE) {
-            Files.createDirectories(GOLDEN);
-            Files.writeString(file, text, StandardCharsets.UTF_8);
-        }
-        assertTrue(Files.exists(file), "there is no " + file + "; -Drdmaraw.golden=write makes it:\n" + text);
-        assertEquals(Files.readString(file), text, file + " differs; -Drdmaraw.golden=write writes it anew");
-    }
-
-    /** What a line says of the machine that runs the test, not of the command. */
-    private static final List<String> OF_THE_MACHINE = List.of("huge page", "nr_hugepages", "schedule was not held");
-
-    /** Figures differ from run to run, and with them the widths of columns. */
-    private static String masked(String text) {
-        return text.lines().filter(line -> OF_THE_MACHINE.stream().noneMatch(line::contains))
-                .map(line -> line.replaceAll("(?<![A-Za-z0-9_:.])-?[0-9][0-9,.]*(?![A-Za-z0-9_:])", "#")
-                        .replaceAll(" {2,}", "  ").stripTrailing() + '\n')
-                .collect(Collectors.joining());
+        GoldenOutput.check(arguments, run.exitCode(), run.out(), run.err());
     }
 
     /** Also those that other programs run for the launcher, which picocli cannot know of. */
@@ -104,13 +73,8 @@ class GoldenOutputTest {
         }
     }
 
-    /** A file whose run is gone would be read as if it still held. */
     @Test
-    void everyFileIsOfARun() throws IOException {
-        List<String> expected = new ArrayList<>(runs().map(arguments -> arguments.replaceAll("[^A-Za-z0-9.]+", "-")
-                .replaceAll("^-", "") + ".txt").sorted().toList());
-        try (Stream<Path> files = Files.list(GOLDEN)) {
-            assertEquals(expected, files.map(file -> file.getFileName().toString()).sorted().toList());
-        }
+    void everyFileIsOfARun() {
+        GoldenOutput.checkNoOther(runs().toList());
     }
 }

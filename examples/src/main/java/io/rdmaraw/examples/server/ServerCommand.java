@@ -17,6 +17,7 @@ import picocli.CommandLine.Model.OptionSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Spec;
 
+import java.io.IOException;
 import java.net.BindException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
@@ -50,7 +51,8 @@ public abstract class ServerCommand implements Callable<Integer> {
     private int slotBytes;
 
     @Option(names = {"-a", "--address"}, paramLabel = "IP",
-            description = "the address to listen on; default the first one of the device's interface, else 127.0.0.1")
+            description = "the address to listen on; default the first one of the device's interface, in memory"
+                    + " 127.0.0.1")
     private String address;
 
     @Option(names = {"-p", "--port"}, paramLabel = "PORT",
@@ -129,7 +131,7 @@ public abstract class ServerCommand implements Callable<Integer> {
         }
     }
 
-    private InetSocketAddress local() {
+    private InetSocketAddress local() throws IOException {
         if (threads < 1 || port < 0 || port > 0xFFFF) {
             throw new ExampleException(threads < 1 ? "--threads must be 1 or more" : "--port must be 0 to 65535");
         }

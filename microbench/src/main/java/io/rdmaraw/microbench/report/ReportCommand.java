@@ -16,6 +16,7 @@ import java.time.format.DateTimeFormatter;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
+import java.util.Map;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Model.CommandSpec;
@@ -151,6 +152,9 @@ public final class ReportCommand implements Callable<Integer> {
             Files.createDirectories(directory);
             report.write(directory.resolve(DATA));
             Files.writeString(directory.resolve(PAGE), new Page(report).render(style()));
+            for (Map.Entry<String, String> picture : ReadmeCharts.of(report).entrySet()) {
+                Files.writeString(directory.resolve(picture.getKey()), picture.getValue());
+            }
             spec.commandLine().getOut().println(directory.resolve(PAGE) + System.lineSeparator()
                     + directory.resolve(DATA));
             if (readme != null) {

@@ -9,6 +9,8 @@ import io.rdmaraw.tools.command.ToolException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Map;
+import java.util.Set;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.junit.jupiter.api.Test;
@@ -26,6 +28,41 @@ class ReadmeFiguresTest {
         String readme = Files.readString(PROJECT.resolve("README.md"));
         assertEquals(ReadmeFigures.replaceIn(readme, report), readme,
                 "run: ./rdma-raw report --from docs/report/report.json --out docs/report --readme README.md");
+    }
+
+    @Test
+    void theReadmesPicturesAreMadeOfTheProjectsReport() throws Exception {
+        Report report = Report.read(PROJECT.resolve("docs/report/report.json"));
+        String readme = Files.readString(PROJECT.resolve("README.md"));
+        Map<String, String> pictures = ReadmeCharts.of(report);
+        assertEquals(4, pictures.size(), "two, for light and for dark pages");
+        for (Map.Entry<String, String> picture : pictures.entrySet()) {
+            assertEquals(picture.getValue(), Files.readString(PROJECT.resolve("docs/report").resolve(picture.getKey())),
+                    "run: ./rdma-raw report --from docs/report/report.json --out docs/report --readme README.md");
+            assertTrue(readme.contains("\"docs/report/" + picture.getKey() + '"'), picture.getKey());
+        }
+    }
+
+    @Test
+    void aPictureShowsTheMediansOfBoth() throws Exception {
+        String row = """
+                {"case": "dns.perServerCpu", "transport": "%s", "device": "d", "unit": "answers/CPU s", "min": 1,
+                 "median": %d, "max": 900000, "runs": 3}""";
+        Report both = PageTest.report(PageTest.run("dns", "{\"rows\":[" + row.formatted("rdma-raw", 151_976)
+                + ',' + row.formatted("epoll", 97_289) + "]}"));
+        Map<String, String> pictures = ReadmeCharts.of(both);
+        assertEquals(Set.of("answers-light.svg", "answers-dark.svg"), pictures.keySet(), "what was measured");
+        for (String picture : pictures.values()) {
+            assertTrue(picture.contains(">151,976<") && picture.contains(">97,289<"), picture);
+            Matcher bars = Pattern.compile("<rect class=\"c\\d\" x=\"118.0\" y=\"\\d+\" width=\"([\\d.]+)\"")
+                    .matcher(picture);
+            assertTrue(bars.find());
+            double ours = Double.parseDouble(bars.group(1));
+            assertTrue(bars.find());
+            assertEquals(151_976 / 97_289.0, ours / Double.parseDouble(bars.group(1)), 0.01, "lengths as the figures");
+        }
+        assertEquals(Map.of(), ReadmeCharts.of(PageTest.report(PageTest.run("dns", "{\"rows\":["
+                + row.formatted("rdma-raw", 1) + "]}"))), "there is nothing to compare with");
     }
 
     @Test

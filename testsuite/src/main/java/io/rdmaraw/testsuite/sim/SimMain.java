@@ -7,6 +7,8 @@ import java.util.HashSet;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
@@ -26,6 +28,7 @@ import java.util.concurrent.atomic.AtomicLong;
  */
 public final class SimMain {
     private static final int REPORTED_FAILURES = 8;
+    private static final long PATIENCE_SECONDS = 5;
 
     private long seeds = 1000;
     private long from = 1;
@@ -37,6 +40,8 @@ public final class SimMain {
 
     private final TreeMap<Long, Simulator.Failure> failures = new TreeMap<>();
     private final Map<String, Integer> rules = new TreeMap<>();
+    private final AtomicLong done = new AtomicLong();
+    private volatile boolean ended;
     private long packets;
 
     private SimMain() {
@@ -51,10 +56,29 @@ public final class SimMain {
                     + " [--rule NAME] [--json]");
             return 2;
         }
+        CountDownLatch reported = new CountDownLatch(1);
+        Thread hook = new Thread(() -> main.end(reported), "end on signal");
+        Runtime.getRuntime().addShutdownHook(hook);
         long begin = System.nanoTime();
         main.runAll();
         main.report(out, (System.nanoTime() - begin) / 1_000_000);
+        reported.countDown();
+        try {
+            Runtime.getRuntime().removeShutdownHook(hook);
+        } catch (IllegalStateException goingDown) {
+            // Then the hook is what waited for the report.
+        }
         return main.failures.isEmpty() ? 0 : 1;
+    }
+
+    /** After Ctrl-C: the seeds so far are told of. */
+    private void end(CountDownLatch reported) {
+        ended = true;
+        try {
+            reported.await(PATIENCE_SECONDS, TimeUnit.SECONDS);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
     }
 
     private String parse(String[] args) {
@@ -105,8 +129,9 @@ public final class SimMain {
 
     private void work(AtomicLong next) {
         Simulator simulator = new Simulator(EngineHost::new, null);
-        for (long seed = next.getAndIncrement(); seed < from + seeds; seed = next.getAndIncrement()) {
+        for (long seed = next.getAndIncrement(); !ended && seed < from + seeds; seed = next.getAndIncrement()) {
             Simulator.Failure failure = simulator.run(seed, off);
+            done.incrementAndGet();
             if (failure != null) {
                 synchronized (failures) {
                     failures.put(seed, failure);
@@ -134,10 +159,11 @@ public final class SimMain {
             simulator.capture(smallest, file);
             out.println(smallest + "\ncapture: " + file + "\n");
         }
-        out.println(seeds + " seeds from " + from + ", " + packets + " packets, " + millis + " ms, " + failures.size()
-                + " violations" + (rules.isEmpty() ? "" : " " + rules));
+        out.println((ended ? "ended early: " : "") + done.get() + " seeds from " + from + ", " + packets
+                + " packets, " + millis + " ms, " + failures.size() + " violations"
+                + (rules.isEmpty() ? "" : " " + rules));
         if (json) {
-            out.println("{\"seeds\": " + seeds + ", \"from\": " + from + ", \"violations\": " + failures.size()
+            out.println("{\"seeds\": " + done.get() + ", \"from\": " + from + ", \"violations\": " + failures.size()
                     + ", \"firstFailingSeed\": " + (failures.isEmpty() ? "null" : failures.firstKey().toString())
                     + ", \"packets\": " + packets + ", \"millis\": " + millis + "}");
         }

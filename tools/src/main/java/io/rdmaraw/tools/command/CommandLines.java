@@ -2,6 +2,8 @@ package io.rdmaraw.tools.command;
 
 import io.rdmaraw.tools.pcap.PcapException;
 import io.rdmaraw.verbs.VerbsException;
+import java.util.Map;
+import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import picocli.CommandLine;
 import picocli.CommandLine.ParameterException;
@@ -53,7 +55,9 @@ public final class CommandLines {
         }
         String word = unknown.getUnmatched().getFirst();
         return command.getCommandName() + (word.startsWith("-") ? " has no option " + word : " has no command '" + word
-                + "'; it has " + String.join(", ", command.getSubcommands().keySet()));
+                + "'; it has " + command.getSubcommands().entrySet().stream()
+                        .filter(each -> !each.getValue().getCommandSpec().usageMessage().hidden())
+                        .map(Map.Entry::getKey).collect(Collectors.joining(", ")));
     }
 
     /** Prints one sentence for what the user can correct; any other failure is a defect and prints its stack trace. */

@@ -18,17 +18,18 @@ import picocli.CommandLine.Spec;
             "  . <(./rdma-raw completion)"})
 public final class CompletionCommand implements Callable<Integer> {
     /** What the launcher runs by other programs, with the options that are asked for most. */
-    private static final Map<String, List<String>> ELSEWHERE = new TreeMap<>(Map.of(
-            "bench", List.of("--quick", "--json", "--help"),
-            "report", List.of("--quick", "--out", "--help"),
-            "profile", List.of("--pid", "--seconds", "--out", "--wire", "--help"),
-            "example", List.of("--device", "--port", "--address", "--transport", "--help"),
-            "sim", List.of("--seeds", "--help"),
-            "hardware-check", List.of("--device", "--peer", "--out", "--help"),
-            "test", List.of("--fast", "--containers", "--kernels", "--help"),
-            "build", List.of("--help"),
-            "install", List.of("--help"),
-            "java", List.of()));
+    private static final Map<String, List<String>> ELSEWHERE = new TreeMap<>(Map.ofEntries(
+            Map.entry("bench", List.of("--quick", "--json", "--help")),
+            Map.entry("report", List.of("--quick", "--out", "--help")),
+            Map.entry("profile", List.of("--pid", "--seconds", "--out", "--wire", "--help")),
+            Map.entry("man", List.of("--out", "--help")),
+            Map.entry("example", List.of("--device", "--port", "--address", "--transport", "--help")),
+            Map.entry("sim", List.of("--seeds", "--help")),
+            Map.entry("hardware-check", List.of("--device", "--peer", "--out", "--help")),
+            Map.entry("test", List.of("--fast", "--containers", "--kernels", "--help")),
+            Map.entry("build", List.of("--help")),
+            Map.entry("install", List.of("--help")),
+            Map.entry("java", List.of())));
 
     @Spec
     private CommandSpec spec;

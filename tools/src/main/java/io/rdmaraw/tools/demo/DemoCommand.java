@@ -4,6 +4,7 @@ import io.rdmaraw.tools.command.ExitCode;
 import io.rdmaraw.tools.demo.server.DnsDemo;
 import io.rdmaraw.tools.demo.server.HttpDemo;
 import io.rdmaraw.tools.output.Json;
+import io.rdmaraw.tools.run.EndOnSignal;
 import io.rdmaraw.tools.run.OwnFrames;
 import java.io.PrintWriter;
 import java.util.concurrent.Callable;
@@ -56,14 +57,20 @@ public final class DemoCommand implements Callable<Integer> {
         if (options.device().equals(options.echoDevice())) {
             OwnFrames.receive();
         }
-        DemoResult result = new EchoDemo(options, spec.commandLine().getErr()).run();
+        try (EndOnSignal goOn = new EndOnSignal()) {
+            DemoResult result = new EchoDemo(options, spec.commandLine().getErr(), goOn).run();
+            print(result);
+            return result.isClean() ? 0 : ExitCode.FAILED;
+        }
+    }
+
+    private void print(DemoResult result) {
         PrintWriter out = spec.commandLine().getOut();
         if (json) {
             Json.print(out, result.toJson());
         } else {
             result.printTable(out);
         }
-        return result.isClean() ? 0 : ExitCode.FAILED;
     }
 
     private void check(boolean right, String fault) {

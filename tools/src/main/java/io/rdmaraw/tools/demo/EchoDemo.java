@@ -16,6 +16,7 @@ import java.io.PrintWriter;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import java.util.function.BooleanSupplier;
 
 /** Two event loops, on one device or on two: one sends frames and verifies what returns, the other echoes. */
 final class EchoDemo {
@@ -29,13 +30,16 @@ final class EchoDemo {
 
     private final DemoOptions options;
     private final PrintWriter live;
+    private final BooleanSupplier goOn;
     private final RunFailure failure = new RunFailure();
     private final ProbeHandler probe;
     private final EchoHandler echo = new EchoHandler(failure);
 
-    EchoDemo(DemoOptions options, PrintWriter live) {
+    /** @param goOn false when the user has ended it */
+    EchoDemo(DemoOptions options, PrintWriter live, BooleanSupplier goOn) {
         this.options = options;
         this.live = live;
+        this.goOn = goOn;
         probe = new ProbeHandler(ECHO_MAC, PROBE_MAC, options.frameBytes(), options.window(), failure);
     }
 
@@ -86,7 +90,7 @@ final class EchoDemo {
     /** Waits while the demo runs, and restarts it if all frames in flight were lost. */
     private long watch(LiveLine line, ChannelHandlerContext ctx, double seconds) throws InterruptedException {
         StallWatch stall = new StallWatch(probe::verifiedFrames, STALL_NANOS, () -> giveUp(ctx));
-        return line.watch((long) (seconds * 1e9), failure.latch(), stall);
+        return line.watch((long) (seconds * 1e9), failure.latch(), () -> goOn.getAsBoolean() && stall.getAsBoolean());
     }
 
     private void giveUp(ChannelHandlerContext ctx) {

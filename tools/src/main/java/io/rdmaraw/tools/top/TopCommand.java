@@ -3,6 +3,7 @@ package io.rdmaraw.tools.top;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.rdmaraw.tools.output.Json;
+import io.rdmaraw.tools.output.TerminalWidth;
 import io.rdmaraw.tools.run.EndOnSignal;
 import java.io.PrintWriter;
 import java.time.LocalTime;
@@ -74,9 +75,9 @@ public final class TopCommand implements Callable<Integer> {
         // A file or a pipe gets one screen after the other; only a terminal is wiped.
         boolean terminal = System.console() != null && System.console().isTerminal() && count != 1;
         out.print(terminal ? CLEAR : "");
-        out.println(process.heading() + "  " + LocalTime.now().truncatedTo(ChronoUnit.SECONDS));
-        out.println();
-        out.print(new TopScreen(before, now, channels).render());
+        String screen = process.heading() + "  " + LocalTime.now().truncatedTo(ChronoUnit.SECONDS) + "\n\n"
+                + new TopScreen(before, now, channels).render();
+        out.print(TerminalWidth.cut(screen, TerminalWidth.columns()));
         out.flush();
     }
 

@@ -30,6 +30,16 @@ class OutputTest {
         assertThrows(IllegalArgumentException.class, () -> table.row("one"));
     }
 
+    /** A line that a terminal folds would shift those below it. */
+    @Test
+    void aScreenIsAsWideAsItsTerminal() {
+        String text = "LOOP    WORK\nloop-1  100%\n\nx\n";
+        assertEquals("LOOP  …\nloop-1…\n\nx\n", TerminalWidth.cut(text, 7));
+        assertEquals(text, TerminalWidth.cut(text, 12));
+        assertEquals(text, TerminalWidth.cut(text, Integer.MAX_VALUE));
+        assertTrue(TerminalWidth.columns() > 0);
+    }
+
     @Test
     void liveLineEndsWithTheLatchOrTheCondition() throws Exception {
         StringWriter text = new StringWriter();

@@ -2,6 +2,7 @@ package io.rdmaraw.examples.frameworks;
 
 import io.rdmaraw.channel.RdmaRawIoHandlerConfig;
 
+import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -17,7 +18,10 @@ import java.util.Map;
 record Settings(String address, int port, int threads, String deviceOrNull) {
     private static final List<String> NAMES = List.of("--address", "--port", "--threads", "--device");
 
-    static Settings parse(String[] args) {
+    /** Takes {@code --port 80} and {@code --port=80}. */
+    static Settings parse(String[] arguments) {
+        String[] args = Arrays.stream(arguments).flatMap(argument -> Arrays.stream(argument.split("=", 2)))
+                .toArray(String[]::new);
         Map<String, String> values = new HashMap<>(Map.of("--address", "127.0.0.1", "--port", "8080", "--threads",
                 "1"));
         for (int i = 0; i < args.length; i += 2) {

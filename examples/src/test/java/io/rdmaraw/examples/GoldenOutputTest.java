@@ -1,0 +1,99 @@
+package io.rdmaraw.examples;
+
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.rdmaraw.testsuite.golden.GoldenOutput;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
+import picocli.CommandLine;
+
+import java.io.PrintWriter;
+import java.io.StringWriter;
+import java.io.Writer;
+import java.util.List;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.Stream;
+
+/** What the servers' commands say; see {@link GoldenOutput}. */
+class GoldenOutputTest {
+    /** A server that runs has no end: its first line is what it says. */
+    private static final String SERVER = "example http --port 0";
+    private static final List<String> WRONG_RUNS = List.of(
+            "example",
+            "example nothing",
+            "example http --port 99999",
+            "example http --transport tcp",
+            "example dns --zone nothing.zone --port 0",
+            "example http --device mlx5_99",
+            "example http --device soft:xdp:nosuchif0");
+
+    static Stream<String> runs() {
+        return Stream.concat(Stream.concat(Stream.of("example --help"),
+                Main.commandLine().getSubcommands().keySet().stream().map(name -> "example " + name + " --help")),
+                WRONG_RUNS.stream());
+    }
+
+    @ParameterizedTest
+    @MethodSource("runs")
+    void aCommandSaysWhatItSaid(String arguments) {
+        StringWriter out = new StringWriter();
+        StringWriter err = new StringWriter();
+        int exitCode = execute(arguments, new PrintWriter(out, true), new PrintWriter(err, true));
+        GoldenOutput.check(arguments, exitCode, out.toString(), err.toString());
+    }
+
+    private static int execute(String arguments, PrintWriter out, PrintWriter err) {
+        CommandLine commandLine = Main.commandLine().setOut(out).setErr(err);
+        String rest = arguments.substring("example".length()).strip();
+        return commandLine.execute(rest.isEmpty() ? new String[0] : rest.split(" "));
+    }
+
+    @Test
+    @Timeout(60)
+    void aServerSaysWhereItListens() throws Exception {
+        BlockingQueue<String> lines = new LinkedBlockingQueue<>();
+        Thread server = Thread.ofPlatform().start(() -> execute(SERVER, new PrintWriter(new Lines(lines), true),
+                new PrintWriter(Writer.nullWriter())));
+        String line = lines.poll(50, TimeUnit.SECONDS);
+        server.interrupt();
+        server.join();
+        assertTrue(line != null, "it says nothing");
+        GoldenOutput.check(SERVER, 0, line + '\n', "");
+    }
+
+    /** Each line as it comes. */
+    private static final class Lines extends Writer {
+        private final BlockingQueue<String> lines;
+        private final StringBuilder begun = new StringBuilder();
+
+        Lines(BlockingQueue<String> lines) {
+            this.lines = lines;
+        }
+
+        @Override
+        public void write(char[] buffer, int offset, int length) {
+            begun.append(buffer, offset, length);
+            for (int end = begun.indexOf("\n"); end >= 0; end = begun.indexOf("\n")) {
+                lines.add(begun.substring(0, end));
+                begun.delete(0, end + 1);
+            }
+        }
+
+        @Override
+        public void flush() {
+        }
+
+        @Override
+        public void close() {
+        }
+    }
+
+    @Test
+    void everyFileIsOfARun() {
+        GoldenOutput.checkNoOther(Stream.concat(runs(), Stream.of(SERVER)).toList());
+    }
+}

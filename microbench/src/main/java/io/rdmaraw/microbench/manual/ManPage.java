@@ -1,0 +1,169 @@
+package io.rdmaraw.microbench.manual;
+
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Locale;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
+import picocli.CommandLine;
+import picocli.CommandLine.Help.Ansi;
+import picocli.CommandLine.Model.ArgSpec;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Model.OptionSpec;
+
+/** A page of section 1 for a command, in the macros of man(7), from what its help text is made of. */
+final class ManPage {
+    private final CommandSpec command;
+    private final String words;
+    private final String version;
+    private final StringBuilder text = new StringBuilder();
+
+    /** @param version of the project, for the page's foot */
+    ManPage(CommandSpec command, String version) {
+        this.command = command;
+        this.version = version;
+        words = command.qualifiedName();
+    }
+
+    /** Returns the name of the page: {@code rdma-raw-pktgen-tx}. */
+    String name() {
+        return words.replace(' ', '-');
+    }
+
+    String render() {
+        macro("TH", name().toUpperCase(Locale.ROOT), "1", "", version, "netty-transport-rdma-raw");
+        section("NAME");
+        line(name() + " - " + summary());
+        section("SYNOPSIS");
+        synopsis();
+        List<String> description = paragraphs(command.usageMessage().description());
+        if (!description.isEmpty()) {
+            section("DESCRIPTION");
+            paragraphed(description);
+        }
+        arguments("ARGUMENTS", command.positionalParameters());
+        arguments("OPTIONS", command.options());
+        subcommands();
+        // The first paragraph of each foot is its own: exit codes, the words of a rule.
+        List<String> foot = paragraphs(command.usageMessage().footer());
+        if (!foot.isEmpty()) {
+            section("NOTES");
+            paragraphed(foot);
+        }
+        seeAlso();
+        return text.toString();
+    }
+
+    /** The first sentence of the description. */
+    private String summary() {
+        return summary(command);
+    }
+
+    private static String summary(CommandSpec of) {
+        List<String> description = paragraphs(of.usageMessage().description());
+        return description.isEmpty() ? of.name() : description.getFirst().replaceFirst("(?s)[.:] .*|[.:]$", "");
+    }
+
+    private void synopsis() {
+        // Without the line's end; picocli has broken it for a terminal, and man(1) breaks it anew.
+        String[] synopsis = new CommandLine.Help(command, CommandLine.Help.defaultColorScheme(Ansi.OFF)).synopsis(0)
+                .strip().split("\\s+");
+        int named = words.split(" ").length;
+        text.append(".B ").append(escaped(String.join(" ", Arrays.copyOf(synopsis, named)))).append('\n');
+        if (synopsis.length > named) {
+            line(String.join(" ", Arrays.copyOfRange(synopsis, named, synopsis.length)));
+        }
+    }
+
+    private void arguments(String title, List<? extends ArgSpec> specs) {
+        List<? extends ArgSpec> shown = specs.stream().filter(each -> !each.hidden()).toList();
+        if (shown.isEmpty()) {
+            return;
+        }
+        section(title);
+        for (ArgSpec spec : shown) {
+            text.append(".TP\n").append(tag(spec)).append('\n');
+            line(description(spec));
+        }
+    }
+
+    private String tag(ArgSpec spec) {
+        String value = spec.arity().max() == 0 ? "" : "\\fI" + escaped(spec.paramLabel()) + "\\fR";
+        if (!(spec instanceof OptionSpec option)) {
+            return value;
+        }
+        String names = Stream.of(option.names()).sorted((a, b) -> Boolean.compare(a.startsWith("--"),
+                b.startsWith("--"))).map(name -> "\\fB" + escaped(name) + "\\fR").collect(Collectors.joining(", "));
+        return names + (value.isEmpty() ? "" : " " + value);
+    }
+
+    private String description(ArgSpec spec) {
+        String told = String.join(" ", paragraphs(spec.description()));
+        String value = spec instanceof OptionSpec && command.usageMessage().showDefaultValues()
+                && spec.arity().max() > 0 ? spec.defaultValueString() : "null";
+        return told + (List.of("null", "[]").contains(value) ? "" : "; default " + value);
+    }
+
+    private List<CommandSpec> visible() {
+        return command.subcommands().values().stream().distinct().map(CommandLine::getCommandSpec)
+                .filter(each -> !each.usageMessage().hidden()).toList();
+    }
+
+    private void subcommands() {
+        List<CommandSpec> visible = visible();
+        if (!visible.isEmpty()) {
+            section("COMMANDS");
+        }
+        for (CommandSpec each : visible) {
+            text.append(".TP\n.B ").append(escaped(each.name())).append('\n');
+            line(summary(each) + '.');
+        }
+    }
+
+    private void seeAlso() {
+        List<String> pages = new ArrayList<>();
+        if (command.parent() != null) {
+            pages.add(command.parent().qualifiedName());
+        }
+        visible().forEach(each -> pages.add(each.qualifiedName()));
+        if (!pages.isEmpty()) {
+            section("SEE ALSO");
+            line(pages.stream().map(page -> page.replace(' ', '-') + "(1)").collect(Collectors.joining(", ")));
+        }
+    }
+
+    /** The lines of a text of picocli's: each is a format, and what %n divides are paragraphs. */
+    private static List<String> paragraphs(String[] lines) {
+        return Stream.of(lines).flatMap(each -> String.format(each.replaceAll("%(?![n%])", "%%"))
+                .lines()).map(String::strip).filter(each -> !each.isEmpty()).toList();
+    }
+
+    private void paragraphed(List<String> paragraphs) {
+        for (int i = 0; i < paragraphs.size(); i++) {
+            text.append(i == 0 ? "" : ".PP\n");
+            line(paragraphs.get(i));
+        }
+    }
+
+    private void section(String title) {
+        macro("SH", title);
+    }
+
+    private void macro(String name, String... arguments) {
+        text.append('.').append(name);
+        for (String argument : arguments) {
+            text.append(" \"").append(escaped(argument)).append('"');
+        }
+        text.append('\n');
+    }
+
+    private void line(String words) {
+        // A point or an apostrophe would begin a macro.
+        text.append(words.matches("(?s)[.'].*") ? "\\&" : "").append(escaped(words)).append('\n');
+    }
+
+    private static String escaped(String words) {
+        return words.replace("\\", "\\e").replace("-", "\\-").replace("\"", "\\(dq");
+    }
+}

@@ -1,0 +1,2 @@
+/** Manual pages of all commands. */
+package io.rdmaraw.microbench.manual;

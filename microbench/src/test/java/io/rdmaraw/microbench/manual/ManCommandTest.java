@@ -1,0 +1,64 @@
+package io.rdmaraw.microbench.manual;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import io.rdmaraw.microbench.BenchRun;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Pages of all commands, as man(1) takes them. */
+class ManCommandTest {
+    @TempDir
+    private Path directory;
+
+    private List<Path> pages() throws Exception {
+        BenchRun run = BenchRun.of("man", "--out", directory.toString());
+        assertEquals(0, run.exitCode(), run.err());
+        try (Stream<Path> files = Files.list(directory)) {
+            return files.sorted().toList();
+        }
+    }
+
+    @Test
+    void everyCommandHasAPage() throws Exception {
+        List<String> names = pages().stream().map(page -> page.getFileName().toString()).toList();
+        for (String command : List.of("rdma-raw", "rdma-raw-demo-http", "rdma-raw-pktgen-tx", "rdma-raw-lat",
+                "rdma-raw-bench-http", "rdma-raw-report", "rdma-raw-example-dns", "rdma-raw-man")) {
+            assertTrue(names.contains(command + ".1"), command + " in " + names);
+        }
+        assertTrue(names.stream().noneMatch("rdma-raw-bench-load.1"::equals), "a hidden one");
+    }
+
+    @Test
+    void aPageHasWhatTheHelpHas() throws Exception {
+        pages();
+        String page = Files.readString(directory.resolve("rdma-raw-pktgen-tx.1"));
+        for (String part : List.of(
+                ".SH \"NAME\"\nrdma\\-raw\\-pktgen\\-tx \\- ",
+                ".SH \"SYNOPSIS\"\n.B rdma\\-raw pktgen tx",
+                ".TP\n\\fB\\-t\\fR, \\fB\\-\\-template\\fR \\fI", "\\fB\\-\\-json\\fR\n", "Exit codes: 0 well",
+                "rdma\\-raw\\-pktgen(1)")) {
+            assertTrue(page.contains(part), part + " in\n" + page);
+        }
+        assertTrue(Files.readString(directory.resolve("rdma-raw-lat.1")).contains("; default "));
+    }
+
+    /** What the formatter would warn of does not look as it was meant; long words alone are as they are. */
+    @Test
+    void theFormatterHasNothingToSay() throws Exception {
+        assumeTrue(Files.isExecutable(Path.of("/usr/bin/groff")), "needs groff: apt-get install groff-base");
+        for (Path page : pages()) {
+            Process groff = new ProcessBuilder("/usr/bin/groff", "-man", "-Tutf8", "-ww", "-Wbreak", "-rCHECKSTYLE=2",
+                    "-z", page.toString()).redirectErrorStream(true).start();
+            String said = new String(groff.getInputStream().readAllBytes());
+            assertEquals("", said, page.toString());
+            assertEquals(0, groff.waitFor(), page.toString());
+        }
+    }
+}

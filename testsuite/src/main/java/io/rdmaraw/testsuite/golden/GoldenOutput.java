@@ -1,0 +1,77 @@
+package io.rdmaraw.testsuite.golden;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Collection;
+import java.util.List;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
+
+/**
+ * What commands say, kept in src/test/resources/golden of a module: their help, a plain run with its figures masked,
+ * and a wrong run. A change there is read before it is committed; {@code -Drdmaraw.golden=write} writes the files anew.
+ */
+public final class GoldenOutput {
+    private static final Path DIRECTORY = Path.of("src/test/resources/golden");
+    private static final boolean WRITE = "write".equals(System.getProperty("rdmaraw.golden"));
+    /** What a line says of the machine that runs the test, not of the command. */
+    private static final List<String> OF_THE_MACHINE = List.of("huge page", "nr_hugepages", "schedule was not held",
+            "other programs use");
+
+    private GoldenOutput() {
+    }
+
+    /**
+     * Fails unless a command said what its file has.
+     *
+     * @param arguments the command with its arguments, as they follow {@code ./rdma-raw}
+     */
+    public static void check(String arguments, int exitCode, String out, String err) {
+        // Only a help text has no figure that depends on the machine or the run.
+        String text = "$ ./rdma-raw " + arguments + '\n' + (arguments.endsWith("--help") ? out : masked(out))
+                + masked(err).lines().map(line -> "2> " + line + '\n').collect(Collectors.joining())
+                + "exit " + exitCode + '\n';
+        Path file = DIRECTORY.resolve(fileName(arguments));
+        try {
+            if (WRITE) {
+                Files.createDirectories(DIRECTORY);
+                Files.writeString(file, text, StandardCharsets.UTF_8);
+            }
+            String kept = Files.exists(file) ? Files.readString(file) : "no file";
+            if (!kept.equals(text)) {
+                throw new AssertionError(file + " differs; -Drdmaraw.golden=write writes it anew. Kept:\n" + kept
+                        + "\nNow:\n" + text);
+            }
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    /** Fails when a file is of none of these runs: it would be read as if it still held. */
+    public static void checkNoOther(Collection<String> runs) {
+        try (Stream<Path> files = Files.list(DIRECTORY)) {
+            List<String> expected = runs.stream().map(GoldenOutput::fileName).sorted().toList();
+            List<String> found = files.map(file -> file.getFileName().toString()).sorted().toList();
+            if (!found.equals(expected)) {
+                throw new AssertionError(DIRECTORY + " has " + found + ", and the runs are " + expected);
+            }
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    private static String fileName(String arguments) {
+        return arguments.replaceAll("[^A-Za-z0-9.]+", "-").replaceAll("^-", "") + ".txt";
+    }
+
+    /** Figures differ from run to run, and with them the widths of columns. */
+    private static String masked(String text) {
+        return text.lines().filter(line -> OF_THE_MACHINE.stream().noneMatch(line::contains))
+                .map(line -> line.replaceAll("(?<![A-Za-z0-9_:.])-?[0-9][0-9,.]*(?:E-?[0-9]+)?(?![A-Za-z0-9_:])", "#")
+                        .replaceAll(" {2,}", "  ").stripTrailing() + '\n')
+                .collect(Collectors.joining());
+    }
+}

@@ -1,0 +1,2 @@
+/** What commands say, kept in files that a test compares. */
+package io.rdmaraw.testsuite.golden;
