@@ -297,7 +297,7 @@ void sv_mr_table_destroy(struct sv_mr_table *table);
 /* cq.c */
 void sv_cq_overrun(struct sv_cq *cq);
 /*
- * Returns whether somebody waits for it: then the caller notifies the channel after it has released the produce lock. To
+ * Returns whether a thread waits for it: then the caller notifies the channel after it has released the produce lock. To
  * wake a thread is a system call, at whose end the caller may lose its core, and who arms the queue would wait for it.
  */
 bool sv_cq_publish(struct sv_cq *cq, uint32_t produced, bool error);
