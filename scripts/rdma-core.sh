@@ -21,7 +21,8 @@ unpack_rdma_core() {
   unpack_of_suite "rdma-core" "$suite" "$directory" alone "${RDMA_CORE_PACKAGES[@]}"
   # Before merged /usr they are in /lib.
   if [ -d "$directory/root/lib/x86_64-linux-gnu" ] && [ ! -L "$directory/root/lib" ]; then
-    cp -a "$directory/root/lib/x86_64-linux-gnu/." "$directory/root$RDMA_CORE_LIBRARIES/"
+    # A second run must not write to libraries that the first one runs on.
+    cp -a --update "$directory/root/lib/x86_64-linux-gnu/." "$directory/root$RDMA_CORE_LIBRARIES/"
   fi
 }
 
@@ -67,7 +68,7 @@ run_rdma_core_tests() {
   unpack_rdma_core "$suite" "$directory"
   say "on $(tr '\n' ' ' <"$directory/complete")"
   make -s -C "$ROOT/transport-rdma-raw-native" target/native/emulator-test
-  over_rdma_core "$directory" "${BASH_SOURCE[0]}" emulator-tests "$ROOT" || status=1
+  over_rdma_core "$directory" bash "${BASH_SOURCE[0]}" emulator-tests "$ROOT" || status=1
   # The executions on the emulated device alone: no other test uses rdma-core.
   remove_old_test_reports "$ROOT"
   over_rdma_core "$directory" "$ROOT/mvnw" -f "$ROOT/pom.xml" -B -ntp -fae -Dmaven.test.failure.ignore=true \
