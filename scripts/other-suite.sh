@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Packages of another suite of Debian than this host's, unpacked into a directory of their own: nothing is installed.
+# Packages of another suite of Debian than this host's, or for another processor, unpacked into a directory of their own: nothing is installed.
 
 # The archive that this host's own packages come from.
 debian_archive() {
@@ -11,6 +11,7 @@ debian_archive() {
 # unpack_of_suite WHAT SUITE DIRECTORY alone|with-dependencies|named-by PACKAGE...
 # Downloads and unpacks packages, once: into DIRECTORY/root. Without their dependencies they lie over the system's.
 # named-by: the packages that these depend on, alone, as that of a kernel by the one that names the newest.
+# They are for this host's processor, or for the one that the variable of_architecture names as Debian does.
 unpack_of_suite() {
   local what="$1" suite="$2" directory="$3" kind="$4" archive package
   shift 4
@@ -23,6 +24,8 @@ unpack_of_suite() {
   local -a options=(-qq -o Dir::Etc::sourcelist="$directory/sources.list" -o Dir::Etc::sourceparts=-
     -o Dir::State::lists="$directory/lists" -o Dir::State::status=/dev/null -o Dir::Cache="$directory"
     -o Dir::Cache::archives="$directory/archives" -o APT::Sandbox::User=root)
+  [ -z "${of_architecture:-}" ] ||
+    options+=(-o APT::Architecture="$of_architecture" -o APT::Architectures::="$of_architecture")
   local -a getting=(download) named
   [ "$kind" != with-dependencies ] || getting=(-y --no-install-recommends --download-only -o Debug::NoLocking=1 install)
   say "$what of Debian $suite: downloading"

@@ -14,20 +14,27 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 /* ---- in the process ---- */
+
+/* The call itself: glibc has a name for it from 2.34 on, musl none. */
+static void close_from_to(unsigned first, unsigned last)
+{
+    (void)syscall(SYS_close_range, first, last, 0);
+}
 
 /* Of what the broker has open, this needs two descriptors beside standard error. */
 static void close_others(int a, int b)
 {
     unsigned low = (unsigned)(a < b ? a : b), high = (unsigned)(a < b ? b : a);
     if (low > STDERR_FILENO + 1)
-        (void)close_range(STDERR_FILENO + 1, low - 1, 0);
+        close_from_to(STDERR_FILENO + 1, low - 1);
     if (high > low + 1)
-        (void)close_range(low + 1, high - 1, 0);
-    (void)close_range(high + 1, ~0u, 0);
+        close_from_to(low + 1, high - 1);
+    close_from_to(high + 1, ~0u);
 }
 
 /* The broker ends in good order on these signals, and then this process does too. */

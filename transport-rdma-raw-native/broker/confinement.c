@@ -26,7 +26,12 @@
 enum {
     X32_CALLS = 0x40000000,         /* of x86-64: calls with pointers of 32 bits, which no list has */
     MAX_INSTRUCTIONS = 512,
-    FORK_FLAGS = CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID | SIGCHLD,   /* of fork(3): no thread, no namespace */
+    /* Of fork(3), by the C library: no thread, no namespace. */
+#ifdef __GLIBC__
+    FORK_FLAGS = CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID | SIGCHLD,
+#else
+    FORK_FLAGS = SIGCHLD,
+#endif
 };
 
 struct call {
@@ -43,6 +48,12 @@ struct call {
 #define CHECKED(NAME, ARGUMENT, MASK, VALUE) \
     {.number = SYS_##NAME, .has_check = true, .argument = ARGUMENT, .mask = MASK, .value = VALUE}
 
+/* Musl has fork(3) as fork(2) where the processor has that. */
+#if defined(SYS_fork) && !defined(__GLIBC__)
+#define FORK CALL(fork)
+#else
+#define FORK CHECKED(clone, 0, UINT32_MAX, FORK_FLAGS)
+#endif
 /* What all of them need: messages, time, the end. */
 #ifdef SYS_poll
 #define POLL CALL(poll), CALL(ppoll)
@@ -66,7 +77,7 @@ static const struct call broker_calls[] = {
 
 /* Also what sessions do before their own filter. */
 static const struct call acceptor_calls[] = {
-    COMMON, MEMORY, CHECKED(clone, 0, UINT32_MAX, FORK_FLAGS), CALL(accept4), CALL(socketpair), CALL(pipe2), CALL(read),
+    COMMON, MEMORY, FORK, CALL(accept4), CALL(socketpair), CALL(pipe2), CALL(read),
     CALL(getpid), CALL(pidfd_open), CALL(prctl), CALL(capget), CALL(capset), CALL(getsockname), CALL(set_robust_list),
     CALL(gettid), CALL(rt_sigprocmask), CALL(rt_sigaction), CALL(sigaltstack),
 };

@@ -9,7 +9,6 @@
 #include <errno.h>
 #include <linux/if_arp.h>
 #include <linux/if_packet.h>
-#include <net/ethernet.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>

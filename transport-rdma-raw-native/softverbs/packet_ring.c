@@ -15,7 +15,6 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <linux/if_packet.h>
-#include <net/ethernet.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>

@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <linux/if_packet.h>
-#include <net/ethernet.h>
 #include <sched.h>
 #include <string.h>
 #include <sys/socket.h>

@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <linux/if_arp.h>
 #include <linux/if_packet.h>
-#include <net/ethernet.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -9,6 +9,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -23,6 +24,15 @@ enum { SANITIZER_MAKES_CALLS = 1 };
 #else
 enum { SANITIZER_MAKES_CALLS = 0 };
 #endif
+
+/* QEMU's emulation of user programs has no seccomp: its own calls are not the program's. */
+static bool has_filters(void)
+{
+    if (prctl(PR_GET_SECCOMP) != -1 || errno != EINVAL)
+        return true;
+    printf("left out: a test of the broker's filters, as there is no seccomp here\n");
+    return false;
+}
 
 /* Plain system calls, so that no sanitizer is in between. */
 static void execute(void)
@@ -110,6 +120,8 @@ static void check_goes_on(bool (*confine)(void), void (*call)(void))
 static void test_forbidden_calls(void)
 {
     static bool (*const all[])(void) = {confine_broker, confine_acceptor, confine_session};
+    if (!has_filters())
+        return;
     for (unsigned i = 0; i < sizeof all / sizeof all[0]; i++) {
         check_goes_on(all[i], read_the_clock);
         check_kills(all[i], execute);
@@ -144,7 +156,8 @@ static void check_no_file(void)
 
 static void test_no_file_for_the_broker(void)
 {
-    check_goes_on(confine_broker, check_no_file);
+    if (has_filters())
+        check_goes_on(confine_broker, check_no_file);
 }
 
 /* All that a client can ask for, of confined sessions. */
@@ -153,7 +166,7 @@ static void test_confined_sessions_serve(void)
     struct scene scene;
     uint8_t too_short[8] = {0};
     struct sv_broker_request request = request_of(SV_BROKER_MAC);
-    if (SANITIZER_MAKES_CALLS)
+    if (SANITIZER_MAKES_CALLS || !has_filters())
         return;
     scene_open_confined(&scene, "user=me interface=none0 modes=generic ports=any");
     int fd = scene_connect(&scene);

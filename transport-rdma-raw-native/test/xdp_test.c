@@ -40,11 +40,17 @@ int bind(int fd, const struct sockaddr *address, socklen_t bytes)
     return (int)syscall(SYS_bind, fd, address, bytes);
 }
 
+#ifdef __GLIBC__
+typedef unsigned long ioctl_request;
+#else
+typedef int ioctl_request;
+#endif
+
 static bool tells_no_channels;
 static const char *driver;
 
 /* In the place of the C library's: a driver that does not tell how many queues it has, and a veth of another driver. */
-int ioctl(int fd, unsigned long request, ...)
+int ioctl(int fd, ioctl_request request, ...)
 {
     static const uint32_t none;
     va_list arguments;

@@ -9,8 +9,15 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.stream.Stream;
 
-/** Compiles and runs a small C program: what the compiler says about the headers is the reference for our constants. */
+/**
+ * Compiles and runs a small C program: what the compiler says about the headers is the reference for our constants. The
+ * system properties {@code rdmaraw.cc} and {@code rdmaraw.run} name another compiler than {@code cc}, and what runs its
+ * programs: the JVM may be of another processor than its host.
+ */
 public final class CProgram {
+    private static final String COMPILER = System.getProperty("rdmaraw.cc", "cc");
+    private static final String RUNNER = System.getProperty("rdmaraw.run");
+
     private CProgram() {
     }
 
@@ -19,13 +26,14 @@ public final class CProgram {
      * compiler.
      */
     public static List<String> run(String source) throws IOException, InterruptedException {
-        assumeTrue(compilerExists(), "there is no C compiler (cc)");
+        assumeTrue(compilerExists(), "there is no C compiler (" + COMPILER + ")");
         Path directory = Files.createTempDirectory("cprogram");
         try {
             Path file = Files.writeString(directory.resolve("program.c"), source);
             Path program = directory.resolve("program");
-            execute(List.of("cc", "-std=gnu11", "-Wall", "-Werror", "-o", program.toString(), file.toString()));
-            return execute(List.of(program.toString())).lines().toList();
+            execute(List.of(COMPILER, "-std=gnu11", "-Wall", "-Werror", "-o", program.toString(), file.toString()));
+            return execute(RUNNER == null ? List.of(program.toString()) : List.of(RUNNER, program.toString())).lines()
+                    .toList();
         } finally {
             try (Stream<Path> files = Files.list(directory)) {
                 for (Path file : files.toList()) {
@@ -37,7 +45,7 @@ public final class CProgram {
     }
 
     private static boolean compilerExists() {
-        return Stream.of(System.getenv("PATH").split(":")).anyMatch(p -> Files.isExecutable(Path.of(p, "cc")));
+        return Stream.of(System.getenv("PATH").split(":")).anyMatch(p -> Files.isExecutable(Path.of(p, COMPILER)));
     }
 
     private static String execute(List<String> command) throws IOException, InterruptedException {
