@@ -173,6 +173,7 @@ kernels_begin() {
   kernel_namespace="rdmaraw-kernels-$$"
   trap kernels_end EXIT
   ip netns add "$kernel_namespace"
+  make_bridges
 }
 
 kernels_end() {
