@@ -55,12 +55,12 @@ kernel_suite() {
 # Sets kernel_release and kernel_image.
 unpack_kernel() {
   local directory="$kernel_cache/packages/$1" root
-  unpack_of_suite "Linux $1" "$(kernel_suite "$1")" "$directory" named-by linux-image-amd64
+  unpack_of_suite "Linux $1" "$(kernel_suite "$1")" "$directory" kernel linux-image-amd64
   root="$directory/root"
   # Before merged /usr modules are in /lib.
   [ ! -d "$root/usr/lib/modules" ] || ln -sfn usr/lib "$root/lib"
-  kernel_image="$(compgen -G "$root/boot/vmlinuz-*")"
-  kernel_release="${kernel_image##*/vmlinuz-}"
+  kernel_image="$(find "$root/boot" "$root/lib/modules/" -name 'vmlinuz*' -print -quit 2>/dev/null || true)"
+  kernel_release="$(ls "$root/lib/modules")"
   [ -f "$root/lib/modules/$kernel_release/modules.dep" ] || depmod -b "$root" "$kernel_release"
 }
 

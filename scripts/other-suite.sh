@@ -8,9 +8,9 @@ debian_archive() {
   apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' | grep -m1 '/debian/$'
 }
 
-# unpack_of_suite WHAT SUITE DIRECTORY alone|with-dependencies|named-by PACKAGE...
+# unpack_of_suite WHAT SUITE DIRECTORY alone|with-dependencies|kernel PACKAGE...
 # Downloads and unpacks packages, once: into DIRECTORY/root. Without their dependencies they lie over the system's.
-# named-by: the packages that these depend on, alone, as that of a kernel by the one that names the newest.
+# kernel: the packages of the kernel that these name as the newest; some suites split them. Nothing that installing wants.
 # They are for this host's processor, or for the one that the variable of_architecture names as Debian does.
 unpack_of_suite() {
   local what="$1" suite="$2" directory="$3" kind="$4" archive package
@@ -30,8 +30,8 @@ unpack_of_suite() {
   [ "$kind" != with-dependencies ] || getting=(-y --no-install-recommends --download-only -o Debug::NoLocking=1 install)
   say "$what of Debian $suite: downloading"
   apt-get "${options[@]}" update >&2 || die "the package lists of Debian $suite cannot be had"
-  if [ "$kind" = named-by ]; then
-    mapfile -t named < <(apt-cache "${options[@]}" depends "$@" | sed -n 's/^ *Depends: //p')
+  if [ "$kind" = kernel ]; then
+    mapfile -t named < <(apt-cache "${options[@]}" depends --recurse --important "$@" | grep -E '^linux-[a-z]+-[0-9]' | sort -u)
     set -- "${named[@]}"
   fi
   (cd "$directory/archives" && apt-get "${options[@]}" "${getting[@]}" "$@" >&2) ||
