@@ -6,7 +6,7 @@ set -uo pipefail
 export PATH=/opt/java/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8
 
 # How long a server may take until it listens, in turns of a tenth of a second: the processor is emulated.
-readonly LISTEN_TURNS=1800
+readonly LISTEN_TURNS=18000
 
 # ---- the machine ----
 

@@ -22,8 +22,8 @@ readonly KERNEL_CARDS=("virtio virtio-net-pci 1"
   "virtio-plain virtio-net-pci,csum=off,guest_csum=off,gso=off,guest_tso4=off,guest_tso6=off,guest_ecn=off,guest_ufo=off,host_tso4=off,host_tso6=off,host_ecn=off,host_ufo=off,mrg_rxbuf=off 1"
   "virtio-queues virtio-net-pci,mq=on,vectors=10 4" "e1000e e1000e 1" "igb igb 1" "vmxnet3 vmxnet3 1")
 readonly KERNEL_MEMORY_MEGABYTES=2048
-# The least answer that a command can need; steps that take longer say so.
-readonly KERNEL_PATIENCE_SECONDS=600
+# How long a command may take: a busy host gives its machines little time. Steps that take longer say so.
+readonly KERNEL_PATIENCE_SECONDS=3600
 
 declare -A machine_pid=() machine_to=() machine_from=()
 

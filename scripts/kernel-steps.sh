@@ -13,7 +13,7 @@ readonly KERNEL_MODES=(generic native zerocopy tap packet)
 
 c_tests() {
   local status=0 output="$kernel_work/c-tests"
-  in_machine_within 2400 a run_c_tests >"$output" || status=$?
+  in_machine_within 7200 a run_c_tests >"$output" || status=$?
   cat "$output"
   echo "@@ $(tail -n 1 "$output")"
   return "$status"
@@ -21,7 +21,7 @@ c_tests() {
 
 java_tests() {
   local status=0 output="$kernel_work/java-tests"
-  in_machine_within 2400 a run_java_tests "io.rdmaraw.testsuite.$1" >"$output" || status=$?
+  in_machine_within 7200 a run_java_tests "io.rdmaraw.testsuite.$1" >"$output" || status=$?
   cat "$output"
   echo "@@ $(grep -E '^[0-9]+ passed, ' "$output" | tail -n 1)"
   return "$status"

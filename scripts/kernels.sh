@@ -13,7 +13,7 @@ usage: ./rdma-raw test --kernels [--out FILE] [--only TEXT] [6.1|6.12|7]...
   Boots kernels of Debian in QEMU and runs there: the tests in C, some of those in Java, doctor, and an HTTP server that
   stock curl asks, over veth and, from a second machine, over the drivers of emulated network cards, in each mode. As root
   on Debian or Ubuntu it installs what it needs; kernels and QEMU are unpacked below target/kernels. The processor is
-  emulated too, so this takes about an hour for a kernel.
+  emulated too: this wants a host with little else to do, and hours.
 
   --out FILE    write the results as a page of Markdown (target/kernels/README.md)
   --only TEXT   run only steps whose names contain this, such as veth or igb-native
