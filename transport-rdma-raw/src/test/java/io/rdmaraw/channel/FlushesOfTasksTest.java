@@ -26,7 +26,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 @Timeout(60)
 class FlushesOfTasksTest {
     private static final int CONNECTIONS = 20;
-    /** TcpStack.MAX_HELD_FLUSHES. */
+    /** HeldFlushes.MOST. */
     private static final int MAX_HELD = 32;
     private static final int BYTES = 10;
 
@@ -131,6 +131,50 @@ class FlushesOfTasksTest {
         latch.countDown();
         awaitBytes(BYTES);
         assertEquals(0, on(loop, () -> doorbells[1] - doorbells[0]), "it has waited for the task behind it");
+    }
+
+    /** As where other threads keep the loop busy: Netty's loops do tasks for a second before they look at frames. */
+    @Test
+    void aFlushLeavesThoughThereIsAlwaysATaskBehindIt() {
+        CompletableFuture<Integer> tasksBefore = new CompletableFuture<>();
+        loop.execute(() -> {
+            long before = doorbells();
+            loop.execute(new Runnable() {
+                private int done;
+
+                @Override
+                public void run() {
+                    if (doorbells() != before) {
+                        tasksBefore.complete(done);
+                    } else {
+                        done++;
+                        loop.execute(this);
+                    }
+                }
+            });
+            write(0);
+            assertEquals(before, doorbells(), "it waits for the task behind it");
+        });
+        assertEquals(1, tasksBefore.join());
+        awaitBytes(BYTES);
+    }
+
+    @Test
+    void tasksThatCameLaterShareTheDoorbellWhileEachFlushes() {
+        CompletableFuture<Long> doorbells = new CompletableFuture<>();
+        loop.execute(() -> {
+            long before = doorbells();
+            loop.execute(() -> {
+                loop.execute(() -> {
+                    write(2);
+                    doorbells.complete(doorbells() - before);
+                });
+                write(1);
+            });
+            write(0);
+        });
+        assertEquals(1, doorbells.join());
+        awaitBytes(3 * BYTES);
     }
 
     /** Within a task, as a program that writes several messages does. */

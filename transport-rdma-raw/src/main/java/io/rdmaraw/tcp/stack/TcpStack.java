@@ -2,7 +2,6 @@ package io.rdmaraw.tcp.stack;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.channel.EventLoop;
-import io.netty.util.concurrent.SingleThreadEventExecutor;
 import io.netty.util.concurrent.ThreadAwareExecutor;
 import io.rdmaraw.device.DeviceQueue;
 import io.rdmaraw.device.FrameReceiver;
@@ -37,8 +36,6 @@ public final class TcpStack implements FrameReceiver, PortOwner, LoopService {
     /** The same for frames, of which a connection may have many: about a megabyte, or a quarter of a millisecond. */
     private static final int MAX_GATHERED_FRAMES = 512;
     private static final int MAX_HELD_ENDS = 16;
-    /** The same for flushes by tasks of the loop. */
-    private static final int MAX_HELD_FLUSHES = 32;
     /** A queue of the device, what may be in the kernel's besides, and an end where more comes all the time. */
     private static final int MOST_POLLED = 1 << 16;
     /** Payloads out of order, while slots are few. */
@@ -59,13 +56,12 @@ public final class TcpStack implements FrameReceiver, PortOwner, LoopService {
     private final TcpStackStatistics counters;
     private final LingeringPorts lingering;
     private final ReadyTransports ready = new ReadyTransports();
+    private final HeldFlushes heldFlushes;
     /** Frames of bursts that {@link #run()} has not looked at yet. */
     private int receivedFrames;
     private boolean reading;
     /** Connections whose end waits for others to share a doorbell with. */
     private int heldEnds;
-    /** Flushes of tasks that wait for those of the tasks behind them. */
-    private int heldFlushes;
     private boolean gone;
     /** What waits for {@link #letGo}; also its lock. */
     private final List<Runnable> afterwards = new ArrayList<>();
@@ -77,6 +73,7 @@ public final class TcpStack implements FrameReceiver, PortOwner, LoopService {
         this.port = port;
         this.network = network;
         this.loop = loop;
+        heldFlushes = new HeldFlushes(this, loop);
         TcpFrameBuilder writer = new TcpFrameBuilder(port.queue(), options.segmentationOffload(),
                 port.queue().sendsAllMemory());
         ParseCounters verdicts = new ParseCounters();
@@ -440,16 +437,16 @@ public final class TcpStack implements FrameReceiver, PortOwner, LoopService {
             return false;
         }
         port.poll();
-        return loop instanceof SingleThreadEventExecutor tasks && tasks.pendingTasks() > 0;
+        return heldFlushes.hasTasksBehind();
     }
 
     /**
      * A channel was flushed. Within the reads of a burst that waits for the burst's end, so that what all channels have
-     * to send shares doorbells; with tasks behind it, as gRPC has one for each connection, for what they flush, which
-     * ends with {@link #run()}. Else it goes out before the caller returns, who may block.
+     * to send shares doorbells; with tasks behind it, as gRPC has one for each connection, for what they flush. Else it
+     * goes out before the caller returns, who may block.
      */
     public void flush(boolean tasksBehind) {
-        if (!reading && !gone && (!tasksBehind || ++heldFlushes >= MAX_HELD_FLUSHES)) {
+        if (!reading && !gone && (!tasksBehind || !heldFlushes.add())) {
             transmit(System.nanoTime());
         }
     }
@@ -486,7 +483,7 @@ public final class TcpStack implements FrameReceiver, PortOwner, LoopService {
 
     private void transmit(long now) {
         heldEnds = 0;
-        heldFlushes = 0;
+        heldFlushes.clear();
         if (maySend()) {
             sender.transmit(now);
         }
