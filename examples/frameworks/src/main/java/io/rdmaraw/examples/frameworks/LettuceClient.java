@@ -26,8 +26,11 @@ public final class LettuceClient {
             greet(RedisClient.create(redis));
         } else {
             RdmaRawEventLoopGroup loops = new RdmaRawEventLoopGroup(settings.threads(), settings.config());
-            greet(RdmaRawRedisClient.create(loops, redis));
-            loops.shutdownGracefully().sync();
+            try {
+                greet(RdmaRawRedisClient.create(loops, redis));
+            } finally {
+                loops.shutdownGracefully().sync();
+            }
         }
     }
 }

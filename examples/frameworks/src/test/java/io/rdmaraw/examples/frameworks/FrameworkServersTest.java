@@ -92,6 +92,14 @@ class FrameworkServersTest {
         }
     }
 
+    /** The loops end, and with them the program. */
+    @Test
+    void lettuceWithoutServer() {
+        PeerProcess client = program.start(LettuceClient.class.getName(), "Connection refused", "--device",
+                program.device(), "--address", program.peerAddress(), "--port", String.valueOf(REDIS));
+        assertEquals(1, client.await(Await.PATIENCE).exitCode(), client::output);
+    }
+
     private static byte[] grpcMessage(String text) {
         ByteArrayOutputStream message = new ByteArrayOutputStream();
         // Not compressed; the length in four bytes.
