@@ -482,21 +482,25 @@ unsigned sv_xdp_queue_send(struct sv_xdp_queue *queue, const struct sv_frame *fr
     const unsigned tries = queue->zero_copy ? DRIVER_TRIES : KICK_TRIES;
     unsigned sent = 0;
     unsigned idle = 0;
+    uint32_t returned = 0;
     *error = 0;
     while (sent < count && *error == 0) {
         sv_spin_lock(&queue->send_lock);
         take_completions(queue);
         unsigned n = put_frames(queue, frames + sent, count - sent);
         uint32_t end = queue->tx.position;
+        uint32_t returned_now = queue->completion.position;
         sv_spin_unlock(&queue->send_lock);
         sent += n;
         *error = kick_kernel(queue, end);
-        /* The interface has all chunks: it returns some soon, or it is stuck. */
+        /* The interface has all chunks: it returns some soon, maybe to another thread first, or it is stuck. */
         if (n == 0) {
             sched_yield();
-            if (++idle > tries)
+            idle = returned_now == returned ? idle + 1 : 1;
+            if (idle > tries)
                 *error = ENOBUFS;
         }
+        returned = returned_now;
     }
     return sent;
 }

@@ -22,6 +22,7 @@ static ssize_t fake_sendto(void);
 static ssize_t fake_recvfrom(void);
 static void fake_lock(struct sv_spin *lock);
 static void fake_unlock(struct sv_spin *lock);
+static void fake_yield(void);
 
 #define sv_xdp_queue_drain tested_drain
 #define sv_xdp_queue_send tested_send
@@ -36,7 +37,7 @@ static void fake_unlock(struct sv_spin *lock);
 #define sv_spin_unlock fake_unlock
 #define sendto(...) fake_sendto()
 #define recvfrom(...) fake_recvfrom()
-#define sched_yield() ((void)0)
+#define sched_yield fake_yield
 
 unsigned tested_drain(struct sv_xdp_queue *queue, struct sv_device *device, uint32_t limit);
 unsigned tested_send(struct sv_xdp_queue *queue, const struct sv_frame *frames, unsigned count, int *error);
@@ -78,6 +79,8 @@ static struct kernel {
     unsigned sends;
     int send_error;
     void (*on_send)(void);
+    unsigned yields;
+    void (*on_yield)(void);
 } k;
 
 static uint64_t free_chunks[ENTRIES];
@@ -180,6 +183,14 @@ static void fake_lock(struct sv_spin *lock)
 static void fake_unlock(struct sv_spin *lock)
 {
     atomic_store(&lock->held, 0);
+}
+
+static void fake_yield(void)
+{
+    CHECK_EQ(0, atomic_load(&k.queue.send_lock.held));
+    k.yields++;
+    if (k.on_yield != NULL)
+        k.on_yield();
 }
 
 /* The caller may lose its core during the call: what it holds then, others wait for. */
@@ -818,6 +829,40 @@ static void a_kernel_that_is_stuck_does_not_hold_a_sender(void)
     CHECK_EQ(1, k.sends);
 }
 
+/* The interface gives a chunk back, and for long another thread is there first. */
+static void another_takes_the_chunk(void)
+{
+    struct sv_frame frame;
+    int error;
+    burst(&frame, 1);
+    k.completion.addresses[k.completion.producer % ENTRIES] = k.tx.descriptors[k.completion.producer % ENTRIES].addr;
+    k.completion.producer++;
+    if (k.yields > 3 * KICK_TRIES)
+        return;
+    CHECK_EQ(1, tested_send(&k.queue, &frame, 1, &error));
+    CHECK_EQ(0, error);
+}
+
+/* As long as the interface gets on, no frame is lost for want of a chunk. */
+static void an_interface_that_all_use_is_not_stuck(void)
+{
+    struct sv_frame frames[ENTRIES];
+    int error;
+    burst(frames, ENTRIES);
+    kernel_open(0);
+    k.on_send = take_sends;
+    CHECK_EQ(ENTRIES, tested_send(&k.queue, frames, ENTRIES, &error));
+    k.on_yield = another_takes_the_chunk;
+    CHECK_EQ(2, tested_send(&k.queue, frames, 2, &error));
+    CHECK_EQ(0, error);
+    k.on_yield = NULL;
+    k.yields = 0;
+    while (tested_send(&k.queue, frames, 1, &error) == 1)
+        CHECK_EQ(0, error);
+    CHECK_EQ(ENOBUFS, error);
+    CHECK_EQ(KICK_TRIES + 1, k.yields);
+}
+
 const struct test xdp_queue_tests[] = {
     {"xdp queue: nothing is taken that was not produced", nothing_is_taken_that_was_not_produced},
     {"xdp queue: a limit that is wrong does no harm", a_limit_that_is_wrong_does_no_harm},
@@ -837,6 +882,7 @@ const struct test xdp_queue_tests[] = {
     {"xdp queue: senders do not wait for each other", senders_do_not_wait_for_each_other},
     {"xdp queue: a slow kernel gets all frames", a_slow_kernel_gets_all_frames},
     {"xdp queue: a kernel that is stuck does not hold a sender", a_kernel_that_is_stuck_does_not_hold_a_sender},
+    {"xdp queue: an interface that all use is not stuck", an_interface_that_all_use_is_not_stuck},
     {"xdp queue: a completion too many is not kept", a_completion_too_many_is_not_kept},
     {"xdp queue: only what waited is sorted", only_what_waited_is_sorted},
     {NULL, NULL},
