@@ -1,15 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Several threads poll a device on AF_XDP while SYNs and datagrams come, and one asks for its counters. Each frame
- * carries its number all over its payload: none may be lost, come twice, or be made of two.
+ * Several threads poll a device on AF_XDP while SYNs and datagrams come, and one asks for its counters; or several send
+ * by one ring to threads that sleep. Each frame carries its number all over its payload: none may be lost, come twice,
+ * come before an earlier one of its queue pair, or be made of two.
  */
 #include "wire_fixture.h"
 
+#include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
-enum { THREADS = 4, KINDS = 2, RECEIVES = 512, NUMBERS = 200000, WINDOW = 256, BURST = 16, MILLIS = 1500 };
+enum { THREADS = 4, KINDS = 2, SENDERS = 3, RECEIVES = 512, NUMBERS = 200000, WINDOW = 256, BURST = 16, MILLIS = 1500 };
 enum { PORT = 2000, TCP_FLAGS = 47, SYN = 2 };
 enum { PAYLOAD = 54, LEAST_WORDS = 4, WORDS = 64 };     /* behind either L4 header */
 
@@ -17,6 +22,8 @@ enum { PAYLOAD = 54, LEAST_WORDS = 4, WORDS = 64 };     /* behind either L4 head
 struct poller {
     pthread_t thread;
     struct world *world;
+    struct ibv_comp_channel *channel;   /* where it sleeps, or NULL: it polls all the time */
+    int stopped;                        /* an eventfd that ends its sleep */
     struct ibv_cq *cq;
     struct ibv_qp *qp;
     struct ibv_flow *flow;
@@ -27,6 +34,7 @@ struct poller {
     _Atomic bool *stop;
     unsigned twice;
     unsigned torn;
+    unsigned misplaced;
 };
 
 static void post(struct poller *poller, uint64_t slot)
@@ -53,31 +61,62 @@ static void take(struct poller *poller, const struct ibv_wc *wc)
         poller->torn++;
     else if (poller->seen[number]++ != 0)
         poller->twice++;
+    poller->misplaced += whole && number != atomic_load(&poller->received);
     atomic_fetch_add(&poller->received, 1);
     post(poller, wc->wr_id);
+}
+
+static int take_all(struct poller *poller)
+{
+    struct ibv_wc wc[16];
+    int count = ibv_poll_cq(poller->cq, 16, wc);
+    for (int i = 0; i < count; i++)
+        take(poller, &wc[i]);
+    return count;
 }
 
 static void *run_poller(void *argument)
 {
     struct poller *poller = argument;
-    struct ibv_wc wc[16];
+    while (!atomic_load(poller->stop))
+        take_all(poller);
+    return NULL;
+}
+
+/* As event loops do: nothing but an event wakes it, so one that is lost shows. */
+static void *run_sleeper(void *argument)
+{
+    struct poller *poller = argument;
+    struct pollfd fds[] = {{.fd = poller->channel->fd, .events = POLLIN}, {.fd = poller->stopped, .events = POLLIN}};
+    struct ibv_cq *cq;
+    void *context;
     while (!atomic_load(poller->stop)) {
-        int count = ibv_poll_cq(poller->cq, 16, wc);
-        for (int i = 0; i < count; i++)
-            take(poller, &wc[i]);
+        if (take_all(poller) > 0)
+            continue;
+        poller->torn += ibv_req_notify_cq(poller->cq, 0) != 0;
+        if (take_all(poller) > 0)
+            continue;
+        (void)poll(fds, 2, -1);
+        while (ibv_get_cq_event(poller->channel, &cq, &context) == 0)
+            ibv_ack_cq_events(cq, 1);
     }
     return NULL;
 }
 
-static void poller_open(struct poller *poller, struct world *world, uint8_t protocol, _Atomic bool *stop)
+static void poller_init(struct poller *poller, struct world *world, struct ibv_comp_channel *channel, _Atomic bool *stop)
 {
     memset(poller, 0, sizeof *poller);
     poller->world = world;
     poller->stop = stop;
-    poller->cq = ibv_create_cq(world->context, RECEIVES, NULL, NULL, 0);
+    poller->channel = channel;
+    poller->stopped = -1;
+    poller->cq = ibv_create_cq(world->context, RECEIVES, NULL, channel, 0);
     CHECK(poller->cq != NULL);
-    if (protocol == 0)
-        return;
+}
+
+static void poller_receive(struct poller *poller, uint8_t protocol, uint16_t port)
+{
+    struct world *world = poller->world;
     struct ibv_qp_init_attr attr = {
         .send_cq = poller->cq, .recv_cq = poller->cq, .qp_type = IBV_QPT_RAW_PACKET,
         .cap = {.max_send_wr = 1, .max_recv_wr = RECEIVES, .max_send_sge = 1, .max_recv_sge = 1},
@@ -94,7 +133,7 @@ static void poller_open(struct poller *poller, struct world *world, uint8_t prot
     for (uint64_t i = 0; i < RECEIVES; i++)
         post(poller, i);
     rule_init(&rule, 0);
-    rule_ports(&rule, protocol == 6 ? IBV_FLOW_SPEC_TCP : IBV_FLOW_SPEC_UDP, 0, PORT);
+    rule_ports(&rule, protocol == 6 ? IBV_FLOW_SPEC_TCP : IBV_FLOW_SPEC_UDP, 0, port);
     poller->flow = must_create(&side, &rule);
 }
 
@@ -111,11 +150,11 @@ static void poller_close(struct poller *poller)
 }
 
 /* The number is the sequence number too, so no SYN looks as if it came again. */
-static uint32_t build_numbered(uint8_t *frame, uint8_t protocol, uint32_t number)
+static uint32_t build_numbered(uint8_t *frame, uint8_t protocol, uint16_t port, uint32_t number)
 {
     struct frame_spec spec = default_frame();
     spec.protocol = protocol;
-    spec.dst_port = PORT;
+    spec.dst_port = port;
     spec.payload = (uint16_t)(4 * (LEAST_WORDS + number % WORDS) + (protocol == 6 ? 0 : 12));
     uint32_t length = build_frame(&spec, frame);
     if (protocol == 6) {
@@ -140,14 +179,14 @@ static void wait_for(const struct poller *poller, uint32_t received, struct time
 }
 
 /* The numbers from `first` on, in one call. */
-static void send_burst(struct side *from, uint8_t protocol, uint32_t first)
+static void send_burst(struct side *from, uint8_t protocol, uint16_t port, uint32_t first)
 {
     struct ibv_sge sge[BURST];
     struct ibv_send_wr wr[BURST];
     struct ibv_send_wr *bad;
     for (unsigned i = 0; i < BURST; i++) {
         uint8_t *frame = slot_at(from, SLOTS / 2 + i);
-        sge[i] = (struct ibv_sge){(uintptr_t)frame, build_numbered(frame, protocol, first + i), from->mr->lkey};
+        sge[i] = (struct ibv_sge){(uintptr_t)frame, build_numbered(frame, protocol, port, first + i), from->mr->lkey};
         wr[i] = (struct ibv_send_wr){.next = i + 1 < BURST ? &wr[i + 1] : NULL, .sg_list = &sge[i], .num_sge = 1,
                                      .opcode = IBV_WR_SEND, .send_flags = i + 1 < BURST ? 0 : IBV_SEND_SIGNALED};
     }
@@ -169,7 +208,7 @@ static uint32_t send_numbers(struct side *from, const struct poller *pollers)
         CHECK_EQ(0, softverbs_query_counters(pollers[0].world->context, &counters));
         for (int kind = 0; kind < KINDS; kind++) {
             wait_for(&pollers[kind], number + BURST - WINDOW, start);
-            send_burst(from, protocols[kind], number);
+            send_burst(from, protocols[kind], PORT, number);
         }
     }
     for (int kind = 0; kind < KINDS; kind++)
@@ -182,9 +221,9 @@ static void check_seen_once(const struct poller *poller, uint32_t sent)
     uint32_t lost = 0;
     for (uint32_t number = 0; number < NUMBERS; number++)
         lost += number < sent && poller->seen[number] == 0;
-    if (lost + poller->twice + poller->torn > 0 || atomic_load(&poller->received) != sent)
-        test_failed(__FILE__, __LINE__, "%u sent, %u received, %u lost, %u twice, %u torn", sent,
-                    atomic_load(&poller->received), lost, poller->twice, poller->torn);
+    if (lost + poller->twice + poller->torn + poller->misplaced > 0 || atomic_load(&poller->received) != sent)
+        test_failed(__FILE__, __LINE__, "%u sent, %u received, %u lost, %u twice, %u torn, %u misplaced", sent,
+                    atomic_load(&poller->received), lost, poller->twice, poller->torn, poller->misplaced);
 }
 
 static void each_frame_comes_once_and_whole(const char *kind)
@@ -195,7 +234,9 @@ static void each_frame_comes_once_and_whole(const char *kind)
     struct softverbs_counters counters;
     wire_open(&wire, kind, 1500, 1);
     for (int i = 0; i < THREADS; i++)
-        poller_open(&pollers[i], &wire.world[1], i == 0 ? 6 : i == 1 ? 17 : 0, &stop);
+        poller_init(&pollers[i], &wire.world[1], NULL, &stop);
+    poller_receive(&pollers[0], 6, PORT);
+    poller_receive(&pollers[1], 17, PORT);
     for (int i = 0; i < THREADS; i++)
         CHECK_EQ(0, pthread_create(&pollers[i].thread, NULL, run_poller, &pollers[i]));
     uint32_t sent = send_numbers(&wire.side[0], pollers);
@@ -212,6 +253,82 @@ static void each_frame_comes_once_and_whole(const char *kind)
     wire_close(&wire);
 }
 
+/* ---- several senders ---- */
+
+struct sender {
+    pthread_t thread;
+    struct side side;
+    struct poller receiver;
+    uint16_t port;
+    uint32_t sent;
+};
+
+static void *run_sender(void *argument)
+{
+    struct sender *sender = argument;
+    struct timespec start = now();
+    for (; sender->sent < NUMBERS && !is_over(start); sender->sent += BURST) {
+        wait_for(&sender->receiver, sender->sent + BURST - WINDOW, start);
+        send_burst(&sender->side, 17, sender->port, sender->sent);
+    }
+    wait_for(&sender->receiver, sender->sent, start);
+    return NULL;
+}
+
+static void sender_open(struct sender *sender, struct wire *wire, int number, _Atomic bool *stop)
+{
+    struct ibv_comp_channel *channel = ibv_create_comp_channel(wire->world[1].context);
+    CHECK(channel != NULL);
+    CHECK_EQ(0, fcntl(channel->fd, F_SETFL, O_NONBLOCK));
+    sender->sent = 0;
+    sender->port = (uint16_t)(PORT + number);
+    side_open(&wire->world[0], &sender->side);
+    poller_init(&sender->receiver, &wire->world[1], channel, stop);
+    sender->receiver.stopped = eventfd(0, EFD_CLOEXEC);
+    CHECK(sender->receiver.stopped >= 0);
+    poller_receive(&sender->receiver, 17, sender->port);
+    CHECK_EQ(0, pthread_create(&sender->receiver.thread, NULL, run_sleeper, &sender->receiver));
+}
+
+static void sender_close(struct sender *sender)
+{
+    struct ibv_comp_channel *channel = sender->receiver.channel;
+    CHECK_EQ(0, eventfd_write(sender->receiver.stopped, 1));
+    CHECK_EQ(0, pthread_join(sender->receiver.thread, NULL));
+    check_seen_once(&sender->receiver, sender->sent);
+    poller_close(&sender->receiver);
+    close(sender->receiver.stopped);
+    CHECK_EQ(0, ibv_destroy_comp_channel(channel));
+    side_close(&sender->side);
+}
+
+static void frames_of_several_senders_all_leave(const char *kind)
+{
+    struct wire wire;
+    struct sender senders[SENDERS];
+    _Atomic bool stop = false;
+    struct softverbs_counters counters;
+    uint32_t sent = 0;
+    wire_open(&wire, kind, 1500, 1);
+    for (int i = 0; i < SENDERS; i++)
+        sender_open(&senders[i], &wire, i, &stop);
+    for (int i = 0; i < SENDERS; i++)
+        CHECK_EQ(0, pthread_create(&senders[i].thread, NULL, run_sender, &senders[i]));
+    for (int i = 0; i < SENDERS; i++)
+        CHECK_EQ(0, pthread_join(senders[i].thread, NULL));
+    atomic_store(&stop, true);
+    CHECK_EQ(0, softverbs_query_counters(wire.world[0].context, &counters));
+    for (int i = 0; i < SENDERS; i++) {
+        sent += senders[i].sent;
+        sender_close(&senders[i]);
+    }
+    CHECK_EQ(0, counters.sent.wire_full);
+    CHECK_EQ(sent, counters.sent.frames);
+    wire_close(&wire);
+}
+
+IN_BOTH_MODES(frames_of_several_senders_all_leave)
+
 static void test_each_frame_comes_once_and_whole(void)
 {
     if (!have_namespace())
@@ -222,5 +339,7 @@ static void test_each_frame_comes_once_and_whole(void)
 
 const struct test xdp_threads_tests[] = {
     {"xdp: each frame comes once and whole to threads that poll", test_each_frame_comes_once_and_whole},
+    {"xdp: frames of threads that send by one ring all leave, and wake who waits",
+     test_frames_of_several_senders_all_leave},
     {NULL, NULL},
 };
