@@ -71,8 +71,8 @@ struct call {
 static const struct call broker_calls[] = {
     COMMON, MEMORY, CALL(bpf), CALL(socket), CALL(bind), CALL(ioctl), CALL(getrandom), CALL(pidfd_send_signal),
     CALL(wait4),
-    /* Explanations of errors would look at /proc, and do without. */
-    REFUSED(openat),
+    /* Explanations of errors look at the capabilities; they would look at /proc too, and do without. */
+    CALL(capget), REFUSED(openat),
 };
 
 /* Also what sessions do before their own filter. */

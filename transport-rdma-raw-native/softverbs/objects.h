@@ -13,8 +13,8 @@
  *   rq.deliver_lock      one deliverer at a time
  *   cq.produce_lock      adds completions, arms
  *   cq.consume_lock      polls
- *   channel.mutex        raises events: not with the produce lock, but with the sq.lock or deliver_lock of the queue that
- *                        completes, which keeps completion queue and channel alive
+ *   channel.mutex        raises events: not with the produce lock, but with the sq.lock or deliver_lock of the queue
+ *                        that completes, which keeps completion queue and channel
  *   context's async mutex
  * On a wire receiver.lock (a thread that moves received frames) comes before rq.deliver_lock; event_mutex (the epoll
  * instance of the sockets) is taken and released with none of the others held or taken.

@@ -49,9 +49,8 @@ enum sv_refusal sv_refusal_of(const char *status, const char *uid_map)
     return SV_REFUSED_KERNEL;
 }
 
-bool sv_lacks_perfmon(const char *status, int error)
+bool sv_lacks_perfmon(uint64_t capabilities, int error)
 {
-    uint64_t capabilities;
-    return (error == EACCES || error == EFAULT || error == E2BIG) && number_of(status, "CapEff:", 16, &capabilities) &&
-           !has(capabilities, CAP_SYS_ADMIN) && !has(capabilities, CAPABILITY_PERFMON);
+    return (error == EACCES || error == EFAULT || error == E2BIG) && !has(capabilities, CAP_SYS_ADMIN) &&
+           !has(capabilities, CAPABILITY_PERFMON);
 }

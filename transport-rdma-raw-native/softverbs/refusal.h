@@ -3,6 +3,7 @@
 #define SOFTVERBS_REFUSAL_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 /*
  * Why bpf(2) is refused, as far as a process can tell by itself: what helps depends on it, and "permission denied" does
@@ -29,7 +30,7 @@ int sv_explain_bpf(int error, const char *what);
  * what a processor may do ahead of a branch (Spectre v1), as one more turn of a loop. From Linux 6.17 on it puts a barrier
  * there; before, it refuses the program.
  */
-bool sv_lacks_perfmon(const char *status, int error);
+bool sv_lacks_perfmon(uint64_t capabilities, int error);
 /* If so, stores a sentence with what helps. */
 bool sv_explain_verifier(int error);
 

@@ -3,8 +3,11 @@
 #define _GNU_SOURCE
 #include "broker_scene.h"
 #include "confinement.h"
+#include "objects.h"
+#include "refusal.h"
 
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <linux/filter.h>
 #include <sched.h>
 #include <signal.h>
@@ -16,7 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { DONE = 7, NO_FILTERS = 8 };
+enum { DONE = 7, NO_FILTERS = 8, NOT_EXPLAINED = 9 };
 
 /* The thread sanitizer's own calls would be killed. */
 #ifdef __SANITIZE_THREAD__
@@ -154,6 +157,32 @@ static void check_no_file(void)
         syscall(SYS_exit_group, 1);
 }
 
+static void drop_capabilities(void)
+{
+    struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+    struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {0};
+    CHECK_EQ(0, syscall(SYS_capset, &header, none));
+}
+
+static bool confine_without_capabilities(void)
+{
+    drop_capabilities();
+    return confine_broker();
+}
+
+static void explain_the_verifier(void)
+{
+    bool explained = sv_explain_verifier(EACCES);
+    if (!explained || strstr(sv_explanation(), "CAP_PERFMON") == NULL)
+        syscall(SYS_exit_group, NOT_EXPLAINED);
+}
+
+static void test_the_broker_explains_the_verifier(void)
+{
+    if (has_filters())
+        check_goes_on(confine_without_capabilities, explain_the_verifier);
+}
+
 static void test_no_file_for_the_broker(void)
 {
     if (has_filters())
@@ -195,6 +224,7 @@ static void test_confined_sessions_serve(void)
 const struct test broker_confinement_tests[] = {
     {"broker: forbidden calls kill its processes", test_forbidden_calls},
     {"broker: it opens no file while it serves", test_no_file_for_the_broker},
+    {"broker: it explains the verifier while it serves", test_the_broker_explains_the_verifier},
     {"broker: confined sessions serve", test_confined_sessions_serve},
     {NULL, NULL},
 };

@@ -103,7 +103,8 @@ static void *run_sleeper(void *argument)
     return NULL;
 }
 
-static void poller_init(struct poller *poller, struct world *world, struct ibv_comp_channel *channel, _Atomic bool *stop)
+static void poller_init(struct poller *poller, struct world *world, struct ibv_comp_channel *channel,
+                        _Atomic bool *stop)
 {
     memset(poller, 0, sizeof *poller);
     poller->world = world;
