@@ -48,9 +48,11 @@ struct call {
 #define CHECKED(NAME, ARGUMENT, MASK, VALUE) \
     {.number = SYS_##NAME, .has_check = true, .argument = ARGUMENT, .mask = MASK, .value = VALUE}
 
-/* Musl has fork(3) as fork(2) where the processor has that. */
+/* Musl has fork(3) as fork(2) where the processor has that, and newer ones ask for the child's number by another call. */
 #if defined(SYS_fork) && !defined(__GLIBC__)
-#define FORK CALL(fork)
+#define FORK CALL(fork), CALL(set_tid_address)
+#elif !defined(__GLIBC__)
+#define FORK CHECKED(clone, 0, UINT32_MAX, FORK_FLAGS), CALL(set_tid_address)
 #else
 #define FORK CHECKED(clone, 0, UINT32_MAX, FORK_FLAGS)
 #endif

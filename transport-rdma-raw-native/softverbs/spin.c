@@ -14,7 +14,7 @@ static void cpu_relax(void)
 #if defined(__x86_64__)
     __builtin_ia32_pause();
 #elif defined(__aarch64__)
-    __asm__ volatile("yield");
+    __asm__ volatile("isb" ::: "memory");   /* some tens of cycles; yield is none on most processors */
 #endif
 }
 
