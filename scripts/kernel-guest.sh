@@ -98,6 +98,8 @@ start_http() {
     turns=$((turns + 1))
     if ! kill -0 "$(cat /run/http.pid)" 2>/dev/null || [ "$turns" -gt "$LISTEN_TURNS" ]; then
       cat /run/http.log
+      # One that is only slow would keep the interface from the next.
+      kill -9 "$(cat /run/http.pid)" 2>/dev/null
       return 3
     fi
     sleep 0.1

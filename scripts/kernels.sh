@@ -107,5 +107,6 @@ run_kernel_tests() {
   kernels_page >"${page:-$kernel_cache/README.md}"
   kernels_end
   cat "${page:-$kernel_cache/README.md}"
-  [ "$kernel_failed" = 0 ] && [ "$kernel_steps" -gt 0 ]
+  [ "$kernel_steps" -gt 0 ] || die "kernels: the name of no step contains '$kernel_wanted'"
+  [ "$kernel_failed" = 0 ]
 }
