@@ -1,8 +1,8 @@
 # shellcheck shell=bash
 # Variables of the run are set by kernel-machine.sh too.
 # shellcheck disable=SC2154
-# ./rdma-raw test --kernels: this transport on other kernels and other drivers, in machines that are emulated. See
-# docs/deploying.md#on-what.
+# ./rdma-raw test --kernels: this transport on other kernels and other drivers, in machines that are emulated. What it
+# runs is in CONTRIBUTING.md.
 
 readonly KERNELS=(6.1 6.12 7)
 
@@ -72,7 +72,10 @@ run_kernel_tests() {
   kernel_wanted=""
   while [ $# -gt 0 ]; do
     case "$1" in
-      --out) page="${2:?--out needs a file}" && shift 2 ;;
+      --out)
+        page="${2:?--out needs a file}" && shift 2
+        [ -d "$(dirname "$page")" ] || die "there is no directory $(dirname "$page") for the page"
+        ;;
       --only) kernel_wanted="${2:?--only needs a text}" && shift 2 ;;
       -h | --help) kernels_usage && return ;;
       *)

@@ -1,11 +1,13 @@
 # shellcheck shell=bash
-# Packages of another suite of Debian than this host's, or for another processor, unpacked into a directory of their own: nothing is installed.
+# Packages of another suite of Debian than this host's, or for another processor, unpacked into a directory of their
+# own: nothing is installed.
 
 # The archive that this host's own packages come from.
 debian_archive() {
   # apt-get replaces the name, not the shell.
   # shellcheck disable=SC2016
-  apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' | grep -m1 '/debian/$'
+  apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' |
+    awk '/\/debian\/$/ && !found { print; found = 1 } END { exit !found }'
 }
 
 # unpack_of_suite WHAT SUITE DIRECTORY alone|with-dependencies|kernel PACKAGE...

@@ -11,7 +11,7 @@ def cell_of(found, notes):
     if not text:
         return verdict
     if verdict == "works":
-        return f"{verdict}: {text}"
+        return f"{verdict}: {text}".replace("|", "\\|")
     if text not in notes:
         notes.append(text)
     return f"{verdict} [{notes.index(text) + 1}]"
