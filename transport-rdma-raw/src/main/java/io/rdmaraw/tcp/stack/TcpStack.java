@@ -56,7 +56,6 @@ public final class TcpStack implements FrameReceiver, PortOwner, LoopService {
     private final TcpStackStatistics counters;
     private final LingeringPorts lingering;
     private final ReadyTransports ready = new ReadyTransports();
-    private final HeldFlushes heldFlushes;
     /** Frames of bursts that {@link #run()} has not looked at yet. */
     private int receivedFrames;
     private boolean reading;
@@ -73,7 +72,6 @@ public final class TcpStack implements FrameReceiver, PortOwner, LoopService {
         this.port = port;
         this.network = network;
         this.loop = loop;
-        heldFlushes = new HeldFlushes(this, loop);
         TcpFrameBuilder writer = new TcpFrameBuilder(port.queue(), options.segmentationOffload(),
                 port.queue().sendsAllMemory());
         ParseCounters verdicts = new ParseCounters();
@@ -428,25 +426,19 @@ public final class TcpStack implements FrameReceiver, PortOwner, LoopService {
     /**
      * A channel is about to be flushed outside of reads: what has come in meanwhile counts, as it would with a kernel,
      * even if the loop was blocked by a handler. From within a poll, {@link DeviceQueue#poll()} does nothing.
-     *
-     * @return whether the loop has more tasks to do, to be passed to {@link #flush}. Asked before the write completes:
-     *        who sees that, and then blocks the loop, does not hold it up
      */
-    public boolean beforeFlush() {
-        if (reading || gone) {
-            return false;
+    public void beforeFlush() {
+        if (!reading && !gone) {
+            port.poll();
         }
-        port.poll();
-        return heldFlushes.hasTasksBehind();
     }
 
     /**
      * A channel was flushed. Within the reads of a burst that waits for the burst's end, so that what all channels have
-     * to send shares doorbells; with tasks behind it, as gRPC has one for each connection, for what they flush. Else it
-     * goes out before the caller returns, who may block.
+     * to send shares doorbells; else it goes out before the caller returns, who may block.
      */
-    public void flush(boolean tasksBehind) {
-        if (!reading && !gone && (!tasksBehind || !heldFlushes.add())) {
+    public void flush() {
+        if (!reading && !gone) {
             transmit(System.nanoTime());
         }
     }
@@ -458,7 +450,7 @@ public final class TcpStack implements FrameReceiver, PortOwner, LoopService {
      */
     void flushEnd() {
         if (!ready.hasMore()) {
-            flush(false);
+            flush();
         } else if (++heldEnds >= MAX_HELD_ENDS && maySend() && !reading) {
             heldEnds = 0;
             sender.transmitDelivered(System.nanoTime());
@@ -483,7 +475,6 @@ public final class TcpStack implements FrameReceiver, PortOwner, LoopService {
 
     private void transmit(long now) {
         heldEnds = 0;
-        heldFlushes.clear();
         if (maySend()) {
             sender.transmit(now);
         }
