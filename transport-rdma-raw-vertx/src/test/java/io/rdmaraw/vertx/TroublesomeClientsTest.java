@@ -4,6 +4,7 @@ import io.rdmaraw.channel.NioChannels;
 import io.rdmaraw.channel.RdmaRawEventLoopGroup;
 import io.rdmaraw.channel.RdmaRawIoHandlerConfig;
 import io.rdmaraw.testsuite.leak.LeakExtension;
+import io.rdmaraw.testsuite.leak.LostByFramework;
 import io.rdmaraw.testsuite.leak.TroublesomeHttpClients;
 import io.rdmaraw.testsuite.net.Await;
 import io.vertx.core.Vertx;
@@ -21,6 +22,8 @@ import java.util.concurrent.TimeUnit;
 
 /** Clients that go half way, read slowly or ask much: a server of Vert.x loses no buffer to them. */
 @ExtendWith(LeakExtension.class)
+@LostByFramework(handler = "handler", reason = "VertxConnection.pending of 5.1 is not released when a connection"
+        + " ends that is paused; with NIO at both ends these clients make it lose more")
 @Tag("slow")
 @Timeout(300)
 class TroublesomeClientsTest {

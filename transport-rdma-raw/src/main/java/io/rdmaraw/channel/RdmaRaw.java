@@ -15,9 +15,6 @@ import java.util.concurrent.TimeUnit;
 
 /** Tells whether the transport can be used here. */
 public final class RdmaRaw {
-    /** Written by Maven into each jar. */
-    private static final String MAVEN_PROPERTIES =
-            "/META-INF/maven/io.rdmaraw/netty-transport-rdma-raw/pom.properties";
     private static final Throwable UNAVAILABILITY_CAUSE = probe();
 
     private RdmaRaw() {
@@ -129,10 +126,10 @@ public final class RdmaRaw {
                 + (missing.isEmpty() ? "" : ". Missing here: " + String.join("; ", missing)), cause);
     }
 
-    /** Returns the version of the transport, such as {@code 1.2.3}, or {@code unknown} outside of its jar. */
+    /** Returns the version of the transport, such as {@code 1.2.3}, or {@code unknown} without its resources. */
     public static String version() {
         Properties properties = new Properties();
-        try (InputStream in = RdmaRaw.class.getResourceAsStream(MAVEN_PROPERTIES)) {
+        try (InputStream in = RdmaRaw.class.getResourceAsStream("version.properties")) {
             if (in != null) {
                 properties.load(in);
             }
