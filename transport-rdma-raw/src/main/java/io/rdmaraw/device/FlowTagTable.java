@@ -299,10 +299,11 @@ final class FlowTagTable {
      * in by them can still be told apart while the action runs: no more comes then, so none is lost between.
      */
     void rebuild(Runnable action) {
-        entries().forEach(this::stopSteering);
-        // A server may have opened a rule that this loop has yet to join: with the queue it would go for all loops.
+        // Those too that a server has opened and this loop has yet to join: with the queue they would go for all loops.
         device.leaveRules(queue);
+        entries().forEach(this::stopSteering);
         action.run();
+        device.comeBackToRules(queue);
         Set<Entry> entries = entries();
         // Rules that handlers have made meanwhile lead to the old queue.
         entries.forEach(this::unsteer);

@@ -55,6 +55,8 @@ public final class RssFlows {
     private final BitSet tagsInUse = new BitSet();
     /** Queues that are about to close: no rule may lead to them any more. */
     private final Set<FrameQueue> retired = Collections.newSetFromMap(new WeakHashMap<>());
+    /** Queues that are being replaced, which may take several attempts: rules may lead to them when they are back. */
+    private final Set<FrameQueue> away = Collections.newSetFromMap(new WeakHashMap<>());
     /** Rules that have gone: where one comes back it may lead to other loops than those of its connections. */
     private final Set<FlowSpec> gone = new HashSet<>();
     private volatile boolean moved;
@@ -96,7 +98,8 @@ public final class RssFlows {
 
     /**
      * Spreads a rule's frames over several queues from the beginning, so that none of its flows moves later. Each of
-     * them {@linkplain #join joins} when it first has to do with the rule.
+     * them {@linkplain #join joins} when it first has to do with the rule; one that is being replaced does so when it
+     * is back.
      *
      * @param members whose {@link FrameQueue#workQueue()} has been made
      * @param owner for the queues to find out whose rule it is, see {@link #find}
@@ -108,18 +111,29 @@ public final class RssFlows {
         }
         List<FrameQueue> living = members.stream().filter(member -> !retired.contains(member)).toList();
         if (!living.isEmpty()) {
-            add(spec, living, owner);
+            add(spec, living.stream().filter(member -> !away.contains(member)).toList(), owner);
         }
     }
 
     /** A queue is about to close: takes it out of all rules, of those too that it has not joined yet. */
     synchronized void retire(FrameQueue member) {
         retired.add(member);
+        away.remove(member);
         leaveAll(member);
     }
 
     /** A queue is about to be replaced: takes it out of all rules, of those too that it has not joined yet. */
-    synchronized void leaveAll(FrameQueue member) {
+    synchronized void goAway(FrameQueue member) {
+        away.add(member);
+        leaveAll(member);
+    }
+
+    /** A queue has been replaced, and may join rules again. */
+    synchronized void comeBack(FrameQueue member) {
+        away.remove(member);
+    }
+
+    private void leaveAll(FrameQueue member) {
         List.copyOf(flows.values()).forEach(flow -> leave(flow, member));
     }
 
@@ -167,6 +181,9 @@ public final class RssFlows {
             flows.remove(spec);
             flow.markWithdrawn();
             take(flow, flow.members(), null, null);
+            if (flow.members().isEmpty()) {
+                tagsInUse.clear(flow.tag() - FIRST_TAG);
+            }
         }
     }
 
@@ -179,18 +196,17 @@ public final class RssFlows {
 
     private RssFlow add(FlowSpec spec, List<FrameQueue> members, Object ownerOrNull) {
         RssFlow flow = new RssFlow(spec, FIRST_TAG + tagsInUse.nextClearBit(0), ownerOrNull);
-        if (gone.contains(spec)) {
-            // Before its frames come.
-            noteMoved();
+        if (!members.isEmpty()) {
+            steer(flow, members);
         }
-        steer(flow, members);
-        gone.remove(spec);
         flows.put(spec, flow);
         tagsInUse.set(flow.tag() - FIRST_TAG);
         return flow;
     }
 
     /**
+     * Adds a queue to a rule. One that is being replaced has to join once more when it is back.
+     *
      * @param ownerOrNull whose rule it is if the queue is the first, as {@link #open} has it
      */
     public synchronized RssFlow join(FlowSpec spec, FrameQueue member, Object ownerOrNull) {
@@ -198,6 +214,9 @@ public final class RssFlows {
         RssFlow flow = flows.get(spec);
         if (flow != null && flow.members().contains(member)) {
             return flow;
+        }
+        if (away.contains(member)) {
+            return flow != null ? flow : add(spec, List.of(), ownerOrNull);
         }
         if (isSupported()) {
             member.workQueue();
@@ -215,6 +234,10 @@ public final class RssFlows {
     public synchronized void leave(RssFlow flow, FrameQueue member) {
         List<FrameQueue> members = new ArrayList<>(flow.members());
         if (!members.remove(member)) {
+            if (members.isEmpty() && flow.ownerOrNull() == null && flows.get(flow.spec()) == flow) {
+                // It was joined by a queue that was away.
+                forget(flow);
+            }
             return;
         }
         if (flow.isWithdrawn()) {
@@ -226,8 +249,9 @@ public final class RssFlows {
         }
         if (members.isEmpty()) {
             take(flow, members, null, null);
-            flows.remove(flow.spec());
-            tagsInUse.clear(flow.tag() - FIRST_TAG);
+            if (flow.ownerOrNull() == null || !away.contains(member)) {
+                forget(flow);
+            }
             return;
         }
         for (int attempt = 1; ; attempt++) {
@@ -246,6 +270,11 @@ public final class RssFlows {
         }
     }
 
+    private void forget(RssFlow flow) {
+        flows.remove(flow.spec());
+        tagsInUse.clear(flow.tag() - FIRST_TAG);
+    }
+
     private void steer(RssFlow flow, List<FrameQueue> members) {
         boolean isRss = isSupported() && members.size() > 1;
         if (!isRss && flow.isInForce() && flow.path() == null && !flow.members().isEmpty()
@@ -254,7 +283,7 @@ public final class RssFlows {
             return;
         }
         // Before the device brings the first frame by the new rule, which may be looked at before this thread goes on.
-        if (!flow.members().isEmpty()) {
+        if (!flow.members().isEmpty() || gone.contains(flow.spec())) {
             noteMoved();
         }
         RssQueuePair path = isRss ? path(RssOptions.fieldsOf(flow.spec()), members) : null;
@@ -267,6 +296,7 @@ public final class RssFlows {
             throw e;
         }
         take(flow, members, made, path);
+        gone.remove(flow.spec());
     }
 
     private void take(RssFlow flow, List<FrameQueue> members, Flow made, RssQueuePair path) {

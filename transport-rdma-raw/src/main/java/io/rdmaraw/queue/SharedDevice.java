@@ -42,6 +42,8 @@ public final class SharedDevice {
     private RssFlows rssFlows;
     /** Queues that closed before there were any spread rules. */
     private final Set<FrameQueue> retiredBefore = Collections.newSetFromMap(new WeakHashMap<>());
+    /** Queues that are being replaced since before there were any. */
+    private final Set<FrameQueue> awayBefore = Collections.newSetFromMap(new WeakHashMap<>());
     private final List<AsyncListener> listeners = new CopyOnWriteArrayList<>();
     private final Set<String> toldReasons = ConcurrentHashMap.newKeySet();
     private int references = 1;
@@ -165,15 +167,26 @@ public final class SharedDevice {
         if (rssFlows == null) {
             rssFlows = new RssFlows(context, protectionDomain);
             retiredBefore.forEach(rssFlows::retire);
+            awayBefore.forEach(rssFlows::goAway);
         }
         return rssFlows;
     }
 
-    /** A queue is about to be replaced: no rule that loops share leads to it until it joins again. */
+    /** A queue is about to be replaced: no rule that loops share leads to it until it is back and joins again. */
     public synchronized void leaveRules(FrameQueue queue) {
         if (rssFlows != null) {
-            rssFlows.leaveAll(queue);
+            rssFlows.goAway(queue);
+        } else {
+            awayBefore.add(queue);
         }
+    }
+
+    /** A queue has been replaced, and may join rules again. */
+    public synchronized void comeBackToRules(FrameQueue queue) {
+        if (rssFlows != null) {
+            rssFlows.comeBack(queue);
+        }
+        awayBefore.remove(queue);
     }
 
     /** A queue is about to close: no rule leads to it any more. Asks nothing of the device, which may be gone. */
