@@ -94,9 +94,15 @@ static int modify(struct cx_command *command, const struct ib_uverbs_modify_qp *
     int error = check_transition(qp->state, to, request);
     if (error != 0)
         return error;
-    /* The driver names the state that it believes the halves to be in, which the device refuses. */
-    if (to != IBV_QPS_RESET && to != qp->state && half_failed(qp))
+    /*
+     * The driver names the state that it believes the halves to be in, which the device refuses of one that has failed;
+     * the receiving half comes first, and has changed if it is the other one (modify_raw_packet_qp()).
+     */
+    if (to != IBV_QPS_RESET && to != qp->state && half_failed(qp)) {
+        if (to == IBV_QPS_ERR && qp->has_rq && qp->rq.state != CX_ERROR)
+            cx_rq_enter_error(&qp->rq);
         return EINVAL;
+    }
     if (request->attr_mask & IBV_QP_PORT)
         qp->port = request->port_num;
     if (to != qp->state || to == IBV_QPS_RESET)

@@ -114,8 +114,10 @@ final class QueueRecovery {
         if (again) {
             tags.rebuild(this::recoverIfFailed);
         } else if (!queue.needsNewQueues() && queue.resetLosesFrames() && tags.ruleCount() <= MAX_RULES_TAKEN_AWAY) {
-            tags.rebuild(() -> queue.recover(owner::takeWhatHasCompleted));
+            // If the reset is refused, rules wait for other queues.
+            tags.rebuild(this::recoverUntilStarted);
         } else if (!queue.needsNewQueues()) {
+            queue.stopReceiving();
             queue.recover(owner::takeWhatHasCompleted);
         }
         while (queue.needsNewQueues()) {

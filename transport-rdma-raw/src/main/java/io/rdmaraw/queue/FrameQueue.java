@@ -190,9 +190,15 @@ public interface FrameQueue extends AutoCloseable {
 
     /**
      * Tells whether a reset throws away frames that come in after the last look, without counting them: the rules that
-     * lead here are better taken away for so long.
+     * lead here are better taken away for so long, or reception stopped.
      */
     boolean resetLosesFrames();
+
+    /**
+     * Stops receiving where {@link #resetLosesFrames()} and the queue pair is to be reset: from now on the device drops
+     * and counts what comes.
+     */
+    void stopReceiving();
 
     /**
      * Resets the queue pair in place, or makes another when {@link #needsNewQueues()}; counts the frames lost, and

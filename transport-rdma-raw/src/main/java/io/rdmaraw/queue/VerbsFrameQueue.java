@@ -326,6 +326,22 @@ public final class VerbsFrameQueue implements FrameQueue {
         return setup.rings() == null && !new DeviceName(device.name()).isSoftware();
     }
 
+    /**
+     * The kernel's driver for mlx5 first stops the receiving half. Then it may fail, as it does not know the state of a
+     * sending half that has failed ({@code modify_raw_packet_qp}).
+     */
+    @Override
+    public void stopReceiving() {
+        if (!resetLosesFrames() || !receiveRing.own().failed() && !sendRing.failed()) {
+            return;
+        }
+        try {
+            queues.queuePair().toError();
+        } catch (VerbsException e) {
+            LOGGER.debug("half of a queue pair was in the state of error already", e);
+        }
+    }
+
     @Override
     public void recover(Runnable takeReceived) {
         if (completionsLost) {

@@ -19,6 +19,7 @@ import io.rdmaraw.verbs.QueuePairOptions;
 import io.rdmaraw.verbs.RssOptions;
 import io.rdmaraw.verbs.RwqIndirectionTable;
 import io.rdmaraw.verbs.StridingReceive;
+import io.rdmaraw.verbs.abi.WcStatus;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
@@ -99,6 +100,36 @@ class QueueRecoveryTest {
             assertTrue(receiver.sendRoom() > 0, "it sends again");
             assertEquals(50, taken[0], "frames that had come in");
             assertEquals(40, faults.lostFrames() - lostBefore, "frames that the device has counted");
+            send(1);
+            assertEquals(1, receiveAll(), "it receives again");
+        }
+    }
+
+    /** As where too many rules lead there to take them all away: what the reset would throw away does not come in. */
+    @Test
+    void framesThatComeWhileTheSendingHalfIsResetAreReceivedOrCounted() {
+        receiver = open(StridingReceive.NEVER);
+        receiver.steer(LoopDevice.toMac(LoopDevice.A));
+        for (int round = 0; round < 3; round++) {
+            long lostBefore = faults.lostFrames();
+            send(50);
+            faults.failNextCompletion(receiver, false, WcStatus.LOC_QP_OP_ERR);
+            receiver.offer(LoopDevice.frame(LoopDevice.B, LoopDevice.A, 0, 64));
+            receiver.post();
+            long endNanos = System.nanoTime() + Patience.NANOS;
+            while (!receiver.failed() && System.nanoTime() - endNanos < 0) {
+                receiver.reclaim();
+            }
+            assertTrue(receiver.failed());
+            receiver.stopReceiving();
+            int[] taken = new int[1];
+            receiver.recover(() -> {
+                taken[0] += receiveAll();
+                send(20);
+            });
+            taken[0] += receiveAll();
+            assertEquals(90, taken[0] + faults.lostFrames() - lostBefore, "frames received or counted");
+            assertTrue(taken[0] >= 50, "frames that had come in");
             send(1);
             assertEquals(1, receiveAll(), "it receives again");
         }

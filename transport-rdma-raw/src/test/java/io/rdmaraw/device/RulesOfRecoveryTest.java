@@ -1,8 +1,8 @@
 package io.rdmaraw.device;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.netty.buffer.ByteBuf;
 import io.rdmaraw.queue.FrameQueue;
 import io.rdmaraw.queue.FrameQueueOptions;
 import io.rdmaraw.queue.SharedDevice;
@@ -12,6 +12,7 @@ import io.rdmaraw.verbs.DirectAccess;
 import io.rdmaraw.verbs.StridingReceive;
 import io.rdmaraw.verbs.VerbsException;
 import io.rdmaraw.verbs.flow.FlowSpec;
+import io.rdmaraw.wire.EthernetHeader;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Proxy;
 import org.junit.jupiter.api.AfterEach;
@@ -22,6 +23,7 @@ import org.junit.jupiter.api.Test;
 @Tag("softverbs")
 class RulesOfRecoveryTest {
     private static final int RULES = 5;
+    private static final FrameReceiver NOBODY = new Nobody();
 
     private final SharedDevice device = SharedDevice.acquire("soft:loop:rules-of-recovery");
     private final CompletionChannel channel = device.context().createCompletionChannel();
@@ -30,6 +32,9 @@ class RulesOfRecoveryTest {
     private final FlowTagTable tags;
     private final QueueRecovery recovery;
     private int recoveriesLeft;
+    private boolean resetLosesFrames;
+    private boolean resetRefused;
+    private boolean receivingStopped;
     private int rulesMade;
     private int recovered;
 
@@ -37,8 +42,14 @@ class RulesOfRecoveryTest {
         FrameQueue failing = (FrameQueue) Proxy.newProxyInstance(getClass().getClassLoader(),
                 new Class<?>[] {FrameQueue.class}, (proxy, method, arguments) -> switch (method.getName()) {
                     case "needsNewQueues" -> recoveriesLeft > 0;
+                    case "resetLosesFrames" -> resetLosesFrames;
+                    case "stopReceiving" -> {
+                        receivingStopped = true;
+                        yield null;
+                    }
                     case "recover" -> {
-                        recoveriesLeft--;
+                        recoveriesLeft = resetRefused ? 2 : recoveriesLeft - 1;
+                        resetRefused = false;
                         yield null;
                     }
                     case "steer" -> {
@@ -85,32 +96,45 @@ class RulesOfRecoveryTest {
         device.release();
     }
 
+    private void makeRules(int rules) {
+        for (int i = 0; i < rules; i++) {
+            tags.attach(NOBODY, FlowSpec.builder().destinationMac(0x02_00_00_00_00_00L + i, EthernetHeader.BROADCAST)
+                    .allowHostTraffic().build());
+        }
+        assertEquals(rules, rulesMade);
+    }
+
     /** New queues that fail while they are started need no rules. */
     @Test
     void rulesAreMadeOnceForQueuesThatWork() {
-        FrameReceiver receiver = new FrameReceiver() {
-            @Override
-            public boolean receive(ByteBuf frame, boolean checksumVerified) {
-                frame.release();
-                return false;
-            }
-
-            @Override
-            public void endBurst() {
-            }
-
-            @Override
-            public void sendQueueHasRoom() {
-            }
-        };
-        for (int i = 0; i < RULES; i++) {
-            tags.attach(receiver, FlowSpec.builder().destinationMac("02:00:00:00:00:0" + i).allowHostTraffic().build());
-        }
-        assertEquals(RULES, rulesMade);
+        makeRules(RULES);
         recoveriesLeft = 3;
         recovery.recover();
         assertEquals(0, recoveriesLeft);
         assertEquals(1, recovered);
         assertEquals(2 * RULES, rulesMade);
+    }
+
+    /** Then the queue is replaced, and so are the replacements that fail: rules are for what works in the end. */
+    @Test
+    void rulesAreMadeOnceWhereTheResetIsRefused() {
+        makeRules(RULES);
+        resetLosesFrames = true;
+        resetRefused = true;
+        recovery.recover();
+        assertEquals(0, recoveriesLeft);
+        assertEquals(1, recovered);
+        assertEquals(2 * RULES, rulesMade);
+    }
+
+    /** They stay, and the queue stops receiving before it is reset. */
+    @Test
+    void manyRulesAreNotTakenAwayForAReset() {
+        makeRules(65);
+        resetLosesFrames = true;
+        recovery.recover();
+        assertEquals(1, recovered);
+        assertEquals(65, rulesMade);
+        assertTrue(receivingStopped);
     }
 }
