@@ -127,6 +127,8 @@ static int create(struct cx_command *command, const struct wanted *wanted, struc
         cq = cx_object_new(context, CX_CQ, sizeof *cq, wanted->user_handle);
         error = cq == NULL ? ENOMEM : cx_object_pin(&cq->object, driver.buf_addr, ring_bytes(wanted->cqe, &driver));
     }
+    if (error == 0)
+        error = cx_record_pin(&cq->object, driver.db_addr);
     if (error != 0) {
         if (cq != NULL)
             cx_object_free(&cq->object);

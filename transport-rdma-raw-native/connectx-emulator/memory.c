@@ -6,6 +6,7 @@
 #include <linux/capability.h>
 #include <rdma/mlx5-abi.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -54,24 +55,68 @@ static bool may_lock_all(void)
     return syscall(SYS_capget, &header, data) == 0 && (data[0].effective & 1u << CAP_IPC_LOCK);
 }
 
-/* ib_umem_get() of the kernel, which mlx5_ib calls for memory regions and for the rings of queues. */
-int cx_object_pin(struct cx_object *object, uint64_t address, uint64_t bytes)
+static int pin(uint64_t pages)
 {
     struct rlimit limit;
-    uint64_t pages = pages_of(address, bytes);
     uint64_t pinned = atomic_fetch_add(&pinned_pages, pages) + pages;
-    object->pinned_pages += pages;
     if (getrlimit(RLIMIT_MEMLOCK, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY ||
         pinned <= limit.rlim_cur / CX_PAGE_BYTES || may_lock_all())
         return 0;
-    cx_object_unpin(object, pages);
+    atomic_fetch_sub(&pinned_pages, pages);
     return ENOMEM;
+}
+
+/* ib_umem_get() of the kernel, which mlx5_ib calls for memory regions and for the rings of queues. */
+int cx_object_pin(struct cx_object *object, uint64_t address, uint64_t bytes)
+{
+    uint64_t pages = pages_of(address, bytes);
+    int error = pin(pages);
+    if (error == 0)
+        object->pinned_pages += pages;
+    return error;
 }
 
 void cx_object_unpin(struct cx_object *object, uint64_t pages)
 {
     object->pinned_pages -= pages;
     atomic_fetch_sub(&pinned_pages, pages);
+}
+
+/* mlx5_ib_db_map_user(): a page with doorbell records counts once, however many objects of the context have one there. */
+int cx_record_pin(struct cx_object *object, uint64_t address)
+{
+    struct cx_record_page **link = &object->context->record_pages;
+    uint64_t number = address / CX_PAGE_BYTES;
+    if (object->record_page != NULL)
+        return 0;
+    while (*link != NULL && (*link)->number != number)
+        link = &(*link)->next;
+    if (*link == NULL) {
+        struct cx_record_page *page = calloc(1, sizeof *page);
+        int error = page == NULL ? ENOMEM : pin(1);
+        if (error != 0) {
+            free(page);
+            return error;
+        }
+        page->number = number;
+        *link = page;
+    }
+    (*link)->users++;
+    object->record_page = *link;
+    return 0;
+}
+
+void cx_record_unpin(struct cx_object *object)
+{
+    struct cx_record_page **link = &object->context->record_pages;
+    struct cx_record_page *page = object->record_page;
+    if (page == NULL || --page->users > 0)
+        return;
+    while (*link != page)
+        link = &(*link)->next;
+    *link = page->next;
+    free(page);
+    atomic_fetch_sub(&pinned_pages, 1);
 }
 
 /* ---- memory regions ---- */

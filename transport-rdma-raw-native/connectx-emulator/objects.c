@@ -57,6 +57,7 @@ void cx_object_free(struct cx_object *object)
     if (object->context->async != NULL)
         cx_events_forget(object->context->async, &object->events);
     cx_object_unpin(object, object->pinned_pages);
+    cx_record_unpin(object);
     object->context->objects[object->handle] = NULL;
     free(object);
 }

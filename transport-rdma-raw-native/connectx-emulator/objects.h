@@ -66,8 +66,16 @@ struct cx_object {
     uint32_t users;                 /* objects that refer to this one and so keep it */
     uint64_t user_handle;           /* the program's name for it in events */
     uint64_t pinned_pages;          /* of its memory, which count against the limit of locked memory */
+    struct cx_record_page *record_page;     /* where its doorbell record is; NULL: it has none */
     struct cx_context *context;
     struct cx_event_source events;
+};
+
+/* A page of the program's memory with doorbell records. */
+struct cx_record_page {
+    struct cx_record_page *next;
+    uint64_t number;
+    uint32_t users;
 };
 
 struct cx_pd {
@@ -229,6 +237,7 @@ struct cx_context {
     struct cx_events *async;        /* NULL until the program has its descriptor */
     bool opened;                    /* GET_CONTEXT was answered */
     int doorbell_file;              /* memfd with the pages */
+    struct cx_record_page *record_pages;
     uint32_t static_bfregs;
     uint32_t low_latency_bfregs;
     uint32_t bfreg_users[CX_MAX_BFREGS];
@@ -246,6 +255,9 @@ void *cx_object_find(struct cx_context *context, enum cx_kind kind, uint32_t han
 /* memory.c: the device reads or writes these bytes until the object is freed. 0, or ENOMEM at the limit. */
 int cx_object_pin(struct cx_object *object, uint64_t address, uint64_t bytes);
 void cx_object_unpin(struct cx_object *object, uint64_t pages);
+/* The same for the page that its doorbell record is in. */
+int cx_record_pin(struct cx_object *object, uint64_t address);
+void cx_record_unpin(struct cx_object *object);
 /* Whether [address, address + length) is memory of this process. */
 bool cx_is_mapped(uint64_t address, uint64_t length, bool writable);
 

@@ -41,7 +41,8 @@ int cx_ring_init(struct cx_ring *ring, struct cx_object *owner, uint64_t memory,
     ring->units = units;
     ring->unit_shift = unit_shift;
     ring->record = (_Atomic uint32_t *)(uintptr_t)record;
-    return cx_object_pin(owner, memory, (uint64_t)units << unit_shift);
+    int error = cx_object_pin(owner, memory, (uint64_t)units << unit_shift);
+    return error != 0 ? error : cx_record_pin(owner, record);
 }
 
 /* ---- plain queue pairs ---- */

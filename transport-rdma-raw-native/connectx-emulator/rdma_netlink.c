@@ -7,14 +7,18 @@
 #include "hooks.h"
 
 #include <errno.h>
+#include <linux/capability.h>
 #include <linux/netlink.h>
+#include <linux/nexthop.h>
 #include <linux/rtnetlink.h>
 #include <net/if.h>
 #include <rdma/rdma_netlink.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
+#include <unistd.h>
 
 enum {
     REQUEST_BYTES = 4096,
@@ -318,16 +322,53 @@ static int serve(const struct cx_netlink *netlink, const struct sockaddr_nl *to,
 
 /* ---- addresses of interfaces ---- */
 
-static void change_address(struct cx_device *device, uint16_t type, const uint8_t *mac)
+/* Returns 0 or the errno of ndo_dflt_fdb_add() and ndo_dflt_fdb_del(). */
+static int change_address(struct cx_device *device, uint16_t type, const uint8_t *mac)
 {
     uint32_t at = 0;
     while (at < device->more_mac_count && memcmp(device->more_macs[at], mac, 6) != 0)
         at++;
     bool there = at < device->more_mac_count;
-    if (type == RTM_DELNEIGH && there)
+    if (type == RTM_DELNEIGH) {
+        if (!there)
+            return ENOENT;
         memmove(device->more_macs[at], device->more_macs[--device->more_mac_count], 6);
-    else if (type == RTM_NEWNEIGH && !there && at < CX_MORE_MACS)
+        return 0;
+    }
+    if (there)
+        return EEXIST;
+    /* mlx5e_vport_context_update_addr_list() leaves out what the function has no room for. */
+    if (at < CX_MORE_MACS)
         memcpy(device->more_macs[device->more_mac_count++], mac, 6);
+    return 0;
+}
+
+/*
+ * The kernel gives the answer, so the request becomes one to which it has the same: to make the loopback interface,
+ * which is there, or to remove a next hop object that nobody has made.
+ */
+static void refuse(struct nlmsghdr *header, uint8_t *body, int error)
+{
+    const struct ifinfomsg loopback = {.ifi_family = AF_UNSPEC, .ifi_index = 1};
+    const struct {
+        struct nhmsg message;
+        struct nlattr attribute;
+        uint32_t id;
+    } next_hop = {.attribute = {.nla_len = NLA_HDRLEN + sizeof(uint32_t), .nla_type = NHA_ID}, .id = UINT32_MAX};
+    _Static_assert(sizeof loopback == sizeof next_hop, "both are as long");
+    if (error == EEXIST)
+        header->nlmsg_flags |= NLM_F_CREATE | NLM_F_EXCL;
+    header->nlmsg_type = error == EEXIST ? RTM_NEWLINK : RTM_DELNEXTHOP;
+    header->nlmsg_len = NLMSG_HDRLEN + sizeof loopback;
+    memcpy(body, error == EEXIST ? (const void *)&loopback : &next_hop, sizeof loopback);
+}
+
+/* CAP_NET_ADMIN */
+static bool may_change_interfaces(void)
+{
+    struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+    struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = {0};
+    return syscall(SYS_capget, &header, data) == 0 && (data[0].effective & 1u << CAP_NET_ADMIN);
 }
 
 void cx_netlink_take_address(void *message, size_t bytes)
@@ -346,12 +387,16 @@ void cx_netlink_take_address(void *message, size_t bytes)
         neighbour.ndm_ifindex < FIRST_INTERFACE_INDEX)
         return;
     struct cx_device *device = cx_device_by_index((unsigned)neighbour.ndm_ifindex - FIRST_INTERFACE_INDEX);
-    if (device == NULL)
+    /* Without the right the kernel refuses it before it looks for the interface. */
+    if (device == NULL || !may_change_interfaces())
         return;
     cx_lock(device);
-    change_address(device, header->nlmsg_type, body + sizeof neighbour + sizeof attribute);
+    int error = change_address(device, header->nlmsg_type, body + sizeof neighbour + sizeof attribute);
     cx_unlock(device);
-    header->nlmsg_type = NLMSG_NOOP;
+    if (error == 0)
+        header->nlmsg_type = NLMSG_NOOP;
+    else
+        refuse(header, body, error);
 }
 
 /* ---- requests ---- */

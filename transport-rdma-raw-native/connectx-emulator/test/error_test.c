@@ -98,6 +98,13 @@ static void halves_fail_apart(void)
     CHECK_EQ(IBV_WC_LOC_QP_OP_ERR, next_completion(side.cq).status);
     CHECK_EQ(IBV_QPS_SQE, state_of(side.qp));
     CHECK_EQ(EINVAL, to_state(side.qp, IBV_QPS_RTS));
+    /* modify_raw_packet_qp(): the receiving half is the first, and stops though the step is refused. */
+    post_receive(&side, 2, SLOT_BYTES);
+    CHECK_EQ(EINVAL, to_state(side.qp, IBV_QPS_ERR));
+    CHECK_EQ(IBV_WC_WR_FLUSH_ERR, next_completion(side.cq).status);
+    CHECK_EQ(0, emulator.inject("mlx5_0", frame, length));
+    check_quiet(&side);
+    CHECK_EQ(IBV_QPS_ERR, state_of(side.qp));
     CHECK_EQ(0, to_state(side.qp, IBV_QPS_RESET));
     to_ready(side.qp);
     check_works(&side);
@@ -342,7 +349,48 @@ static void rings_count_as_locked_memory(void)
     world_close(&world);
 }
 
+static void limit_pages(unsigned pages)
+{
+    limit_locked_memory((rlim_t)pages * 4096);
+}
+
+/* Returns the least limit, in pages, under which the completion queue can be made. */
+static unsigned pages_for_cq(struct ibv_context *context, struct ibv_cq **cq)
+{
+    unsigned pages = 0;
+    do
+        limit_pages(++pages);
+    while ((*cq = ibv_create_cq(context, 10, NULL, NULL, 0)) == NULL && errno == ENOMEM && pages < 1 << 20);
+    CHECK(*cq != NULL);
+    return pages;
+}
+
+/* mlx5_ib_db_map_user(): libmlx5 has the records of a context's queues in common pages, which count once. */
+static void pages_of_records_count_as_locked_memory(void)
+{
+    struct world world;
+    struct rlimit before;
+    struct ibv_cq *cqs[2];
+    world_open(&world, "mlx5_0");
+    CHECK_EQ(0, getrlimit(RLIMIT_MEMLOCK, &before));
+    may_lock_all(false);
+    /* A ring and the page of records; another ring. */
+    unsigned first = pages_for_cq(world.context, &cqs[0]);
+    CHECK_EQ(first + 1, pages_for_cq(world.context, &cqs[1]));
+    CHECK_EQ(0, ibv_destroy_cq(cqs[1]));
+    CHECK_EQ(0, ibv_destroy_cq(cqs[0]));
+    limit_pages(first - 1);
+    CHECK(ibv_create_cq(world.context, 10, NULL, NULL, 0) == NULL && errno == ENOMEM);
+    struct ibv_mr *mr = ibv_reg_mr(world.pd, frame, 1, 0);
+    CHECK(mr != NULL);
+    CHECK_EQ(0, ibv_dereg_mr(mr));
+    CHECK_EQ(0, setrlimit(RLIMIT_MEMLOCK, &before));
+    may_lock_all(true);
+    world_close(&world);
+}
+
 const struct test error_tests[] = {
+    {"pages of records count as locked memory", pages_of_records_count_as_locked_memory},
     {"rings count as locked memory", rings_count_as_locked_memory},
     {"what a queue pair sends itself may fail it", what_a_queue_pair_sends_itself_may_fail_it},
     {"the halves of a queue pair fail apart", halves_fail_apart},

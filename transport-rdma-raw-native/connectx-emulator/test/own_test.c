@@ -2,6 +2,14 @@
 /* What a port sends comes back to the queue pairs alone that were created to receive it. */
 #include "harness.h"
 
+#include <errno.h>
+#include <linux/capability.h>
+#include <linux/if_ether.h>
+#include <linux/rtnetlink.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
 enum { FIRST_SEND = SLOTS / 2 };
 
 static const uint8_t group_mac[6] = {0x01, 0x00, 0x5e, 0x01, 0x02, 0x03};
@@ -73,7 +81,73 @@ static void what_was_asked_for_comes_back(void)
     CHECK(comes_back(MLX5DV_QP_CREATE_TIR_ALLOW_SELF_LOOPBACK_MC, group_mac));
 }
 
+/* ---- addresses that an interface lets in ---- */
+
+struct change {
+    struct nlmsghdr header;
+    struct ndmsg neighbour;
+    struct rtattr attribute;
+    uint8_t mac[ETH_ALEN];
+};
+
+/* Asks as `bridge fdb add MAC dev DEV self` does; returns the errno that is the answer. */
+static int change_list(uint16_t type, const uint8_t *mac)
+{
+    enum { FIRST_INTERFACE_INDEX = 1 << 30 };
+    struct change change = {
+        .header = {.nlmsg_len = sizeof change, .nlmsg_type = type,
+                   .nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK | (type == RTM_NEWNEIGH ? NLM_F_CREATE | NLM_F_EXCL : 0)},
+        .neighbour = {.ndm_family = AF_BRIDGE, .ndm_ifindex = FIRST_INTERFACE_INDEX, .ndm_state = NUD_PERMANENT,
+                      .ndm_flags = NTF_SELF},
+        .attribute = {.rta_len = RTA_LENGTH(ETH_ALEN), .rta_type = NDA_LLADDR},
+    };
+    const struct sockaddr_nl kernel = {.nl_family = AF_NETLINK};
+    struct {
+        struct nlmsghdr header;
+        struct nlmsgerr error;
+        uint8_t more[512];
+    } answer;
+    memcpy(change.mac, mac, ETH_ALEN);
+    int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
+    CHECK(fd >= 0);
+    CHECK_EQ(sizeof change, sendto(fd, &change, sizeof change, 0, (const struct sockaddr *)&kernel, sizeof kernel));
+    CHECK(recv(fd, &answer, sizeof answer, 0) >= (ssize_t)(sizeof answer.header + sizeof answer.error.error));
+    CHECK_EQ(NLMSG_ERROR, answer.header.nlmsg_type);
+    close(fd);
+    return -answer.error.error;
+}
+
+static bool may_change_interfaces(bool may)
+{
+    struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+    struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = {0};
+    CHECK_EQ(0, syscall(SYS_capget, &header, data));
+    if (!(data[0].permitted & 1u << CAP_NET_ADMIN))
+        return false;
+    data[0].effective &= ~(1u << CAP_NET_ADMIN);
+    if (may)
+        data[0].effective |= 1u << CAP_NET_ADMIN;
+    CHECK_EQ(0, syscall(SYS_capset, &header, data));
+    return true;
+}
+
+/* rtnl_fdb_add() and ndo_dflt_fdb_del() of the kernel */
+static void lists_of_addresses_are_as_the_kernels(void)
+{
+    static const uint8_t mac[ETH_ALEN] = {2, 0, 0, 0, 7, 7};
+    CHECK(!may_change_interfaces(false) || change_list(RTM_NEWNEIGH, mac) == EPERM);
+    if (!may_change_interfaces(true)) {
+        CHECK_EQ(EPERM, change_list(RTM_NEWNEIGH, mac));
+        return;
+    }
+    CHECK_EQ(0, change_list(RTM_NEWNEIGH, mac));
+    CHECK_EQ(EEXIST, change_list(RTM_NEWNEIGH, mac));
+    CHECK_EQ(0, change_list(RTM_DELNEIGH, mac));
+    CHECK_EQ(ENOENT, change_list(RTM_DELNEIGH, mac));
+}
+
 const struct test own_tests[] = {
+    {"lists of addresses are as the kernel's", lists_of_addresses_are_as_the_kernels},
     {"nothing comes back by itself", nothing_comes_back_by_itself},
     {"what was asked for comes back", what_was_asked_for_comes_back},
     {NULL, NULL},
