@@ -14,6 +14,7 @@ import io.netty.channel.ChannelOption;
 import io.netty.channel.IoEventLoopGroup;
 import io.netty.channel.socket.ChannelInputShutdownEvent;
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -22,7 +23,9 @@ import java.net.BindException;
 import java.net.ConnectException;
 import java.net.InetSocketAddress;
 import java.util.Random;
+import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
@@ -37,6 +40,7 @@ class UserspaceStreamTest {
     private static final long SEED = 42;
 
     private final LoopDevice device = new LoopDevice();
+    private final BlockingQueue<RdmaRawSocketChannel> accepted = new LinkedBlockingQueue<>();
     private final IoEventLoopGroup servers = group("02:00:00:0a:00:01", "10.10.0.1/24", "fd10::1/64");
     private final IoEventLoopGroup clients = group("02:00:00:0a:00:02", "10.10.0.2/24", "fd10::2/64");
 
@@ -150,6 +154,7 @@ class UserspaceStreamTest {
                 .childHandler(new ChannelInitializer<>() {
                     @Override
                     protected void initChannel(Channel child) {
+                        accepted.add((RdmaRawSocketChannel) child);
                         child.pipeline().addLast(new Echo());
                     }
                 }).bind(new InetSocketAddress(address, port)).sync().channel();
@@ -179,6 +184,30 @@ class UserspaceStreamTest {
         assertTrue(cause.getMessage().startsWith("Address already in use: "), cause.toString());
         for (Client connection : connections) {
             assertEquals(BYTES, connection.done.get(100, TimeUnit.SECONDS));
+        }
+    }
+
+    private static int rulesOf(RdmaRawSocketChannel connection) throws InterruptedException {
+        return connection.eventLoop().submit(() -> connection.loopStack().port().statistics().rules).sync().getNow();
+    }
+
+    /** A rule is a command to the device, and its loop waits for it. */
+    @Test
+    void aConnectionMakesOneRuleWhereItIsOpenedAndNoneWhereItIsAccepted() throws Exception {
+        Channel server = serve("10.10.0.1");
+        int rulesOfServer = 0;
+        int rulesOfClient = 0;
+        for (int connections = 1; connections <= 10; connections++) {
+            RdmaRawSocketChannel opened = (RdmaRawSocketChannel) new Bootstrap().group(clients)
+                    .channel(RdmaRawSocketChannel.class).handler(new ChannelInboundHandlerAdapter())
+                    .connect(server.localAddress()).sync().channel();
+            RdmaRawSocketChannel child = accepted.poll(100, TimeUnit.SECONDS);
+            if (connections == 1) {
+                rulesOfServer = rulesOf(child);
+                rulesOfClient = rulesOf(opened) - 1;
+            }
+            assertEquals(rulesOfServer, rulesOf(child));
+            assertEquals(rulesOfClient + connections, rulesOf(opened));
         }
     }
 
