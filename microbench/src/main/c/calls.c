@@ -17,14 +17,13 @@
 #include <string.h>
 #include <time.h>
 
-enum { BURST = MAX_BURST, SLOTS = QUEUE + MAX_BURST, SIGNAL_INTERVAL = 32 };
+enum { BURST = MAX_BURST, SIGNAL_INTERVAL = 32 };
 
 /* The lists are linked once: what is measured fills in addresses and posts. */
 struct bench {
     const char *device;
     uint32_t frame_bytes;
     struct endpoint endpoint;
-    uint64_t next_slot;
     int (*step)(const char *device, uint32_t requests, uint32_t *done);
     int (*inject)(const char *device, const void *frame, uint32_t length);
 };
@@ -87,13 +86,14 @@ static int take(struct bench *bench, struct ibv_wc *wc)
     return count;
 }
 
+/* Each burst is in the same slots, as of a pool that gives away first what came back last. */
 static double send_burst(struct bench *bench, const uint8_t *frame)
 {
     struct ibv_wc wc[BURST];
     struct ibv_send_wr *bad;
     uint8_t *slots[BURST];
     for (unsigned i = 0; i < BURST; i++) {
-        slots[i] = bench->endpoint.memory + (size_t)(bench->next_slot++ % SLOTS) * SLOT;
+        slots[i] = send_slot(&bench->endpoint, i);
         memcpy(slots[i], frame, bench->frame_bytes);
     }
     double start = now_nanos();
