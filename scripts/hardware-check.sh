@@ -47,13 +47,15 @@ hardware_moved_nothing() {
     END { exit !(rows > 0 && !moved) }' "$1"
 }
 
-# The figure in a step's output: what raw_ethernet_bw prints last, or a field of our JSON.
+# The figure in a step's output: what raw_ethernet_bw prints last, or a field of our JSON; four digits of it.
 hardware_figure() {
   local file="$1"
-  awk '/#iterations/ { table = 1; next } table && $2 ~ /^[0-9]+$/ { figure = $5 " Mpps" }
-    END { if (figure != "") print figure }' "$file"
-  sed -n 's/.*"MsgRate":\([0-9.E-]*\).*/\1 Mpps/p; s/.*"results":{[^}]*"t_typical":\([0-9.E-]*\).*/\1 us/p
-    s/.*"mfps":\([0-9.E-]*\).*/\1 Mframe\/s there and back/p' "$file" | head -n 1
+  {
+    awk '/#iterations/ { table = 1; next } table && $2 ~ /^[0-9]+$/ { figure = $5 " Mpps" }
+      END { if (figure != "") print figure }' "$file"
+    sed -n 's/.*"MsgRate":\([0-9.E-]*\).*/\1 Mpps/p; s/.*"results":{[^}]*"t_typical":\([0-9.E-]*\).*/\1 us/p
+      s/.*"mfps":\([0-9.E-]*\).*/\1 Mframe\/s there and back/p' "$file" | head -n 1
+  } | awk '{ figure = sprintf("%.4g", $1); $1 = ""; print figure $0 }'
 }
 
 # Figures side by side: what the transport's tools measured, and perftest on the same device.

@@ -196,9 +196,10 @@ class LauncherScriptsTest {
             Result result = script("hardware-check.sh", "hardware_moved_nothing " + each.getKey());
             assertEquals(each.getValue(), result.exitCode, each.getKey().toString());
         }
-        assertEquals("1.000000 Mpps", script("hardware-check.sh", "hardware_figure " + rows).output);
-        Path slow = Files.writeString(directory.resolve("slow"), "{\"frames\":4288,\"mfps\":8.134E-4,\"x\":1}\n");
-        assertEquals("8.134E-4 Mframe/s there and back",
+        assertEquals("1 Mpps", script("hardware-check.sh", "hardware_figure " + rows).output);
+        Path slow = Files.writeString(directory.resolve("slow"),
+                "{\"frames\":4288,\"mfps\":8.134567890123E-4,\"x\":1}\n");
+        assertEquals("0.0008135 Mframe/s there and back",
                 script("hardware-check.sh", "hardware_figure " + slow).output);
     }
 
