@@ -10,7 +10,7 @@ final class VerbsErrors {
     private static final Path LIMITS = Path.of("/proc/self/limits");
     private static final String NET_RAW =
             "raw-packet queue pairs and flow rules need CAP_NET_RAW: run as root, or grant it with setcap or to the"
-            + " container";
+            + " container; that of a user namespace, as in a rootless container, is not enough for older kernels";
 
     private VerbsErrors() {
     }

@@ -2,7 +2,9 @@ package io.rdmaraw.tools.doctor;
 
 import io.rdmaraw.net.rdma.PortInterfaces;
 import java.util.ArrayList;
+import java.util.BitSet;
 import java.util.List;
+import java.util.Optional;
 
 /** What an RDMA device needs: the kernel's verbs, their device files, and a network device that is up. */
 final class RdmaChecks {
@@ -33,13 +35,15 @@ final class RdmaChecks {
         if (device == null) {
             findings.add(Finding.fail("RDMA device", "there is no RDMA device '" + name + "' and none behind a network"
                     + " device of that name", devices.isEmpty()
-                    ? "this host has no RDMA device (or its driver is not loaded: mlx5_ib): use soft:loop, or"
-                            + " soft:xdp:<netdev> on a network device"
+                    ? "this host has no RDMA device (or its driver is not loaded: mlx5_ib; or it is in another network"
+                            + " namespace: rdma dev set DEV netns PID): use soft:loop, or soft:xdp:<netdev> on a"
+                            + " network device"
                     : "use one of: " + String.join(", ", devices)));
             return findings;
         }
         findings.add(Finding.ok("RDMA device", device));
         findings.add(deviceFiles());
+        node(device).ifPresent(findings::add);
         String netdev = checkInterface(device, findings);
         if (netdev != null) {
             findings.addAll(netdevs.check(netdev, false));
@@ -66,6 +70,31 @@ final class RdmaChecks {
         return devices.stream()
                 .filter(device -> netdev.equals(interfaces.interfaceOf(device, FIRST_PORT)))
                 .findFirst().orElse(null);
+    }
+
+    /** A loop on another NUMA node than the card reads and writes rings across the link between processors. */
+    private Optional<Finding> node(String device) {
+        String node = host.read("sys/class/infiniband/" + device + "/device/numa_node").orElse("-1");
+        BitSet near = processors(host.read("sys/devices/system/node/node" + node + "/cpulist").orElse(""));
+        BitSet far = processors(host.valueOf("proc/self/status", "Cpus_allowed_list:").orElse(""));
+        far.andNot(near);
+        if (near.isEmpty() || far.isEmpty()) {
+            return Optional.empty();
+        }
+        return Optional.of(Finding.warn("NUMA", device + " is on node " + node + ", and loops may run on others",
+                "numactl --cpunodebind=" + node + " --preferred=" + node + " java ..."));
+    }
+
+    /** Reads a list such as 0-3,8. */
+    private static BitSet processors(String list) {
+        BitSet processors = new BitSet();
+        for (String range : list.split(",")) {
+            String[] ends = range.split("-");
+            if (!ends[0].isBlank()) {
+                processors.set(Integer.parseInt(ends[0]), Integer.parseInt(ends[ends.length - 1]) + 1);
+            }
+        }
+        return processors;
     }
 
     private Finding deviceFiles() {

@@ -229,6 +229,20 @@ class DoctorChecksTest {
     }
 
     @Test
+    void aCardOnAnotherNodeThanTheLoopsIsTold() throws IOException {
+        RdmaChecks checks = new RdmaChecks(host, netdevChecks, PortInterfaces.ofFiles(root.resolve("sys")));
+        write("sys/class/infiniband/mlx5_0/device/numa_node", "1");
+        write("sys/devices/system/node/node0/cpulist", "0-3,8-11");
+        write("sys/devices/system/node/node1/cpulist", "4-7,12");
+        write("proc/self/status", "Cpus_allowed_list:\t4-7,12\n");
+        assertTrue(checks.check("mlx5_0").stream().noneMatch(finding -> finding.subject().equals("NUMA")));
+        write("proc/self/status", "Cpus_allowed_list:\t2,4-6\n");
+        assertFinding(Severity.WARN, "mlx5_0 is on node 1", "--cpunodebind=1", checks.check("mlx5_0"));
+        write("sys/class/infiniband/mlx5_0/device/numa_node", "-1");
+        assertTrue(checks.check("mlx5_0").stream().noneMatch(finding -> finding.subject().equals("NUMA")));
+    }
+
+    @Test
     void namesTellTheKindOfDevice() {
         assertEquals(DeviceKind.LOOP, DeviceKind.of("soft:loop:a"));
         assertEquals(DeviceKind.XDP, DeviceKind.of("soft:xdp:eth0"));
