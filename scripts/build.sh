@@ -8,7 +8,15 @@ readonly BUILD_LOCK="$ROOT/target/rdma-raw.lock"
 run_maven() {
   # Maven's own libraries still use sun.misc.Unsafe and JNI; on a new JDK that prints warnings which look like ours.
   export MAVEN_OPTS="--sun-misc-unsafe-memory-access=allow --enable-native-access=ALL-UNNAMED ${MAVEN_OPTS:-}"
-  (cd "$ROOT" && ./mvnw "$@" </dev/null)
+  (cd "${MAVEN_ROOT:-$ROOT}" && ./mvnw "$@" </dev/null)
+}
+
+# Quiet where all goes well: what Maven and make say goes to a file. Ends the launcher when it fails.
+run_maven_logged() {
+  local log="$1"
+  shift
+  mkdir -p "${log%/*}"
+  run_maven "$@" >"$log" 2>&1 || { cat "$log" >&2 && die "the build failed; Maven's messages are above and in $log"; }
 }
 
 # Directories count as well as files: removing a source changes only its directory. The modules' own directories do
@@ -28,11 +36,8 @@ build() {
   say "building (the first time Maven also downloads what it needs: a minute or two)"
   touch "$started"
   # A source that changes while we build must count as newer than the build: the stamp keeps the time of the start.
-  if ! run_maven -q -B -ntp -DskipTests -Dmaven.test.skip=true -Dmaven.javadoc.skip=true \
-      -Dmaven.source.skip=true package >"$log" 2>&1; then
-    cat "$log" >&2
-    die "the build failed; Maven's messages are above and in $log"
-  fi
+  run_maven_logged "$log" -q -B -ntp -DskipTests -Dmaven.test.skip=true -Dmaven.javadoc.skip=true \
+    -Dmaven.source.skip=true package
   mv "$started" "$BUILD_STAMP"
 }
 

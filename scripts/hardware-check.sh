@@ -6,6 +6,8 @@ hardware_usage() {
   cat <<'USAGE'
 usage: ./rdma-raw hardware-check --device D [--peer D] [--out DIR] [--setup WORDS]
 
+Checks everything that only a card can show, and writes a report: docs/hardware.md.
+
   --device D   the RDMA device, such as mlx5_0; emulated: a pair of emulated ones, to see what this does
   --peer D     a second device that the first reaches by a cable or a switch; without one the device's own loopback is
                measured, and the conformance suite, which needs two, is left out

@@ -23,8 +23,8 @@ class DocumentedCommandsTest {
     private static final Path PROJECT = Path.of("..");
     /** In blocks a whole line, in sentences what is between backticks. */
     private static final Pattern COMMAND = Pattern.compile("(?m)(?:^|[`$ ])\\./rdma-raw ([^`\n]*)");
-    private static final List<String> LAUNCHER = List.of("test", "build", "install", "java", "sim", "hardware-check",
-            "help", "--version");
+    private static final List<String> LAUNCHER = List.of("test", "build", "install", "release", "java", "sim",
+            "hardware-check", "help", "--version");
 
     private record Found(String page, String text) {
     }

@@ -4,11 +4,15 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.rdmaraw.testsuite.golden.GoldenOutput;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
@@ -42,6 +46,15 @@ class GoldenOutputTest {
             "completion now",
             "nothing");
 
+    /** What the launcher answers by itself: the help of its own commands, and what it refuses. */
+    private static final List<String> LAUNCHER_RUNS = List.of(
+            "build --help", "build now",
+            "hardware-check --help", "hardware-check", "hardware-check --typo",
+            "install --help", "install here",
+            "java --help", "java",
+            "release --help", "release",
+            "test --help", "test --typo", "test fast", "test NoSuchTestOfOurs", "test --faults many");
+
     static Stream<String> runs() {
         return Stream.concat(commands().map(command -> (command + " --help").strip()), RUNS.stream());
     }
@@ -63,6 +76,24 @@ class GoldenOutputTest {
         GoldenOutput.check(arguments, run.exitCode(), run.out(), run.err());
     }
 
+    static Stream<String> launcherRuns() {
+        return LAUNCHER_RUNS.stream();
+    }
+
+    /** None of them builds anything, or looks for a JDK. */
+    @ParameterizedTest
+    @MethodSource("launcherRuns")
+    void theLauncherSaysWhatItSaid(String arguments, @TempDir Path directory) throws Exception {
+        List<String> command = new ArrayList<>(List.of("../rdma-raw"));
+        command.addAll(List.of(arguments.split(" ")));
+        Path out = directory.resolve("out");
+        Path err = directory.resolve("err");
+        ProcessBuilder builder = new ProcessBuilder(command).redirectOutput(out.toFile()).redirectError(err.toFile());
+        builder.environment().put("PATH", "/usr/bin:/bin");
+        int exitCode = builder.start().waitFor();
+        GoldenOutput.check(arguments, exitCode, Files.readString(out), Files.readString(err));
+    }
+
     /** Also those that other programs run for the launcher, which picocli cannot know of. */
     @Test
     void completionKnowsTheCommandsOfTheLauncher() {
@@ -75,6 +106,6 @@ class GoldenOutputTest {
 
     @Test
     void everyFileIsOfARun() {
-        GoldenOutput.checkNoOther(runs().toList());
+        GoldenOutput.checkNoOther(Stream.concat(runs(), launcherRuns()).toList());
     }
 }

@@ -10,6 +10,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.Callable;
+import java.util.function.Supplier;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Model.CommandSpec;
@@ -21,8 +22,7 @@ import picocli.CommandLine.Spec;
 /** {@code rdma-raw man}. In this module, which knows the commands of all. */
 @Command(name = "man", mixinStandardHelpOptions = true,
         description = {"Shows the manual page of a command, such as ./rdma-raw man pktgen tx. What is not a terminal"
-                + " gets its source, for man(1).",
-            "The launcher's own commands (build, hardware-check, install, java, sim, test) have --help alone."})
+                + " gets its source, for man(1)."})
 public final class ManCommand implements Callable<Integer> {
     @Parameters(arity = "0..*", paramLabel = "COMMAND", description = "by default the whole of it")
     private List<String> words = List.of();
@@ -36,7 +36,7 @@ public final class ManCommand implements Callable<Integer> {
 
     @Override
     public Integer call() {
-        Map<String, ManPage> pages = pages();
+        Map<String, Supplier<String>> pages = pages();
         PrintWriter out = spec.commandLine().getOut();
         if (directory != null) {
             write(pages);
@@ -44,29 +44,29 @@ public final class ManCommand implements Callable<Integer> {
             out.flush();
             return 0;
         }
-        ManPage page = pages.get(String.join("-", "rdma-raw", String.join("-", words)).replaceFirst("-$", ""));
+        Supplier<String> page = pages.get(String.join("-", "rdma-raw", String.join("-", words)).replaceFirst("-$", ""));
         if (page == null) {
             throw new ParameterException(spec.commandLine(), "there is no page for '" + String.join(" ", words)
                     + "', but for " + pages.keySet().stream().skip(1)
-                    .map(name -> name.replaceFirst("rdma-raw-", "")).filter(name -> !name.contains("-")).toList());
+                    .map(name -> name.replaceFirst("rdma-raw-", "")).filter(name -> !name.contains("-") || LauncherPage.COMMANDS.contains(name)).toList());
         }
-        out.print(page.render());
+        out.print(page.get());
         out.flush();
         return 0;
     }
 
-    private void write(Map<String, ManPage> pages) {
+    private void write(Map<String, Supplier<String>> pages) {
         try {
             Files.createDirectories(directory);
-            for (Map.Entry<String, ManPage> page : pages.entrySet()) {
-                Files.writeString(directory.resolve(page.getKey() + ".1"), page.getValue().render());
+            for (Map.Entry<String, Supplier<String>> page : pages.entrySet()) {
+                Files.writeString(directory.resolve(page.getKey() + ".1"), page.getValue().get());
             }
         } catch (IOException e) {
             throw new ToolException("cannot write to " + directory + ": " + e.getMessage(), e);
         }
     }
 
-    private Map<String, ManPage> pages() {
+    private Map<String, Supplier<String>> pages() {
         CommandLine root = io.rdmaraw.tools.Main.commandLine();
         spec.parent().subcommands().forEach((name, command) -> {
             if (!root.getSubcommands().containsKey(name)) {
@@ -76,14 +76,19 @@ public final class ManCommand implements Callable<Integer> {
         CommandLine example = io.rdmaraw.examples.Main.commandLine();
         example.setCommandName("example");
         root.addSubcommand("example", example);
-        Map<String, ManPage> pages = new LinkedHashMap<>();
-        add(root.getCommandSpec(), "rdma-raw " + Environment.versions().get("rdmaRaw").asText(), pages);
+        Map<String, Supplier<String>> pages = new LinkedHashMap<>();
+        String version = "rdma-raw " + Environment.versions().get("rdmaRaw").asText();
+        add(root.getCommandSpec(), version, pages);
+        Path home = Path.of(System.getProperty("rdmaraw.home", "."));
+        // Asked for one at a time: the launcher has to build and start a program for some of them.
+        LauncherPage.COMMANDS.forEach(command -> pages.put("rdma-raw-" + command,
+                () -> LauncherPage.of(command, home, version).render()));
         return pages;
     }
 
-    private static void add(CommandSpec command, String version, Map<String, ManPage> pages) {
+    private static void add(CommandSpec command, String version, Map<String, Supplier<String>> pages) {
         ManPage page = new ManPage(command, version);
-        pages.put(page.name(), page);
+        pages.put(page.name(), page::render);
         command.subcommands().values().stream().distinct().map(CommandLine::getCommandSpec)
                 .filter(each -> !each.usageMessage().hidden()).forEach(each -> add(each, version, pages));
     }

@@ -3,7 +3,6 @@ package io.rdmaraw.microbench.manual;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
-import java.util.Locale;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import picocli.CommandLine;
@@ -17,7 +16,7 @@ final class ManPage {
     private final CommandSpec command;
     private final String words;
     private final String version;
-    private final StringBuilder text = new StringBuilder();
+    private final Roff page = new Roff();
 
     /** @param version of the project, for the page's foot */
     ManPage(CommandSpec command, String version) {
@@ -32,14 +31,11 @@ final class ManPage {
     }
 
     String render() {
-        macro("TH", name().toUpperCase(Locale.ROOT), "1", "", version, "netty-transport-rdma-raw");
-        section("NAME");
-        line(name() + " - " + summary());
-        section("SYNOPSIS");
+        page.title(name(), version).section("NAME").line(name() + " - " + summary()).section("SYNOPSIS");
         synopsis();
         List<String> description = paragraphs(command.usageMessage().description());
         if (!description.isEmpty()) {
-            section("DESCRIPTION");
+            page.section("DESCRIPTION");
             paragraphed(description);
         }
         arguments("ARGUMENTS", command.positionalParameters());
@@ -48,11 +44,11 @@ final class ManPage {
         // The first paragraph of each foot is its own: exit codes, the words of a rule.
         List<String> foot = paragraphs(command.usageMessage().footer());
         if (!foot.isEmpty()) {
-            section("NOTES");
+            page.section("NOTES");
             paragraphed(foot);
         }
         seeAlso();
-        return text.toString();
+        return page.toString();
     }
 
     /** The first sentence of the description. */
@@ -70,9 +66,9 @@ final class ManPage {
         String[] synopsis = new CommandLine.Help(command, CommandLine.Help.defaultColorScheme(Ansi.OFF)).synopsis(0)
                 .strip().split("\\s+");
         int named = words.split(" ").length;
-        text.append(".B ").append(escaped(String.join(" ", Arrays.copyOf(synopsis, named)))).append('\n');
+        page.raw(".B " + Roff.escaped(String.join(" ", Arrays.copyOf(synopsis, named))));
         if (synopsis.length > named) {
-            line(String.join(" ", Arrays.copyOfRange(synopsis, named, synopsis.length)));
+            page.line(String.join(" ", Arrays.copyOfRange(synopsis, named, synopsis.length)));
         }
     }
 
@@ -81,20 +77,19 @@ final class ManPage {
         if (shown.isEmpty()) {
             return;
         }
-        section(title);
+        page.section(title);
         for (ArgSpec spec : shown) {
-            text.append(".TP\n").append(tag(spec)).append('\n');
-            line(description(spec));
+            page.raw(".TP").raw(tag(spec)).line(description(spec));
         }
     }
 
     private String tag(ArgSpec spec) {
-        String value = spec.arity().max() == 0 ? "" : "\\fI" + escaped(spec.paramLabel()) + "\\fR";
+        String value = spec.arity().max() == 0 ? "" : "\\fI" + Roff.escaped(spec.paramLabel()) + "\\fR";
         if (!(spec instanceof OptionSpec option)) {
             return value;
         }
         String names = Stream.of(option.names()).sorted((a, b) -> Boolean.compare(a.startsWith("--"),
-                b.startsWith("--"))).map(name -> "\\fB" + escaped(name) + "\\fR").collect(Collectors.joining(", "));
+                b.startsWith("--"))).map(name -> "\\fB" + Roff.escaped(name) + "\\fR").collect(Collectors.joining(", "));
         return names + (value.isEmpty() ? "" : " " + value);
     }
 
@@ -113,11 +108,10 @@ final class ManPage {
     private void subcommands() {
         List<CommandSpec> visible = visible();
         if (!visible.isEmpty()) {
-            section("COMMANDS");
+            page.section("COMMANDS");
         }
         for (CommandSpec each : visible) {
-            text.append(".TP\n.B ").append(escaped(each.name())).append('\n');
-            line(summary(each) + '.');
+            page.raw(".TP").raw(".B " + Roff.escaped(each.name())).line(summary(each) + '.');
         }
     }
 
@@ -128,8 +122,8 @@ final class ManPage {
         }
         visible().forEach(each -> pages.add(each.qualifiedName()));
         if (!pages.isEmpty()) {
-            section("SEE ALSO");
-            line(pages.stream().map(page -> page.replace(' ', '-') + "(1)").collect(Collectors.joining(", ")));
+            page.section("SEE ALSO");
+            page.line(pages.stream().map(page -> page.replace(' ', '-') + "(1)").collect(Collectors.joining(", ")));
         }
     }
 
@@ -141,29 +135,10 @@ final class ManPage {
 
     private void paragraphed(List<String> paragraphs) {
         for (int i = 0; i < paragraphs.size(); i++) {
-            text.append(i == 0 ? "" : ".PP\n");
-            line(paragraphs.get(i));
+            if (i > 0) {
+                page.raw(".PP");
+            }
+            page.line(paragraphs.get(i));
         }
-    }
-
-    private void section(String title) {
-        macro("SH", title);
-    }
-
-    private void macro(String name, String... arguments) {
-        text.append('.').append(name);
-        for (String argument : arguments) {
-            text.append(" \"").append(escaped(argument)).append('"');
-        }
-        text.append('\n');
-    }
-
-    private void line(String words) {
-        // A point or an apostrophe would begin a macro.
-        text.append(words.matches("(?s)[.'].*") ? "\\&" : "").append(escaped(words)).append('\n');
-    }
-
-    private static String escaped(String words) {
-        return words.replace("\\", "\\e").replace("-", "\\-").replace("\"", "\\(dq");
     }
 }

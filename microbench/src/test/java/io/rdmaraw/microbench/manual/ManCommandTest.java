@@ -9,13 +9,27 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.stream.Stream;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Pages of all commands, as man(1) takes them. */
 class ManCommandTest {
+    private static final String HOME = "rdmaraw.home";
+
     @TempDir
     private Path directory;
+
+    @BeforeEach
+    void theLauncherIsHere() {
+        System.setProperty(HOME, "..");
+    }
+
+    @AfterEach
+    void thisModuleIsHomeAgain() {
+        System.clearProperty(HOME);
+    }
 
     private List<Path> pages() throws Exception {
         BenchRun run = BenchRun.of("man", "--out", directory.toString());
@@ -29,7 +43,8 @@ class ManCommandTest {
     void everyCommandHasAPage() throws Exception {
         List<String> names = pages().stream().map(page -> page.getFileName().toString()).toList();
         for (String command : List.of("rdma-raw", "rdma-raw-demo-http", "rdma-raw-pktgen-tx", "rdma-raw-lat",
-                "rdma-raw-bench-http", "rdma-raw-report", "rdma-raw-example-dns", "rdma-raw-man")) {
+                "rdma-raw-bench-http", "rdma-raw-report", "rdma-raw-example-dns", "rdma-raw-man",
+                "rdma-raw-test", "rdma-raw-hardware-check")) {
             assertTrue(names.contains(command + ".1"), command + " in " + names);
         }
         assertTrue(names.stream().noneMatch("rdma-raw-bench-load.1"::equals), "a hidden one");
@@ -47,6 +62,17 @@ class ManCommandTest {
             assertTrue(page.contains(part), part + " in\n" + page);
         }
         assertTrue(Files.readString(directory.resolve("rdma-raw-lat.1")).contains("; default "));
+    }
+
+    /** Of commands that the launcher has itself: its own words, as they are. */
+    @Test
+    void aPageOfTheLauncherHasItsHelp() throws Exception {
+        pages();
+        String page = Files.readString(directory.resolve("rdma-raw-test.1"));
+        for (String part : List.of(".SH \"NAME\"\nrdma\\-raw\\-test \\- Runs tests\n",
+                ".SH \"SYNOPSIS\"\n.nf\nrdma\\-raw test [\\-\\-fast", "\n  \\-\\-fast  ", "rdma\\-raw(1)")) {
+            assertTrue(page.contains(part), part + " in\n" + page);
+        }
     }
 
     /** What the formatter would warn of does not look as it was meant; long words alone are as they are. */

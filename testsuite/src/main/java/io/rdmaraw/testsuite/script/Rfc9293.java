@@ -9,7 +9,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 
-/** The requirements of RFC 9293, appendix B, with what shows each to be met; as a table for docs/tcp.md. */
+/** The requirements of RFC 9293, appendix B, with what shows each to be met; as a table for docs/report/rfc9293.md. */
 final class Rfc9293 {
     private static final int FIELDS = 5;
 

@@ -32,7 +32,7 @@ import org.junit.jupiter.api.Test;
 /** The table of requirements says what is so: each label has a line, and what a line names exists and is run. */
 class Rfc9293Test {
     private static final Path ROOT = Path.of("..");
-    private static final Path DOCUMENT = ROOT.resolve("docs").resolve("tcp.md");
+    private static final Path DOCUMENT = ROOT.resolve("docs/report/rfc9293.md");
     private static final String BEGIN = "<!-- requirements: made by Rfc9293Test, -Drdmaraw.writeTables=true -->\n";
     private static final String END = "<!-- end of requirements -->\n";
     private static final long SECOND = 1_000_000_000L;
@@ -93,7 +93,7 @@ class Rfc9293Test {
         String document = Files.readString(DOCUMENT);
         int begin = document.indexOf(BEGIN) + BEGIN.length();
         int end = document.indexOf(END);
-        assertTrue(begin >= BEGIN.length() && end >= begin, "docs/tcp.md has no place for the table");
+        assertTrue(begin >= BEGIN.length() && end >= begin, "docs/report/rfc9293.md has no place for the table");
         if (Boolean.getBoolean("rdmaraw.writeTables")) {
             Files.writeString(DOCUMENT, document.substring(0, begin) + Rfc9293.table() + document.substring(end));
             return;

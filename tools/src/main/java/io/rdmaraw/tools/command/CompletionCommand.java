@@ -27,9 +27,10 @@ public final class CompletionCommand implements Callable<Integer> {
             Map.entry("sim", List.of("--seeds", "--help")),
             Map.entry("hardware-check", List.of("--device", "--peer", "--out", "--help")),
             Map.entry("test", List.of("--fast", "--containers", "--kernels", "--help")),
+            Map.entry("release", List.of("--dry-run", "--out", "--help")),
             Map.entry("build", List.of("--help")),
             Map.entry("install", List.of("--help")),
-            Map.entry("java", List.of())));
+            Map.entry("java", List.of("--help"))));
 
     @Spec
     private CommandSpec spec;

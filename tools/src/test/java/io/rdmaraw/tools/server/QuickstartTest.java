@@ -18,14 +18,15 @@ import javax.xml.parsers.DocumentBuilderFactory;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
-import org.junit.jupiter.api.io.TempDir;
 import org.w3c.dom.Document;
 import org.w3c.dom.Element;
 
-/** The project of docs/quickstart.md, from the page's own blocks. */
+/** The quick start's project, in examples/quickstart, and what docs/quickstart.md shows of it. */
 @Timeout(180)
 class QuickstartTest {
     private static final Path PAGE = Path.of("../docs/quickstart.md");
+    private static final Path PROJECT = Path.of("../examples/quickstart");
+    private static final Path SOURCE = PROJECT.resolve("src/main/java/HelloServer.java");
 
     private static String block(String language, String containing) throws Exception {
         String[] parts = Files.readString(PAGE).split("```" + language + "\n");
@@ -39,14 +40,26 @@ class QuickstartTest {
         throw new AssertionError("the page has no block of " + language + " with " + containing);
     }
 
+    @Test
+    void thePageShowsPartsOfTheProject() throws Exception {
+        String source = Files.readString(SOURCE);
+        assertTrue(source.contains(block("java", "ServerBootstrap")));
+        String pom = Files.readString(PROJECT.resolve("pom.xml"));
+        for (String dependency : block("xml", "<dependency>").strip().split("(?=<dependency>)")) {
+            assertTrue(pom.contains(dependency.strip().indent(4).stripTrailing()), dependency);
+        }
+    }
+
     /** The versions that it names are those that this build makes and is made with. */
     @Test
-    void thePomNamesWhatIsBuiltHere(@TempDir Path directory) throws Exception {
-        Path file = Files.writeString(directory.resolve("pom.xml"), block("xml", "<project").strip());
-        Document pom = DocumentBuilderFactory.newInstance().newDocumentBuilder().parse(file.toFile());
+    void thePomNamesWhatIsBuiltHere() throws Exception {
+        Document pom = DocumentBuilderFactory.newInstance().newDocumentBuilder()
+                .parse(PROJECT.resolve("pom.xml").toFile());
+        String ours = pom.getElementsByTagName("rdmaraw.version").item(0).getTextContent();
         List<String> dependencies = IntStream.range(0, pom.getElementsByTagName("dependency").getLength())
                 .mapToObj(i -> (Element) pom.getElementsByTagName("dependency").item(i))
-                .map(each -> text(each, "artifactId") + ' ' + text(each, "version")).toList();
+                .map(each -> text(each, "artifactId") + ' '
+                        + text(each, "version").replace("${rdmaraw.version}", ours)).toList();
 
         String nettyVersion = io.netty.util.Version.identify().get("netty-codec-http").artifactVersion();
         assertEquals(List.of("netty-transport-rdma-raw " + RdmaRaw.version(),
@@ -61,15 +74,14 @@ class QuickstartTest {
     /** Over a veth pair on which nothing is set, with the page's request; the kernel of the server sees no segment. */
     @Test
     @Tag("root")
-    void theServerAnswersCurlPastTheKernel(@TempDir Path directory) throws Exception {
+    void theServerAnswersCurlPastTheKernel() throws Exception {
         assumeTrue("root".equals(System.getProperty("user.name")), "needs root");
         ServerNetwork.require("curl", "curl");
-        Path source = Files.writeString(directory.resolve("HelloServer.java"), block("java", "class HelloServer"));
         List<String> request = List.of(block("console", "curl").split("\n"));
         try (ServerNetwork network = new ServerNetwork()) {
             NetworkNamespace side = network.serverSide();
             String device = "soft:xdp:" + network.serverInterface();
-            List<String> command = new ArrayList<>(JavaCommand.of(source.toString()));
+            List<String> command = new ArrayList<>(JavaCommand.of(SOURCE.toString()));
             command.add(device);
             try (PeerProcess server = side.start(command.toArray(String[]::new))) {
                 server.awaitOutput("listening: ", Duration.ofSeconds(60));
