@@ -258,10 +258,10 @@ run_hardware_check() {
       --out) hardware_out="${2:?--out needs a directory}" && shift 2 ;;
       -h | --help) hardware_usage && return ;;
       --device=* | --peer=* | --out=* | --setup=*) set -- "${1%%=*}" "${1#*=}" "${@:2}" ;;
-      *) hardware_usage >&2 && die "unknown option '$1'" ;;
+      *) die "hardware-check has no option '$1': ./rdma-raw hardware-check --help" ;;
     esac
   done
-  [ -n "$device" ] || { hardware_usage >&2 && die "--device is missing"; }
+  [ -n "$device" ] || die "hardware-check wants a device, such as --device mlx5_0: ./rdma-raw hardware-check --help"
   require_jdk
   require_built
   if [ "$device" = emulated ]; then

@@ -48,7 +48,8 @@ public final class ManCommand implements Callable<Integer> {
         if (page == null) {
             throw new ParameterException(spec.commandLine(), "there is no page for '" + String.join(" ", words)
                     + "', but for " + pages.keySet().stream().skip(1)
-                    .map(name -> name.replaceFirst("rdma-raw-", "")).filter(name -> !name.contains("-") || LauncherPage.COMMANDS.contains(name)).toList());
+                    .map(name -> name.replaceFirst("rdma-raw-", ""))
+                    .filter(name -> !name.contains("-") || LauncherPage.COMMANDS.contains(name)).toList());
         }
         out.print(page.get());
         out.flush();

@@ -89,7 +89,8 @@ final class ManPage {
             return value;
         }
         String names = Stream.of(option.names()).sorted((a, b) -> Boolean.compare(a.startsWith("--"),
-                b.startsWith("--"))).map(name -> "\\fB" + Roff.escaped(name) + "\\fR").collect(Collectors.joining(", "));
+                b.startsWith("--"))).map(name -> "\\fB" + Roff.escaped(name) + "\\fR")
+                .collect(Collectors.joining(", "));
         return names + (value.isEmpty() ? "" : " " + value);
     }
 

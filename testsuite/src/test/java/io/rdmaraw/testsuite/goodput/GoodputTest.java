@@ -10,8 +10,8 @@ import java.util.List;
 import org.junit.jupiter.api.Test;
 
 /**
- * The simulated part of the table in docs/notebook.md: a change of the core that costs goodput shows here. Virtual time, so
- * the figures are the same on every machine; one that rises for a good reason is to be written anew.
+ * The simulated part of the table in docs/notebook.md: a change of the core that costs goodput shows here. Virtual
+ * time, so the figures are the same on every machine; one that rises for a good reason is to be written anew.
  */
 class GoodputTest {
     private static final int SECONDS = 5;
