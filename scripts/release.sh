@@ -103,5 +103,7 @@ run_release() {
   "$JAVA_HOME/bin/jar" --create --no-manifest --file "$out.zip" -C "$out" .
   echo "$out.zip: sign each file (gpg --armor --detach-sign), pack it again, upload it"
   use_release "$out" "$version" "$work/user" || status=1
+  # Copies of all sources are found by whatever searches the tree.
+  [ "$status" != 0 ] || rm -rf "$work/sources" "$work/another"
   return "$status"
 }
