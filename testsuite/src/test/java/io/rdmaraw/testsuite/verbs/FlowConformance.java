@@ -60,6 +60,7 @@ abstract class FlowConformance extends ProviderConformance {
                         Frames.ipv4(17, 64, 0xb9, 0, "10.1.0.1", "10.2.0.2", Frames.l4(17, 1, 2)), DNS),
                 Arguments.of("dst 2001:db8::2", udp6, Frames.udp6("2001:db8::1", 5353, "2001:db8::3", 53)),
                 Arguments.of("src 2001:db8::/65", udp6, Frames.udp6("2001:db8:0:0:8000::1", 5353, "2001:db8::2", 53)),
+                Arguments.of("ip6 ttl 63", udp6, withByte(udp6, 21, 64)),
                 Arguments.of("flow-label 0x12345/0xfffff", udp6, Frames.udp4("10.1.0.1", 1, "10.2.0.2", 2)),
                 Arguments.of("udp dst-port 53", DNS, tcp),
                 Arguments.of("udp dst-port 53", udp6, Frames.tcp6("2001:db8::1", 5353, "2001:db8::2", 53)),
