@@ -34,6 +34,7 @@ struct client {
     struct policy_user user;
     int64_t until_millis;           /* to ask for something, unless a device is open */
     bool has_asked;
+    bool is_refused;                /* takes a place until its process has ended, but none of its user's */
     struct grant grant;
 };
 
@@ -72,7 +73,7 @@ static unsigned clients_of(const struct server *server, uid_t uid)
 {
     unsigned count = 0;
     for (unsigned i = 0; i < server->clients; i++)
-        count += server->client[i].user.uid == uid;
+        count += server->client[i].user.uid == uid && !server->client[i].is_refused;
     return count;
 }
 
@@ -100,18 +101,19 @@ static void shut_out(struct client *client)
     (void)syscall(SYS_pidfd_send_signal, client->process, SIGKILL, NULL, 0);
 }
 
-static void start(struct server *server, struct client *client, bool is_one_too_many)
+static void start(struct server *server, struct client *client)
 {
     const struct session_start start = {.may_filter = policy_has_tcp_port(server->policy, &client->user)};
-    if (is_one_too_many) {
+    if (client->is_refused) {
         server->counters.refused++;
         journal("a connection is refused: there are %u, and one user may have %d", server->clients - 1,
                 SERVER_MAX_CLIENTS_OF_USER);
     } else {
         server->counters.accepted++;
     }
-    if (is_one_too_many || !pass_send(client->session, &start, sizeof start, NULL, 0, MSG_DONTWAIT))
-        shut_out(client);
+    /* Not killed: it may not have told the acceptor yet that it has reported, and would count as one that failed. */
+    if (client->is_refused || !pass_send(client->session, &start, sizeof start, NULL, 0, MSG_DONTWAIT))
+        shut(client, "");
 }
 
 static void add_client(struct server *server, const struct session_report *report, const int fds[SESSION_REPORT_FDS])
@@ -124,7 +126,8 @@ static void add_client(struct server *server, const struct session_report *repor
     client->pid = report->pid;
     client->user = report->user;
     client->until_millis = server->now_millis() + SERVER_IDLE_MILLIS;
-    start(server, client, is_one_too_many);
+    client->is_refused = is_one_too_many;
+    start(server, client);
 }
 
 static void accept_failed(struct server *server, int error)
