@@ -4,6 +4,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <sys/mman.h>
+#include <time.h>
 
 static jmp_buf failure;
 static const char *current_test = "";
@@ -26,12 +27,21 @@ void test_failed(const char *file, int line, const char *format, ...)
     longjmp(failure, 1);
 }
 
+/* Tests that take long are told, as all of them run before a change is taken. */
+static const double TOLD_SECONDS = 5;
+
 static bool run_one(const struct test *test)
 {
+    struct timespec begun, ended;
+    clock_gettime(CLOCK_MONOTONIC, &begun);
     current_test = test->name;
     if (setjmp(failure) != 0)
         return false;
     test->run();
+    clock_gettime(CLOCK_MONOTONIC, &ended);
+    double seconds = (double)(ended.tv_sec - begun.tv_sec) + (double)(ended.tv_nsec - begun.tv_nsec) / 1e9;
+    if (seconds > TOLD_SECONDS)
+        printf("%s: %.0f s\n", test->name, seconds);
     return true;
 }
 
