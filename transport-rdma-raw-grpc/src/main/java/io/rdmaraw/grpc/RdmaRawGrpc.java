@@ -4,6 +4,7 @@ import io.grpc.netty.NettyChannelBuilder;
 import io.grpc.netty.NettyServerBuilder;
 import io.netty.channel.ChannelOption;
 import io.rdmaraw.channel.RdmaRawByteBufAllocator;
+import io.rdmaraw.channel.RdmaRawChannelOption;
 import io.rdmaraw.channel.RdmaRawEventLoopGroup;
 import io.rdmaraw.channel.RdmaRawServerSocketChannel;
 import io.rdmaraw.channel.RdmaRawSocketChannel;
@@ -25,7 +26,9 @@ public final class RdmaRawGrpc {
         return builder.channelType(RdmaRawServerSocketChannel.class).bossEventLoopGroup(loops)
                 .workerEventLoopGroup(loops)
                 // gRPC sets an allocator of its own, by which all that is received and sent would be copied.
-                .withChildOption(ChannelOption.ALLOCATOR, RdmaRawByteBufAllocator.DEFAULT);
+                .withChildOption(ChannelOption.ALLOCATOR, RdmaRawByteBufAllocator.DEFAULT)
+                // It flushes each connection by a task of its own, which does nothing after that.
+                .withChildOption(RdmaRawChannelOption.SHARED_FLUSHES, true);
     }
 
     /**
@@ -35,6 +38,7 @@ public final class RdmaRawGrpc {
      */
     public static NettyChannelBuilder client(NettyChannelBuilder builder, RdmaRawEventLoopGroup loops) {
         return builder.channelType(RdmaRawSocketChannel.class).eventLoopGroup(loops)
-                .withOption(ChannelOption.ALLOCATOR, RdmaRawByteBufAllocator.DEFAULT);
+                .withOption(ChannelOption.ALLOCATOR, RdmaRawByteBufAllocator.DEFAULT)
+                .withOption(RdmaRawChannelOption.SHARED_FLUSHES, true);
     }
 }

@@ -74,6 +74,14 @@ public final class RdmaRawChannelOption {
             ChannelOption.valueOf(RdmaRawChannelOption.class, "TCP_SYNCNT");
 
     /**
+     * Whether a flush by a task of the loop may wait for what the tasks behind it flush, up to 32 flushes: they share a
+     * doorbell, which on an interface is a system call. For frameworks that answer by a task for each connection, as
+     * gRPC does. Who blocks the loop after such a flush, in the same task or the next, holds it up. Default false.
+     */
+    public static final ChannelOption<Boolean> SHARED_FLUSHES =
+            ChannelOption.valueOf(RdmaRawChannelOption.class, "SHARED_FLUSHES");
+
+    /**
      * The group whose loops serve a listening port, each the connections that the device's hash gives it: the group of
      * the children, when that is not the server channel's own. Then nothing is passed between loops. To be set before
      * the server channel is registered, as {@link io.netty.bootstrap.ServerBootstrap#option} does.

@@ -462,6 +462,11 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
         }
 
         @Override
+        public boolean sharesFlushes() {
+            return config.sharesFlushes();
+        }
+
+        @Override
         public void applyOptions(TcpConnection connection) {
             config.applyTo(connection);
         }

@@ -45,6 +45,7 @@ public final class RdmaRawSocketChannelConfig extends AbstractRdmaRawChannelConf
     private volatile boolean reuseAddress;
     private volatile boolean allowHalfClosure;
     private volatile boolean tcpFastOpenConnect;
+    private volatile boolean sharedFlushes;
 
     RdmaRawSocketChannelConfig(RdmaRawSocketChannel channel) {
         super(channel);
@@ -120,6 +121,7 @@ public final class RdmaRawSocketChannelConfig extends AbstractRdmaRawChannelConf
                         RdmaRawSocketChannelConfig::setAllowHalfClosure)
                 .with(ChannelOption.TCP_FASTOPEN_CONNECT, c -> c.tcpFastOpenConnect,
                         RdmaRawSocketChannelConfig::setTcpFastOpenConnect)
+                .with(RdmaRawChannelOption.SHARED_FLUSHES, c -> c.sharedFlushes, (c, on) -> c.sharedFlushes = on)
                 .with(RdmaRawChannelOption.TCP_KEEPIDLE, c -> c.keepIdleSeconds,
                         RdmaRawSocketChannelConfig::setKeepIdle)
                 .with(RdmaRawChannelOption.TCP_KEEPINTVL, c -> c.keepIntervalSeconds,
@@ -148,6 +150,10 @@ public final class RdmaRawSocketChannelConfig extends AbstractRdmaRawChannelConf
     @Override
     OptionTable<RdmaRawSocketChannelConfig> table() {
         return TABLE;
+    }
+
+    boolean sharesFlushes() {
+        return sharedFlushes;
     }
 
     private void setTimeToLive(int hops) {

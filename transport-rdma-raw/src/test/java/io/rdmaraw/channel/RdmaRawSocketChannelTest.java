@@ -443,7 +443,7 @@ class RdmaRawSocketChannelTest {
             boolean outer = stack.beginReading();
             opened.forEach(Channel::close);
             stack.endReading(outer);
-            stack.flush();
+            stack.flush(false);
         }).sync();
         assertEquals(0, stack.engine().counters().replyDrops);
         assertEquals(opened.size(), stack.engine().counters().resetsOut);

@@ -13,6 +13,9 @@ public interface ConnectionListener {
     /** Returns how many bytes of the connection may be queued for sending. */
     int sendBufferBytes(TcpConnection connection);
 
+    /** Tells whether a flush may wait for those of the loop's tasks behind it. */
+    boolean sharesFlushes();
+
     /** Applies the channel's options to a connection that is being opened. */
     void applyOptions(TcpConnection connection);
 }

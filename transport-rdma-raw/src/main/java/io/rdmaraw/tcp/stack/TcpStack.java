@@ -56,6 +56,7 @@ public final class TcpStack implements FrameReceiver, PortOwner, LoopService {
     private final TcpStackStatistics counters;
     private final LingeringPorts lingering;
     private final ReadyTransports ready = new ReadyTransports();
+    private final HeldFlushes heldFlushes;
     /** Frames of bursts that {@link #run()} has not looked at yet. */
     private int receivedFrames;
     private boolean reading;
@@ -72,6 +73,7 @@ public final class TcpStack implements FrameReceiver, PortOwner, LoopService {
         this.port = port;
         this.network = network;
         this.loop = loop;
+        heldFlushes = new HeldFlushes(this, loop);
         TcpFrameBuilder writer = new TcpFrameBuilder(port.queue(), options.segmentationOffload(),
                 port.queue().sendsAllMemory());
         ParseCounters verdicts = new ParseCounters();
@@ -365,6 +367,10 @@ public final class TcpStack implements FrameReceiver, PortOwner, LoopService {
 
     @Override
     public boolean run() {
+        if (!heldFlushes.isEmpty()) {
+            // What is delivered now may block the loop.
+            flushNow();
+        }
         boolean worked = deliver();
         if (gone) {
             return worked;
@@ -426,19 +432,26 @@ public final class TcpStack implements FrameReceiver, PortOwner, LoopService {
     /**
      * A channel is about to be flushed outside of reads: what has come in meanwhile counts, as it would with a kernel,
      * even if the loop was blocked by a handler. From within a poll, {@link DeviceQueue#poll()} does nothing.
+     *
+     * @param shared whether the channel's flushes may wait for others
+     * @return whether this one waits, to be passed to {@link #flush}. Decided before the write completes: who sees that
+     *         may put further tasks behind it
      */
-    public void beforeFlush() {
-        if (!reading && !gone) {
-            port.poll();
+    public boolean beforeFlush(boolean shared) {
+        if (reading || gone) {
+            return false;
         }
+        port.poll();
+        return shared && heldFlushes.hasTasksBehind();
     }
 
     /**
      * A channel was flushed. Within the reads of a burst that waits for the burst's end, so that what all channels have
-     * to send shares doorbells; else it goes out before the caller returns, who may block.
+     * to send shares doorbells; if its channel allows it, for what the loop's tasks behind it flush. Else it goes out
+     * before the caller returns, who may block.
      */
-    public void flush() {
-        if (!reading && !gone) {
+    public void flush(boolean waits) {
+        if (!reading && !gone && (!waits || !heldFlushes.add())) {
             transmit(System.nanoTime());
         }
     }
@@ -450,7 +463,7 @@ public final class TcpStack implements FrameReceiver, PortOwner, LoopService {
      */
     void flushEnd() {
         if (!ready.hasMore()) {
-            flush();
+            flush(false);
         } else if (++heldEnds >= MAX_HELD_ENDS && maySend() && !reading) {
             heldEnds = 0;
             sender.transmitDelivered(System.nanoTime());
@@ -475,6 +488,7 @@ public final class TcpStack implements FrameReceiver, PortOwner, LoopService {
 
     private void transmit(long now) {
         heldEnds = 0;
+        heldFlushes.clear();
         if (maySend()) {
             sender.transmit(now);
         }

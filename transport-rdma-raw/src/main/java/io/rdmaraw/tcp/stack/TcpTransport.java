@@ -327,7 +327,7 @@ public final class TcpTransport implements StreamTransport {
 
     @Override
     public void write(ChannelOutboundBuffer in, ByteBufAllocator allocator) throws IOException {
-        stack.beforeFlush();
+        boolean waits = stack.beforeFlush(channel != null && channel.sharesFlushes());
         if (closeReason != null) {
             IOException cause = failure();
             throw cause != null ? cause : new SocketException("Broken pipe: the connection is closed");
@@ -335,7 +335,7 @@ public final class TcpTransport implements StreamTransport {
         try {
             StreamSender.fill(this, in, allocator);
         } finally {
-            stack.flush();
+            stack.flush(waits);
         }
     }
 
