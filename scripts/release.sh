@@ -70,7 +70,28 @@ use_release() {
 </settings>
 SETTINGS
   "$ROOT/scripts/release/try-quickstart.sh" "$work" "$ROOT/mvnw" -q -B -ntp -gs "$work.settings.xml" \
-    "-Dmaven.repo.local=$work.repository" -f "$work/pom.xml"
+    "-Dmaven.repo.local=$work.repository" -f "$work/pom.xml" compile exec:exec -Ddevice=DEVICE
+}
+
+# The same by Gradle, where there is one; Debian's is old.
+use_release_by_gradle() {
+  local repository="$1" version="$2" work="$3"
+  local -a old=()
+  if ! command -v gradle >/dev/null; then
+    say "release: there is no gradle here, so the project was not built by it"
+    return
+  fi
+  say "release: the same by Gradle"
+  rm -rf "$work" && mkdir -p "$work"
+  cp -r "$ROOT/examples/quickstart/." "$work"
+  ! (unset JAVA_HOME && gradle --version 2>/dev/null) | grep -q '^Gradle [1-8]\.' \
+    || old=(-I "$ROOT/scripts/release/old-gradle.gradle" "-Pjdk=$JAVA_HOME")
+  # An old one runs on the JDK that it finds by itself.
+  (
+    [ "${#old[@]}" -eq 0 ] || unset JAVA_HOME
+    "$ROOT/scripts/release/try-quickstart.sh" "$work" gradle -q --no-daemon --gradle-user-home "$work.home" "${old[@]}" \
+      -p "$work" "-Pstaged=$repository" "-Prdmaraw.version=$version" serve -Pdevice=DEVICE
+  )
 }
 
 run_release() {
@@ -103,6 +124,7 @@ run_release() {
   "$JAVA_HOME/bin/jar" --create --no-manifest --file "$out.zip" -C "$out" .
   echo "$out.zip: sign each file (gpg --armor --detach-sign), pack it again, upload it"
   use_release "$out" "$version" "$work/user" || status=1
+  use_release_by_gradle "$out" "$version" "$work/gradle-user" || status=1
   # Copies of all sources are found by whatever searches the tree.
   [ "$status" != 0 ] || rm -rf "$work/sources" "$work/another"
   return "$status"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds the quick start's project and starts its server by one command of Maven's, given after the project's folder; as
-# root over a veth pair, where stock curl asks it, else in memory, where it only has to listen.
+# Builds the quick start's project and starts its server by one command, given after the project's folder with DEVICE for
+# the device; as root over a veth pair, where stock curl asks it, else in memory, where it only has to listen.
 set -euo pipefail
 
 project="$1"
@@ -13,7 +13,7 @@ interface="rq$$"
 server=""
 
 clean_up() {
-  # The group that setsid made: Maven, and the server that it started.
+  # The group that setsid made: Maven or Gradle, and the server that it started.
   [ -z "$server" ] || kill -- "-$server" 2>/dev/null || true
   ip netns delete "$namespace" 2>/dev/null || true
 }
@@ -32,8 +32,8 @@ if [ "$(id -u)" = 0 ] && command -v ip >/dev/null && command -v curl >/dev/null;
   device="soft:xdp:$interface"
 fi
 
-echo "\$ mvn compile exec:exec -Ddevice=$device"
-setsid "$@" compile exec:exec "-Ddevice=$device" >"$log" 2>&1 </dev/null &
+echo "\$ ${1##*/} ${*: -2:1} ${!#/DEVICE/$device}"
+setsid "${@/DEVICE/$device}" >"$log" 2>&1 </dev/null &
 server=$!
 # The first time Maven gets all of its plugins.
 for ((i = 0; i < 600; i++)); do
