@@ -230,7 +230,8 @@ class LauncherScriptsTest {
     void shellcheckFindsNothing() throws Exception {
         Result version = run(Map.of(), "sh", "-c", "shellcheck --version");
         assumeTrue(version.exitCode == 0, "needs shellcheck: apt-get install shellcheck");
-        assertEquals("", run(Map.of(), "sh", "-c", "shellcheck -x rdma-raw scripts/*.sh scripts/release/*.sh .ci/run").output);
+        assertEquals("", run(Map.of(), "sh", "-c",
+                "shellcheck -x rdma-raw scripts/*.sh scripts/release/*.sh .ci/run").output);
     }
 
     private Path jdk(String name, String version, boolean withCompiler) throws IOException {
