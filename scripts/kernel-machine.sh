@@ -73,7 +73,7 @@ unpack_qemu() {
 find_qemu() {
   local root="$kernel_cache/packages/qemu/root/usr"
   local libraries="$root/lib/x86_64-linux-gnu"
-  kernel_qemu=(env "QEMU_MODULE_DIR=$libraries/qemu" nice -n 10 "$libraries/ld-linux-x86-64.so.2" --library-path
+  kernel_qemu=(env "QEMU_MODULE_DIR=$libraries/qemu" "$libraries/ld-linux-x86-64.so.2" --library-path
     "$libraries" "$root/bin/qemu-system-x86_64" -L "$root/share/qemu" -L "$root/share/seabios")
 }
 

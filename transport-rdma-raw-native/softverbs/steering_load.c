@@ -14,7 +14,9 @@
 #include <unistd.h>
 
 /* Newer than the oldest <linux/bpf.h> this builds with: BPF_TCX_INGRESS, Linux 6.6. */
-enum { TCX_INGRESS = 46, MAX_INSTRUCTIONS = 4096, VERIFIER_LOG_BYTES = (1 << 24) - 1, VERIFIER_LOG_END_BYTES = 1 << 14 };
+enum { TCX_INGRESS = 46, MAX_INSTRUCTIONS = 4096, VERIFIER_LOG_BYTES = 1 << 14 };
+/* BPF_LOG_STATS of the kernel's bpf_verifier.h: the reason and what it took, without each instruction on the way. */
+enum { VERIFIER_LOG_STATS = 4 };
 
 static const struct program {
     const char *name;
@@ -42,14 +44,11 @@ static void print_verifier_log(const struct program *program, union bpf_attr *at
     char *log = calloc(1, VERIFIER_LOG_BYTES);
     if (log == NULL)
         return;
-    attr->log_level = 1;
+    attr->log_level = VERIFIER_LOG_STATS;
     attr->log_size = VERIFIER_LOG_BYTES;
     attr->log_buf = sv_bpf_address(log);
     int fd = sv_bpf(BPF_PROG_LOAD, attr);
-    /* The reason is in the end. */
-    size_t length = strlen(log);
-    size_t start = length > VERIFIER_LOG_END_BYTES ? length - VERIFIER_LOG_END_BYTES : 0;
-    fprintf(stderr, "softverbs: the verifier on %s: %s\n", program->name, log + start);
+    fprintf(stderr, "softverbs: the verifier on %s: %s\n", program->name, log);
     free(log);
     if (fd >= 0)
         close(fd);

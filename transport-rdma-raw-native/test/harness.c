@@ -60,7 +60,7 @@ int main(int argc, char **argv)
                                          large_send_tests, xdp_tests, xdp_queue_tests, xdp_threads_tests,
                                          flood_tests, super_frame_tests, packet_offload_tests, packet_stall_tests,
                                          broker_policy_tests, broker_tests, broker_device_tests, broker_session_tests,
-                                         broker_confinement_tests, refusal_tests, whole_tests};
+                                         broker_confinement_tests, refusal_tests, verifier_tests, whole_tests};
     unsigned passed = 0, failed = 0;
     for (size_t i = 0; i < sizeof groups / sizeof groups[0]; i++)
         run_group(groups[i], argc > 1 ? argv[1] : NULL, &passed, &failed);

@@ -25,14 +25,24 @@ bool have_namespace(void)
     return state > 0;
 }
 
-bool is_linux_6_6(void)
+static bool is_linux_6_from(unsigned least)
 {
-    static bool told;
     struct utsname kernel;
     unsigned major, minor;
     CHECK_EQ(0, uname(&kernel));
     CHECK_EQ(2, sscanf(kernel.release, "%u.%u", &major, &minor));
-    bool is = major > 6 || (major == 6 && minor >= 6);
+    return major > 6 || (major == 6 && minor >= least);
+}
+
+bool is_linux_6_17(void)
+{
+    return is_linux_6_from(17);
+}
+
+bool is_linux_6_6(void)
+{
+    static bool told;
+    bool is = is_linux_6_from(6);
     if (!is && !told)
         printf("left out: mode tap and long frames of AF_XDP, which need Linux 6.6\n");
     told = true;

@@ -23,6 +23,8 @@ extern bool kernel_is_old;
 bool have_namespace(void);
 /* Whether this kernel is Linux 6.6 or newer, where AF_XDP takes frames in several chunks and links hold tc programs. */
 bool is_linux_6_6(void);
+/* Whether the verifier lets the programs pass without CAP_PERFMON: see sv_explain_verifier(). */
+bool is_linux_6_17(void);
 /* "packet", "xdp" in generic mode, "xdp" by an interface of our own. */
 void for_each_kind(void (*test)(const char *kind));
 /* "xdp" in a mode of SOFTVERBS_XDP_MODE; nothing in mode "tap" where the kernel has none. */

@@ -4,7 +4,6 @@
 #include "wire_fixture.h"
 
 #include <linux/capability.h>
-#include <sys/utsname.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sys/syscall.h>
@@ -172,16 +171,6 @@ static int open_with(const char *device_name, uint64_t capabilities)
     int status;
     CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status));
     return WEXITSTATUS(status);
-}
-
-/* Which capabilities the programs want: see sv_explain_verifier(). */
-static bool is_linux_6_17(void)
-{
-    struct utsname kernel;
-    unsigned major, minor;
-    CHECK_EQ(0, uname(&kernel));
-    CHECK_EQ(2, sscanf(kernel.release, "%u.%u", &major, &minor));
-    return major > 6 || (major == 6 && minor >= 17);
 }
 
 static const uint64_t raw = 1ull << CAP_NET_RAW, admin = 1ull << CAP_NET_ADMIN, bpf = 1ull << 39 /* CAP_BPF */;
