@@ -99,7 +99,9 @@ final class Page {
         for (KeyFigures.Figure figure : figures) {
             String verdict = figure.ratio() == 0 ? "" : RowTables.verdict(figure.ratio());
             html.append("<tr class=\"").append(verdict).append("\"><td>").append(Html.escape(figure.what()))
-                    .append("<small>").append(Html.escape(figure.meaning())).append("</small><td class=\"n ")
+                    .append("<small>").append(Html.escape(figure.meaning()))
+                    .append("</small><small class=\"less\">").append(Html.escape(figure.value()))
+                    .append("</small><td class=\"n ")
                     .append(verdict).append("\">").append(figure.ratio() == 0 ? "" : Html.number(figure.ratio()))
                     .append("<td class=\"n more\">").append(Html.escape(figure.value())).append("<td>")
                     .append(Html.escape(figure.to())).append("<td class=\"n more\">")

@@ -29,8 +29,9 @@ final class RowTables {
         if (compared.isEmpty()) {
             return;
         }
-        html.append("<h3>").append(Html.escape(result.name())).append("</h3>\n<div class=\"t\"><table><thead><tr>"
-                + "<th>case<th class=\"n\">ratio<th><th>measured<th class=\"n\">median<th><th>compared with"
+        html.append("<h3>").append(Html.escape(result.name()))
+                .append("</h3>\n<div class=\"t\"><table class=\"side\"><thead><tr><th>case<th class=\"n\">ratio<th>"
+                + "<th>measured<th class=\"n\">median<th><th>compared with"
                 + "<th class=\"n more\">least<th class=\"n more\">most<th class=\"n more\">runs</tr></thead><tbody>\n");
         String last = "";
         for (JsonNode row : compared) {

@@ -35,7 +35,7 @@ class PageInBrowserTest {
     private static final Pattern FOUND = Pattern.compile("<pre id=\"found\">(.*?)</pre>", Pattern.DOTALL);
     private static final int DARK = 0;
     private static final int LIGHT = 1;
-    /** Runs in the page, and leaves what it found in place of it. */
+    /** Runs in the page's frame, and leaves what it found in place of the frame. */
     private static final String LOOK = """
             <script>addEventListener('load', () => {
               const faults = [];
@@ -60,9 +60,12 @@ class PageInBrowserTest {
               const key = document.querySelector('table.key');
               if (key) for (const cell of key.querySelectorAll('tr > :nth-child(2)'))
                 if (cell.getBoundingClientRect().right > width) faults.push('a ratio is off the screen');
+              if (key) for (const row of key.querySelectorAll('tbody tr'))
+                if (![...row.querySelectorAll('.n, .less')].some(c => c.offsetWidth && c.textContent))
+                  faults.push('no figure: ' + row.cells[0].textContent);
               for (const picture of document.querySelectorAll('svg.r'))
-                if (width > 1000 && picture.getBoundingClientRect().right > width)
-                  faults.push('a spread is off the screen');
+                if (picture.getBoundingClientRect().right > width)
+                  faults.push('a spread is off the screen: ' + picture.closest('tr').textContent);
               const light = colour => { const [r, g, b] = colour.match(/\\d+/g).map(v => (v / 255) ** 2.2);
                 return 0.2126 * r + 0.7152 * g + 0.0722 * b; };
               const contrast = (a, b) => (Math.max(light(a), light(b)) + 0.05) / (Math.min(light(a), light(b)) + 0.05);
@@ -70,9 +73,10 @@ class PageInBrowserTest {
               for (const element of document.querySelectorAll('h1, p, td, th, dt, a, code, summary'))
                 if (element.textContent && contrast(getComputedStyle(element).color, back) < 4.5)
                   faults.push('pale: ' + element.textContent);
-              const found = { faults, pictures: svgs.length, background: back };
-              document.body.innerHTML = '<pre id="found"></pre>';
-              document.getElementById('found').textContent = JSON.stringify(found);
+              const found = document.createElement('pre');
+              found.id = 'found';
+              found.textContent = JSON.stringify({ faults, pictures: svgs.length, background: back });
+              top.document.body.replaceChildren(found);
             })</script>""";
 
     private static String browser;
@@ -100,10 +104,13 @@ class PageInBrowserTest {
     }
 
     private JsonNode look(String page, int width, int scheme) throws Exception {
-        Path file = Files.writeString(directory.resolve("page.html"), page.replace("</body>", LOOK + "</body>"));
+        // A window of a browser is never as narrow as a telephone; a frame is.
+        Path file = Files.writeString(directory.resolve("page.html"), "<body><iframe style='border: 0' height=900"
+                + " width=" + width + " srcdoc=\"" + page.replace("</body>", LOOK + "</body>").replace("&", "&amp;")
+                        .replace("\"", "&quot;") + "\"></iframe></body>");
         Path out = directory.resolve("dom.html");
         List<String> command = new ArrayList<>(List.of(browser, "--no-sandbox", "--disable-gpu", "--headless",
-                "--window-size=" + width + ",900", "--blink-settings=preferredColorScheme=" + scheme,
+                "--window-size=" + (width + 40) + ",940", "--blink-settings=preferredColorScheme=" + scheme,
                 "--user-data-dir=" + directory.resolve("profile"), "--virtual-time-budget=10000", "--dump-dom",
                 file.toUri().toString()));
         Process process = new ProcessBuilder(command).redirectOutput(out.toFile())
