@@ -44,6 +44,20 @@ public final class RdmaRawEventLoopGroup extends MultiThreadIoEventLoopGroup {
         this(loops, RdmaRawIoHandlerConfig.defaults());
     }
 
+    /** Makes a group of Netty's default number of loops with default settings, whose threads come from a factory. */
+    public RdmaRawEventLoopGroup(ThreadFactory threadFactory) {
+        this(0, threadFactory);
+    }
+
+    /**
+     * Makes a group with default settings whose threads come from a factory.
+     *
+     * @param loops number of loops, 0 for Netty's default
+     */
+    public RdmaRawEventLoopGroup(int loops, ThreadFactory threadFactory) {
+        this(loops, threadFactory, RdmaRawIoHandlerConfig.defaults());
+    }
+
     /** Makes a group of Netty's default number of loops. */
     public RdmaRawEventLoopGroup(RdmaRawIoHandlerConfig config) {
         this(0, config);

@@ -17,10 +17,10 @@ import io.rdmaraw.wire.MacAddress;
 
 import java.net.InetSocketAddress;
 import java.security.SecureRandom;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Predicate;
+import java.util.stream.Stream;
 
 /** How the loops of a group drive their queues. Immutable; made by {@link #builder()}. */
 public final class RdmaRawIoHandlerConfig {
@@ -42,6 +42,8 @@ public final class RdmaRawIoHandlerConfig {
 
     private static final RdmaRawIoHandlerConfig DEFAULT = builder().build();
 
+    /** What this was built from; never changed. What follows from other settings is not yet in it. */
+    private final Builder settings;
     private final FrameQueueOptions queueOptions;
     private final long spinNanos;
     private final boolean segmentationOffload;
@@ -60,6 +62,7 @@ public final class RdmaRawIoHandlerConfig {
     private final PortHandover handover;
 
     private RdmaRawIoHandlerConfig(Builder builder) {
+        settings = builder;
         queueOptions = new FrameQueueOptions(builder.receiveQueueDepth, builder.sendQueueDepth, builder.sendSge(),
                 builder.slotCount, builder.slotBytes, builder.directVerbs, builder.compressedCompletions,
                 builder.stridingReceive);
@@ -94,6 +97,14 @@ public final class RdmaRawIoHandlerConfig {
     /** Returns a builder that starts from the default settings. */
     public static Builder builder() {
         return new Builder();
+    }
+
+    /**
+     * Returns a builder that starts from these settings. What was not set follows from the others again, and a fast
+     * open key that was not is drawn anew.
+     */
+    public Builder toBuilder() {
+        return settings.copy();
     }
 
     /**
@@ -237,7 +248,7 @@ public final class RdmaRawIoHandlerConfig {
     }
 
     /** Collects settings; each is checked when {@link #build()} is called. */
-    public static final class Builder {
+    public static final class Builder implements Cloneable {
         private int receiveQueueDepth = 1024;
         private int sendQueueDepth = 1024;
         private int maxSendSge;
@@ -261,11 +272,24 @@ public final class RdmaRawIoHandlerConfig {
         private long fastOpenKeyHigh;
         private long fastOpenKeyLow;
         private long ownMac;
-        private final List<UserspaceAddress> ownAddresses = new ArrayList<>();
-        private final List<IpAddress> ownGateways = new ArrayList<>();
+        /** Immutable, as all other fields' values are: a copy of the fields is a copy of the builder. */
+        private List<UserspaceAddress> ownAddresses = List.of();
+        private List<IpAddress> ownGateways = List.of();
         private boolean detectDuplicates = true;
 
         private Builder() {
+        }
+
+        private Builder copy() {
+            try {
+                return (Builder) clone();
+            } catch (CloneNotSupportedException e) {
+                throw new AssertionError(e);
+            }
+        }
+
+        private static <T> List<T> with(List<T> list, T last) {
+            return Stream.concat(list.stream(), Stream.of(last)).toList();
         }
 
         /** Sets how many frames can come in between two polls of a loop: a power of two, at least 64. */
@@ -495,9 +519,9 @@ public final class RdmaRawIoHandlerConfig {
                         + " beside the one named before");
             }
             ownMac = parsed;
-            ownAddresses.add(UserspaceAddress.parse(cidr));
+            ownAddresses = with(ownAddresses, UserspaceAddress.parse(cidr));
             if (gatewayOrNull != null) {
-                ownGateways.add(IpAddress.parse(gatewayOrNull));
+                ownGateways = with(ownGateways, IpAddress.parse(gatewayOrNull));
             }
             return this;
         }
@@ -517,7 +541,7 @@ public final class RdmaRawIoHandlerConfig {
          * @throws IllegalArgumentException when one is out of its range, which the message names
          */
         public RdmaRawIoHandlerConfig build() {
-            return new RdmaRawIoHandlerConfig(this);
+            return new RdmaRawIoHandlerConfig(copy());
         }
     }
 }
