@@ -59,7 +59,7 @@ class NettyExamplePairsOverVethTest {
             new Pair(8104, "factorial.FactorialServer", "factorial.FactorialClient", "factorial.FactorialClient ended"),
             new Pair(8105, "worldclock.WorldClockServer", "worldclock.WorldClockClient", "Europe/"),
             new Pair(8107, "uptime.UptimeServer", "uptime.UptimeClient", "Connected to: "),
-            new Pair(8108, "http.upload.HttpUploadServer", "http.upload.HttpUploadClient", "upload.HttpUploadClient ended"),
+            new Pair(8108, "http.upload.HttpUploadServer", "http.upload.HttpUploadClient", "HttpUploadClient ended"),
             new Pair(8109, "http2.helloworld.server.Http2Server", "http2.helloworld.client.Http2Client",
                     "Finished HTTP/2 request(s)"),
             new Pair(8110, "http2.helloworld.frame.server.Http2Server",
