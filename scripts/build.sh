@@ -19,14 +19,15 @@ run_maven_logged() {
   run_maven "$@" >"$log" 2>&1 || { cat "$log" >&2 && die "the build failed; Maven's messages are above and in $log"; }
 }
 
-# Directories count as well as files: removing a source changes only its directory. The modules' own directories do
-# not: target/ appears in them while we build. Beside the modules only pom.xml is built from: what users save next to
-# it is theirs.
+# Directories count as well as files: removing a source changes only its directory. The modules' own directories, one
+# of which lies in another's, do not: target/ appears in them while we build. Beside the modules only pom.xml is built
+# from: what users save next to it is theirs.
 is_built() {
   [ -f "$BUILD_STAMP" ] || return 1
   local newer
   newer="$(cd "$ROOT" && find . \( -name target -o -name .git -o -name docs -o -name '*.md' \) -prune -o \
-    \( -path './*/*' -o -path ./pom.xml \) \( -type f -o -type d \) -newer "$BUILD_STAMP" -print -quit)"
+    \( -path './*/*' -o -path ./pom.xml \) \( -type f -o -type d \) -newer "$BUILD_STAMP" \
+    -not -exec test -e '{}/pom.xml' \; -print -quit)"
   [ -z "$newer" ]
 }
 

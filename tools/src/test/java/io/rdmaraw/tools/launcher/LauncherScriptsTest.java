@@ -74,16 +74,22 @@ class LauncherScriptsTest {
         Path readme = file("README.md");
         Path product = file("module/target/A.class");
         assertFalse(isBuilt(), "there is no stamp");
+        Path inner = file("module/inner/pom.xml");
+        Path innerProduct = file("module/inner/target/A.class");
         Path stamp = file("target/rdma-raw.built");
         Instant built = Instant.parse("2026-01-01T12:00:00Z");
-        touch(built.minusSeconds(1), source, other, source.getParent(), source.getParent().getParent());
+        touch(built.minusSeconds(1), source, other, source.getParent(), source.getParent().getParent(), inner);
         touch(built, stamp);
-        touch(built.plusSeconds(1), readme, file("Mine.java"), product, product.getParent(), directory);
+        touch(built.plusSeconds(1), readme, file("Mine.java"), product, product.getParent(), directory,
+                inner.getParent(), innerProduct, innerProduct.getParent());
         assertTrue(isBuilt(), "products and texts are no sources");
         touch(built.plusSeconds(1), source);
         assertFalse(isBuilt(), "a source is newer");
         touch(built.minusSeconds(1), source);
         assertTrue(isBuilt());
+        touch(built.plusSeconds(1), inner);
+        assertFalse(isBuilt(), "the build of a module in a module has changed");
+        touch(built.minusSeconds(1), inner);
         Path pom = file("pom.xml");
         touch(built.plusSeconds(1), pom);
         assertFalse(isBuilt(), "the build itself has changed");
