@@ -128,10 +128,11 @@ final class CheckRelease {
             String of = text(dependency, "version");
             expect(of == null || !of.contains("SNAPSHOT"), artifact + ".pom wants a snapshot of "
                     + text(dependency, "artifactId"));
-            String classifier = text(dependency, "classifier");
-            String scope = text(dependency, "scope");
-            if (GROUP.equals(text(dependency, "groupId")) && !"test".equals(scope) && classifier != null
-                    && !classifier.contains("$")) {
+            String classifier = text(dependency, "classifier") == null ? "" : text(dependency, "classifier");
+            // What is only managed is nobody's dependency yet.
+            boolean isWanted = dependency.getParentNode().getParentNode() == pom
+                    && !"test".equals(text(dependency, "scope"));
+            if (GROUP.equals(text(dependency, "groupId")) && isWanted && !classifier.contains("$")) {
                 expect(Files.exists(jar(text(dependency, "artifactId"), classifier)), artifact + ".pom names "
                         + text(dependency, "artifactId") + ':' + classifier + ", which is not in the bundle");
             }
@@ -201,13 +202,13 @@ final class CheckRelease {
             Attributes manifest = jar.getManifest().getMainAttributes();
             ZipEntry descriptor = jar.getEntry("module-info.class");
             expect(descriptor != null || manifest.getValue("Automatic-Module-Name") != null, name + " names no module");
-            if (isNative) {
-                checkNative(name, jar);
-                return;
-            }
             expect(manifest.getValue("Bundle-SymbolicName") != null, name + " has no headers of OSGi");
             expect(version.replace("-SNAPSHOT", ".SNAPSHOT").equals(manifest.getValue("Bundle-Version")), name
                     + ": Bundle-Version is " + manifest.getValue("Bundle-Version"));
+            if (isNative) {
+                expect((GROUP + '.' + MODULE).equals(manifest.getValue("Fragment-Host")), name + " is no fragment");
+                checkNative(name, jar);
+            }
             if (descriptor != null) {
                 checkExports(name, manifest.getValue("Export-Package"), jar.getInputStream(descriptor));
             }
