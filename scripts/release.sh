@@ -25,8 +25,10 @@ copy_sources() {
   local to="$1"
   mkdir -p "$to"
   if git -C "$ROOT" rev-parse --git-dir >/dev/null 2>&1; then
-    (cd "$ROOT" && git ls-files -z --cached --others --exclude-standard | xargs -0 ls -d 2>/dev/null \
-      | tar -c -T - | tar -x -C "$to")
+    # A file that is removed and not committed so is known to git all the same.
+    (cd "$ROOT" && git ls-files -z --cached --others --exclude-standard \
+      | while IFS= read -r -d '' file; do [ ! -e "$file" ] || printf '%s\0' "$file"; done \
+      | tar -c --null -T - | tar -x -C "$to")
   else
     tar -C "$ROOT" -c --exclude target . | tar -x -C "$to"
   fi
@@ -58,7 +60,8 @@ require_cross_compiler() {
 use_release() {
   local repository="$1" version="$2" work="$3"
   say "release: a project that has only the bundle and Maven Central"
-  rm -rf "$work" && mkdir -p "$work"
+  # What an earlier bundle had would be taken instead of what this one has: the version is the same.
+  rm -rf "$work" "$work.repository/io/rdmaraw" && mkdir -p "$work"
   cp -r "$ROOT/examples/quickstart/." "$work"
   sed -i "s|<rdmaraw.version>.*<|<rdmaraw.version>$version<|" "$work/pom.xml"
   cat >"$work.settings.xml" <<SETTINGS
@@ -84,7 +87,7 @@ use_release_by_gradle() {
   say "release: the same by Gradle"
   rm -rf "$work" && mkdir -p "$work"
   cp -r "$ROOT/examples/quickstart/." "$work"
-  ! (unset JAVA_HOME && gradle --version 2>/dev/null) | grep -q '^Gradle [1-8]\.' \
+  ! (unset JAVA_HOME && gradle --version 2>/dev/null) | grep -Eq '^Gradle ([1-8]|9\.0)\.' \
     || old=(-I "$ROOT/scripts/release/old-gradle.gradle" "-Pjdk=$JAVA_HOME")
   # An old one runs on the JDK that it finds by itself.
   (
@@ -94,19 +97,33 @@ use_release_by_gradle() {
   )
 }
 
+# The directory is replaced: nothing but an earlier bundle may be lost.
+require_replaceable() {
+  local directory="$1" other
+  [ -e "$directory" ] || return 0
+  [ -d "$directory" ] || die "release --out: $directory is no directory"
+  other="$(cd "$directory" && find . -mindepth 1 -not -path ./io -not -path ./io/rdmaraw \
+    -not -path './io/rdmaraw/netty-transport-rdma-raw*' -print -quit)"
+  [ -z "$other" ] || die "release --out replaces the directory, and $directory has other files, such as $other"
+}
+
 run_release() {
   local dry="" out="$ROOT/target/staging" once="" version="" snapshot work status=0
   while [ $# -gt 0 ]; do
     case "$1" in
+      --out | --version) [ -n "${2:-}" ] || die "release $1 wants a value: ./rdma-raw release --help" ;;
+    esac
+    case "$1" in
       --dry-run) dry=1 && shift ;;
       --once) once=1 && shift ;;
-      --out) out="$(realpath -m "${2:?--out needs a directory}")" && shift 2 ;;
-      --version) version="${2:?--version needs one}" && shift 2 ;;
+      --out) out="$(realpath -m "$2")" && shift 2 ;;
+      --version) version="$2" && shift 2 ;;
       --out=* | --version=*) set -- "${1%%=*}" "${1#*=}" "${@:2}" ;;
       *) die "release has no option '$1': ./rdma-raw release --help" ;;
     esac
   done
   [ -n "$dry" ] || die "nothing is published from here: ./rdma-raw release --dry-run makes and checks what would be"
+  require_replaceable "$out"
   require_jdk
   require_build_tools
   require_cross_compiler

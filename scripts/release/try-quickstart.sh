@@ -33,6 +33,8 @@ if [ "$(id -u)" = 0 ] && command -v ip >/dev/null && command -v curl >/dev/null;
 fi
 
 echo "\$ ${1##*/} ${*: -2:1} ${!#/DEVICE/$device}"
+# It is read before the command has written it.
+: >"$log"
 setsid "${@/DEVICE/$device}" >"$log" 2>&1 </dev/null &
 server=$!
 # The first time Maven gets all of its plugins.

@@ -232,6 +232,37 @@ class LauncherScriptsTest {
                 && result.output.contains("sudo apt-get install -y such-package"), result.output);
     }
 
+    /** The sources of this project have the path of the bundle as well. */
+    @Test
+    void aReleaseReplacesNothingButABundle() throws Exception {
+        file("bundle/io/rdmaraw/netty-transport-rdma-raw/0.1.0/netty-transport-rdma-raw-0.1.0.jar");
+        file("home/io/rdmaraw/Main.java");
+        file("file");
+        for (Map.Entry<String, Integer> each : Map.of("none", 0, "bundle", 0, "home", 2, "file", 2).entrySet()) {
+            Result result = script("messages.sh", ". scripts/release.sh; require_replaceable "
+                    + directory.resolve(each.getKey()));
+            assertEquals(each.getValue(), result.exitCode, each.getKey() + result.output);
+        }
+        Result refused = run(Map.of(), "./rdma-raw", "release", "--dry-run", "--out", directory.toString());
+        assertEquals(2, refused.exitCode, refused.output);
+        assertTrue(Files.exists(directory.resolve("home/io/rdmaraw/Main.java")));
+        Result nameless = run(Map.of(), "./rdma-raw", "release", "--dry-run", "--out");
+        assertEquals(2, nameless.exitCode, nameless.output);
+        assertEquals("rdma-raw: release --out wants a value: ./rdma-raw release --help", nameless.output);
+    }
+
+    @Test
+    void aReleaseIsBuiltWithoutSourcesThatWereRemoved() throws Exception {
+        Path removed = file("clone/removed");
+        file("clone/with a space");
+        Path clone = removed.getParent();
+        assertEquals(new Result(0, ""), run(Map.of(), "bash", "-c", "cd " + clone + " && git init -q && git add ."));
+        Files.delete(removed);
+        Result result = run(Map.of(), "bash", "-c", "set -euo pipefail; ROOT=" + clone + "; . scripts/release.sh;"
+                + " copy_sources " + directory + "/copy; ls " + directory + "/copy");
+        assertEquals(new Result(0, "with a space"), result);
+    }
+
     @Test
     void shellcheckFindsNothing() throws Exception {
         Result version = run(Map.of(), "sh", "-c", "shellcheck --version");
