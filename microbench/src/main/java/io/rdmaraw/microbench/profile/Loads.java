@@ -28,6 +28,9 @@ final class Loads {
 
     /** A process that already runs; closing the load does not end it. */
     static Load ofProcess(long pid) {
+        if (ProcessHandle.of(pid).isEmpty()) {
+            throw new ToolException("no such process: " + pid);
+        }
         return new Running(pid, "process " + pid, () -> {
         });
     }
