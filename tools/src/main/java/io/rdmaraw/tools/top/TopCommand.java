@@ -10,6 +10,7 @@ import java.time.LocalTime;
 import java.time.temporal.ChronoUnit;
 import java.util.concurrent.Callable;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.Collectors;
 import picocli.CommandLine.ArgGroup;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Model.CommandSpec;
@@ -24,7 +25,9 @@ import picocli.CommandLine.Spec;
                 + " busiest channels.",
             "It attaches to the process locally and reads the bean io.rdmaraw:type=Transport."})
 public final class TopCommand implements Callable<Integer> {
-    private static final String CLEAR = "\033[H\033[2J";
+    private static final String HOME = "\033[H";
+    private static final String WIPE_LINE = "\033[K";
+    private static final String WIPE_REST = "\033[J";
 
     @ArgGroup
     private ProcessChoice process = new ProcessChoice();
@@ -72,13 +75,21 @@ public final class TopCommand implements Callable<Integer> {
             Json.print(out, toJson(now));
             return;
         }
-        // A file or a pipe gets one screen after the other; only a terminal is wiped.
+        // A file or a pipe gets one screen after the other; only a terminal is written over.
         boolean terminal = System.console() != null && System.console().isTerminal() && count != 1;
-        out.print(terminal ? CLEAR : "");
         String screen = process.heading() + "  " + LocalTime.now().truncatedTo(ChronoUnit.SECONDS) + "\n\n"
                 + new TopScreen(before, now, channels).render();
-        out.print(TerminalWidth.cut(screen, TerminalWidth.columns()));
+        String lines = TerminalWidth.cut(screen, TerminalWidth.columns());
+        out.print(terminal ? overTheLast(lines) : lines);
         out.flush();
+    }
+
+    /**
+     * Writes a screen over the one before: to wipe all of it first flickers. A line is wiped before it is written, as
+     * behind a line that is as wide as the terminal some terminals wipe its last character.
+     */
+    static String overTheLast(String lines) {
+        return lines.lines().map(line -> WIPE_LINE + line).collect(Collectors.joining("\n", HOME, "\n" + WIPE_REST));
     }
 
     private static ObjectNode toJson(Snapshot snapshot) {

@@ -122,6 +122,12 @@ class TopScreenTest {
         assertEquals(text, TopScreen.si(value));
     }
 
+    @Test
+    void aScreenIsWrittenOverTheLastWithoutWipingIt() {
+        String screen = TopCommand.overTheLast("one\ntwo\n");
+        assertEquals("\033[H\033[Kone\n\033[Ktwo\n\033[J", screen);
+    }
+
     @ParameterizedTest
     @CsvSource(delimiter = '|', value = {"top --interval 0 | 2 | --interval must be",
         "top 999999999 | 1 | no such process: 999999999", "asyncwatch soft:nothing | 1 | nothing",
