@@ -3,7 +3,9 @@ package io.rdmaraw.queue;
 import io.rdmaraw.verbs.Flow;
 import io.rdmaraw.verbs.flow.FlowSpec;
 
+import java.util.HashSet;
 import java.util.List;
+import java.util.Set;
 
 /** A rule whose frames are spread over the queues of several loops; see {@link RssFlows}, which guards it. */
 public final class RssFlow {
@@ -12,6 +14,8 @@ public final class RssFlow {
     private final Object ownerOrNull;
     /** In the order they came. */
     private List<FrameQueue> members = List.of();
+    /** Those of them that know of the rule. */
+    private final Set<FrameQueue> joined = new HashSet<>();
     private Flow flow;
     /** Null when all frames go to one queue. */
     private RssQueuePair path;
@@ -63,6 +67,16 @@ public final class RssFlow {
 
     void setMembers(List<FrameQueue> newMembers) {
         members = List.copyOf(newMembers);
+        joined.retainAll(members);
+    }
+
+    void noteJoined(FrameQueue member) {
+        joined.add(member);
+    }
+
+    /** Returns the members that know of the rule, and will leave it. */
+    List<FrameQueue> joined() {
+        return members.stream().filter(joined::contains).toList();
     }
 
     /**

@@ -174,13 +174,14 @@ public final class RssFlows {
         return flow == null ? null : flow.ownerOrNull();
     }
 
-    /** Takes a rule of an owner out of force at once for all of its queues, which still have to leave. */
+    /** Takes a rule of an owner out of force at once for all of its queues; those that have joined have to leave. */
     public synchronized void withdraw(FlowSpec spec, Object owner) {
         RssFlow flow = flows.get(spec);
         if (flow != null && flow.ownerOrNull() == owner) {
             flows.remove(spec);
             flow.markWithdrawn();
-            take(flow, flow.members(), null, null);
+            // Those that never joined do not leave either, and would keep the tag for ever.
+            take(flow, flow.joined(), null, null);
             if (flow.members().isEmpty()) {
                 tagsInUse.clear(flow.tag() - FIRST_TAG);
             }
@@ -213,6 +214,7 @@ public final class RssFlows {
         requireIpVersion(spec);
         RssFlow flow = flows.get(spec);
         if (flow != null && flow.members().contains(member)) {
+            flow.noteJoined(member);
             return flow;
         }
         if (away.contains(member)) {
@@ -221,12 +223,14 @@ public final class RssFlows {
         if (isSupported()) {
             member.workQueue();
         }
-        if (flow == null) {
-            return add(spec, List.of(member), ownerOrNull);
-        }
-        List<FrameQueue> members = new ArrayList<>(flow.members());
+        List<FrameQueue> members = new ArrayList<>(flow == null ? List.of() : flow.members());
         members.add(member);
-        steer(flow, members);
+        if (flow == null) {
+            flow = add(spec, members, ownerOrNull);
+        } else {
+            steer(flow, members);
+        }
+        flow.noteJoined(member);
         return flow;
     }
 

@@ -147,4 +147,19 @@ class RulesOfAbsentQueueTest {
         flows.open(RULE, List.of(queue), server);
         assertEquals(Set.of(queue), chosen());
     }
+
+    private int tagOfAnotherServer() {
+        flows.open(RULE, List.of(queue, other), server);
+        tags.attachRss(channelOfQueue, RULE);
+        int tag = flows.join(RULE, queue, server).tag();
+        flows.withdraw(RULE, server);
+        tags.detach(channelOfQueue);
+        return tag;
+    }
+
+    /** A server that closes at once does so before its loops have joined; they never leave then. */
+    @Test
+    void aLoopThatNeverHeardOfTheRuleDoesNotKeepItsTag() {
+        assertEquals(tagOfAnotherServer(), tagOfAnotherServer());
+    }
 }
