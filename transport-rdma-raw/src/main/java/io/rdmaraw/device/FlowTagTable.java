@@ -174,7 +174,7 @@ final class FlowTagTable {
         if (entry == null || entry.rss.isWithdrawn()) {
             spec.checkHostTraffic();
             entry = new Entry(spec, 0, deviceTakesTagged);
-            joinRss(entry);
+            setRss(entry, device.rssFlows().join(spec, queue, null));
             rssBySpec.put(spec, entry);
         }
         add(channel, entry);
@@ -189,10 +189,9 @@ final class FlowTagTable {
         }
     }
 
-    private void joinRss(Entry entry) {
-        Object ownerOrNull = entry.isRss() ? entry.rss.ownerOrNull() : null;
-        entry.rss = device.rssFlows().join(entry.spec, queue, ownerOrNull);
-        entry.tag = entry.rss.tag();
+    private void setRss(Entry entry, RssFlow joined) {
+        entry.rss = joined;
+        entry.tag = joined.tag();
         int index = entry.tag - RssFlows.FIRST_TAG;
         if (index >= byRssTag.length) {
             byRssTag = Arrays.copyOf(byRssTag, Math.max(8, 2 * index));
@@ -314,13 +313,10 @@ final class FlowTagTable {
 
     /** The kernel may be out of memory for a moment; a rule that it refuses for good ends the queue. */
     private void steerAgain(Entry entry) {
-        if (entry.isRss() && entry.rss.isWithdrawn()) {
-            return;
-        }
         for (int attempt = 1; ; attempt++) {
             try {
                 if (entry.isRss()) {
-                    joinRss(entry);
+                    joinAgain(entry);
                 } else {
                     steer(entry);
                 }
@@ -331,6 +327,14 @@ final class FlowTagTable {
                 }
                 LOGGER.debug("{}: the rule \"{}\" is refused, and tried again", device.name(), entry.spec, e);
             }
+        }
+    }
+
+    private void joinAgain(Entry entry) {
+        RssFlow joined = device.rssFlows().joinAgain(entry.rss, queue);
+        // Else the server has withdrawn it, perhaps just now.
+        if (joined != null) {
+            setRss(entry, joined);
         }
     }
 

@@ -234,6 +234,11 @@ public final class RssFlows {
         return flow;
     }
 
+    /** Adds a queue that has been replaced to a rule of before; null when that has been withdrawn meanwhile. */
+    public synchronized RssFlow joinAgain(RssFlow before, FrameQueue member) {
+        return before.isWithdrawn() ? null : join(before.spec(), member, before.ownerOrNull());
+    }
+
     /** Takes a queue out of a rule; the last one takes the rule away. To be called before the queue is closed. */
     public synchronized void leave(RssFlow flow, FrameQueue member) {
         List<FrameQueue> members = new ArrayList<>(flow.members());

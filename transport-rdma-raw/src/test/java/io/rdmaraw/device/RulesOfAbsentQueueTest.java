@@ -18,6 +18,8 @@ import io.rdmaraw.verbs.flow.FlowSpec;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.stream.IntStream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -28,6 +30,8 @@ class RulesOfAbsentQueueTest {
     private static final FlowSpec RULE = FlowSpec.builder().destinationMac("02:00:00:00:00:0a").ipv4().tcp()
             .destinationPort(80).build();
     private static final int HASHES = 256;
+    private static final int RULES = 32;
+    private static final int ROUNDS = 100;
 
     private final SharedDevice device = SharedDevice.acquire("soft:loop:rules-of-absent-queue");
     private final RssFlows flows = device.rssFlows();
@@ -161,5 +165,25 @@ class RulesOfAbsentQueueTest {
     @Test
     void aLoopThatNeverHeardOfTheRuleDoesNotKeepItsTag() {
         assertEquals(tagOfAnotherServer(), tagOfAnotherServer());
+    }
+
+    /** The server's thread and the loop's go through the same rules at the same time. */
+    @Test
+    void rulesThatAreWithdrawnWhileTheLoopJoinsAgainDoNotComeBack() {
+        List<FlowSpec> rules = IntStream.rangeClosed(1, RULES).mapToObj(
+                port -> RULE.toBuilder().destinationPort(port).build()).toList();
+        for (int round = 0; round < ROUNDS; round++) {
+            for (FlowSpec rule : rules) {
+                flows.open(rule, List.of(queue), server);
+                tags.attachRss(channelOfQueue, rule);
+            }
+            CompletableFuture<Void> isAway = new CompletableFuture<>();
+            CompletableFuture<Void> closed = isAway.thenRunAsync(
+                    () -> rules.forEach(rule -> flows.withdraw(rule, server)));
+            tags.rebuild(() -> isAway.complete(null));
+            closed.join();
+            assertEquals(Set.of(), flows.owners());
+            tags.detach(channelOfQueue);
+        }
     }
 }
