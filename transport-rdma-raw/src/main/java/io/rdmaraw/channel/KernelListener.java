@@ -53,10 +53,13 @@ final class KernelListener {
     /**
      * Listens.
      *
+     * @param deviceLinkIndex the link whose connections are to be the device's, from which the kernel takes none until
+     *                        {@link #refuse}: the rules that take their segments away from it are yet to be made. 0
+     *                        where there is none
      * @param accepted takes the channels of connections that the kernel carries, on this class's thread
      */
-    KernelListener(RdmaRawServerSocketChannel server, InetSocketAddress local, Consumer<Channel> accepted)
-            throws IOException {
+    KernelListener(RdmaRawServerSocketChannel server, InetSocketAddress local, int deviceLinkIndex,
+            Consumer<Channel> accepted) throws IOException {
         this.server = server;
         this.accepted = accepted;
         socket = ServerSocketChannel.open();
@@ -65,7 +68,7 @@ final class KernelListener {
             if (server.config().isReusePort()) {
                 socket.setOption(StandardSocketOptions.SO_REUSEPORT, true);
             }
-            bind(local);
+            bind(local, deviceLinkIndex);
         } catch (IOException | RuntimeException e) {
             socket.close();
             throw e;
@@ -128,6 +131,24 @@ final class KernelListener {
             throw new IOException("port " + port + " cannot be handed over: " + Errno.describe(-made));
         }
         return made;
+    }
+
+    private void bind(InetSocketAddress local, int deviceLinkIndex) throws IOException {
+        if (deviceLinkIndex == 0 || fd < 0) {
+            bind(local);
+            return;
+        }
+        SocketFilter filter = SocketFilter.refuse(deviceLinkIndex);
+        boolean isQuiet = filter.attachBeforeBind(fd);
+        bind(local);
+        if (!isQuiet) {
+            try {
+                // A broker wants a port.
+                filter.attachToTcp(fd);
+            } catch (IOException e) {
+                LOGGER.debug("until its rules are made the kernel takes connections to port {}", local.getPort(), e);
+            }
+        }
     }
 
     /** The JDK's exception does not say which address was wanted. */

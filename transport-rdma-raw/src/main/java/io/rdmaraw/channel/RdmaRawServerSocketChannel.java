@@ -201,7 +201,7 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
             listensByDevice = ioHandler().config().listensByDevice(address);
         }
         if (!listensByDevice) {
-            kernel = new KernelListener(this, address, this::acceptedByKernel);
+            kernel = new KernelListener(this, address, 0, this::acceptedByKernel);
             return new InetSocketAddress(address.getAddress(), kernel.port());
         }
         TcpNetwork network = stacks.getFirst().network();
@@ -214,7 +214,8 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
             claimed = takeover.claim(TakeoverPort.describe(device, address));
         }
         if (network.isKernelServed()) {
-            kernel = claimed < 0 ? new KernelListener(this, address, this::acceptedByKernel)
+            kernel = claimed < 0
+                    ? new KernelListener(this, address, network.linkIndex(), this::acceptedByKernel)
                     : takeKernel(takeover, claimed, address.getPort());
             wanted = new InetSocketAddress(address.getAddress(), kernel.port());
         }

@@ -298,6 +298,12 @@ public abstract class LinkTcpNetwork implements TcpNetwork {
     }
 
     @Override
+    public final int linkIndex() {
+        Link link = host.snapshot().link(linkName);
+        return link == null ? 0 : link.index();
+    }
+
+    @Override
     public final boolean isSteered() {
         return true;
     }

@@ -124,6 +124,11 @@ public interface TcpNetwork {
     /** Tells whether the kernel has sockets on the same addresses, so that a listener's port is its port too. */
     boolean isKernelServed();
 
+    /** Returns the index of the link that the device receives by, 0 where there is none now. */
+    default int linkIndex() {
+        return 0;
+    }
+
     /**
      * Tells whether the kernel, and not the device's link, leads to this peer.
      *

@@ -40,6 +40,7 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.FunctionDescriptor;
 import java.lang.foreign.Linker;
 import java.lang.invoke.MethodHandle;
+import java.net.ConnectException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.ServerSocket;
@@ -51,6 +52,8 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Random;
 import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.FutureTask;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Function;
@@ -70,6 +73,7 @@ class KernelBesideOverVethTest {
     private static final int LIMIT_MILLIS = 30_000;
     private static final int UPLOAD_BYTES = 200_000;
     private static final int NARROW_MTU = 1000;
+    private static final int STARTING_PORT = 8099;
 
     private TestNetwork network;
     private NetworkNamespace host;
@@ -112,6 +116,40 @@ class KernelBesideOverVethTest {
         device = "soft:" + provider + ':' + pair.ours().name();
         group = new RdmaRawEventLoopGroup(2, host.threadFactory(),
                 RdmaRawIoHandlerConfig.builder().ipDevice(device).build());
+    }
+
+    /** While its rules are being made the kernel listens already: what it accepted then would be lost to the rules. */
+    @ParameterizedTest
+    @ValueSource(strings = {"xdp", "packet"})
+    void aServerThatStartsResetsNoConnection(String provider) throws Exception {
+        pair = network.vethPair(host, network.namespace());
+        openGroup(provider);
+        String address = pair.ours().ipv4();
+        CountDownLatch asked = new CountDownLatch(1);
+        CountDownLatch bound = new CountDownLatch(1);
+        FutureTask<Integer> client = new FutureTask<>(() -> pair.peer().namespace().call(() -> {
+            // Refused until the port is there, and from then on served.
+            int refused = 0;
+            while (true) {
+                try (Socket socket = new Socket()) {
+                    socket.connect(new InetSocketAddress(address, STARTING_PORT), LIMIT_MILLIS);
+                    bound.await();
+                    socket.setSoTimeout(LIMIT_MILLIS);
+                    socket.getOutputStream().write(1);
+                    assertEquals(1, socket.getInputStream().read());
+                    return refused;
+                } catch (ConnectException e) {
+                    refused++;
+                    asked.countDown();
+                }
+            }
+        }));
+        Thread.ofPlatform().daemon().start(client);
+        asked.await();
+        new ServerBootstrap().group(group).channel(RdmaRawServerSocketChannel.class).childHandler(new Echo())
+                .bind(new InetSocketAddress(InetAddress.ofLiteral(address), STARTING_PORT)).sync();
+        bound.countDown();
+        assertTrue(client.get(LIMIT_MILLIS, TimeUnit.MILLISECONDS) > 0);
     }
 
     private int serve(String address) throws InterruptedException {

@@ -67,6 +67,16 @@ public final class SocketFilter {
         return filter;
     }
 
+    /** Returns the filter that refuses all that came in by a link. */
+    public static SocketFilter refuse(int linkIndex) {
+        SocketFilter filter = new SocketFilter();
+        filter.add(LOAD_WORD, 0, 0, INTERFACE_INDEX);
+        filter.add(JUMP_IF_EQUAL, 1, 0, linkIndex);
+        filter.add(RETURN, 0, 0, ACCEPT);
+        filter.add(RETURN, 0, 0, REFUSE);
+        return filter;
+    }
+
     /** Returns the filter that refuses what came in by a link for one of these addresses. */
     public static SocketFilter refuse(int linkIndex, List<IpAddress> destinations) {
         SocketFilter filter = new SocketFilter();
@@ -162,6 +172,11 @@ public final class SocketFilter {
     private void add(int code, int jumpTrue, int jumpFalse, int operand) {
         // In the order of a little-endian struct.
         instructions.add((long) operand << Integer.SIZE | (long) jumpFalse << 24 | (long) jumpTrue << 16 | code);
+    }
+
+    /** Puts the filter on a TCP socket that need not be bound; returns false if this process may not. */
+    public boolean attachBeforeBind(int fd) {
+        return attach(fd) == 0;
     }
 
     /**
