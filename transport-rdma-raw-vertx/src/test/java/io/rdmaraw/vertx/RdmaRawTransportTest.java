@@ -18,6 +18,7 @@ import io.vertx.core.datagram.DatagramSocketOptions;
 import io.vertx.core.http.HttpClient;
 import io.vertx.core.http.HttpMethod;
 import io.vertx.core.http.HttpServer;
+import io.vertx.core.net.NetClient;
 import io.vertx.core.net.NetServer;
 import io.vertx.core.net.NetServerOptions;
 import io.vertx.core.net.SocketAddress;
@@ -176,11 +177,14 @@ class RdmaRawTransportTest {
         NetServer server = vertx.createNetServer().connectHandler(socket -> socket.handler(socket::write));
         await(server.listen(address));
         Promise<Buffer> answer = Promise.promise();
-        await(vertx.createNetClient().connect(address).onSuccess(socket -> {
+        NetClient client = vertx.createNetClient();
+        await(client.connect(address).onSuccess(socket -> {
             socket.handler(answer::tryComplete);
             socket.write("a question");
         }));
         assertEquals("a question", await(answer.future()).toString());
+        // Vert.x closes the sockets of a client that the garbage collector finds: the test holds it until here.
+        await(client.close());
     }
 
     @Test
@@ -192,11 +196,13 @@ class RdmaRawTransportTest {
         await(server.listen(0, "127.0.0.1"));
         Promise<Buffer> answer = Promise.promise();
         // The client asks first: Vert.x drops what comes before a socket has a handler.
-        await(vertx.createNetClient().connect(server.actualPort(), "127.0.0.1").onSuccess(socket -> {
+        NetClient client = vertx.createNetClient();
+        await(client.connect(server.actualPort(), "127.0.0.1").onSuccess(socket -> {
             socket.handler(answer::tryComplete);
             socket.write(Buffer.buffer("hello"));
         }));
         assertEquals("hello", await(answer.future()).toString());
+        await(client.close());
     }
 
     @Test
