@@ -11,6 +11,8 @@ public final class PacketCapture implements AutoCloseable {
     private static final Duration START_LIMIT = Duration.ofSeconds(10);
     /** Enough to see what went wrong; a flood must not fill the disk. */
     private static final String MAX_FRAMES = "20000";
+    /** The ring holds a whole test, so that no frame is missed while tcpdump waits for a processor. */
+    private static final String RING_KIB = "16384";
 
     private final VethEnd end;
     private final Path file;
@@ -31,7 +33,7 @@ public final class PacketCapture implements AutoCloseable {
         }
         // -U: each frame is in the file once seen. -Z root: stay who we are, or the file would belong to "tcpdump".
         PeerProcess tcpdump = end.namespace().start("tcpdump", "-i", end.name(), "-n", "-U", "-Z", "root", "-c",
-                MAX_FRAMES, "--immediate-mode", "-w", file.toString());
+                MAX_FRAMES, "-B", RING_KIB, "--immediate-mode", "-w", file.toString());
         PacketCapture capture = new PacketCapture(end, file, tcpdump);
         try {
             tcpdump.awaitOutput("listening on", START_LIMIT);
