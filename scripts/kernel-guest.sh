@@ -107,8 +107,8 @@ start_http() {
   kernel_segments >/run/segments
 }
 
-# Kills the server as nothing else can: what it had on the interface goes with it. Its log has no warning, and the kernel
-# has got none of its segments.
+# Kills the server as nothing else can: what it had on the interface goes with it. Its log has no warning but that of
+# frames which came faster than an emulated processor took them, and the kernel has got none of its segments.
 kill_http() {
   local pid status=0
   pid="$(cat /run/http.pid)"
@@ -117,7 +117,7 @@ kill_http() {
     echo "the kernel has received TCP segments: $(cat /run/segments) before, $(kernel_segments) now"
     status=1
   fi
-  ! grep -E 'WARN|ERROR|SEVERE|Exception' /run/http.log || status=1
+  ! grep -E 'WARN|ERROR|SEVERE|Exception' /run/http.log | grep -v 'WARNING: [^ ]*: ring-full, ' || status=1
   kill -9 "$pid"
   while kill -0 "$pid" 2>/dev/null; do
     sleep 0.1

@@ -15,7 +15,7 @@ usage: ./rdma-raw test --kernels [--out FILE] [--only TEXT] [6.1|6.12|7]...
   on Debian or Ubuntu it installs what it needs; kernels and QEMU are unpacked below target/kernels. The processor is
   emulated too: this wants a host with little else to do, and hours.
 
-  --out FILE    write the results as a page of Markdown (target/kernels/README.md)
+  --out FILE    a page of Markdown (target/kernels/README.md), whose cells for these kernels and steps are replaced
   --only TEXT   run only steps whose names contain this, such as veth or igb-native
 USAGE
 }
@@ -48,33 +48,34 @@ kernel_step() {
       tail -n 30 "$file" >&2
       ;;
   esac
-  printf '%s\t%s\t%s\t%s\t%s\t%s\n' "$kernel" "$row" "$column" "$verdict" $((SECONDS - started)) "$text" >>"$kernel_table"
+  printf '%s\t%s\t%s\t%s\t%s\t%s\t%s\n' "$kernel" "$row" "$column" "$verdict" $((SECONDS - started)) "$text" \
+    "$kernel_release" >>"$kernel_table"
+  write_kernels_page
 }
 
-kernels_page() {
-  local commit
-  commit="$(git -C "$ROOT" rev-parse --short=12 HEAD 2>/dev/null || echo unknown)"
-  [ -z "$(git -C "$ROOT" status --porcelain -uno 2>/dev/null)" ] || commit+=" with changes"
-  cat <<PAGE
-# Kernels and drivers
+# What is measured, as the page names it. Pages are none of it.
+kernels_commit() {
+  git -C "$ROOT" rev-parse --short=12 HEAD 2>/dev/null || echo unknown
+  [ -z "$(git -C "$ROOT" status --porcelain -uno -- "$ROOT" ":!$ROOT/docs/report" 2>/dev/null)" ] || echo "with changes"
+}
 
-Made by \`./rdma-raw test --kernels\`, do not edit. Commit $commit, $(date -u +%F), $("${kernel_qemu[@]}" --version | head -n 1).
-Kernels and drivers are Debian's, cards and processors are emulated: this tells what works, not how fast.
-
-PAGE
-  python3 "$ROOT/scripts/kernels/page.py" "$kernel_table"
-  printf '\n%s of %s steps failed.\n' "$kernel_failed" "$kernel_steps"
+# After each step, so that a run that is ended leaves what it has measured.
+write_kernels_page() {
+  python3 "$ROOT/scripts/kernels/page.py" "$kernel_table" "$kernel_page" "$kernel_commit" "$(date -u +%F)" "$kernel_qemu_version" \
+    >"$kernel_page.new"
+  mv "$kernel_page.new" "$kernel_page"
 }
 
 run_kernel_tests() {
-  local page="" kernel
+  local kernel
   local -a kernels=()
   kernel_wanted=""
+  kernel_page=""
   while [ $# -gt 0 ]; do
     case "$1" in
       --out)
-        page="${2:?--out needs a file}" && shift 2
-        [ -d "$(dirname "$page")" ] || die "there is no directory $(dirname "$page") for the page"
+        kernel_page="${2:?--out needs a file}" && shift 2
+        [ -d "$(dirname "$kernel_page")" ] || die "there is no directory $(dirname "$kernel_page") for the page"
         ;;
       --only) kernel_wanted="${2:?--only needs a text}" && shift 2 ;;
       -h | --help) kernels_usage && return ;;
@@ -88,7 +89,9 @@ run_kernel_tests() {
   require_kernel_programs
   require_jdk
   require_built
+  kernel_commit="$(kernels_commit | paste -sd ' ')"
   kernel_cache="$ROOT/target/kernels"
+  kernel_page="${kernel_page:-$kernel_cache/README.md}"
   kernel_out="$kernel_cache/out"
   kernel_table="$kernel_out/table.tsv"
   kernel_steps=0
@@ -98,6 +101,7 @@ run_kernel_tests() {
   : >"$kernel_table"
   unpack_qemu
   find_qemu
+  kernel_qemu_version="$("${kernel_qemu[@]}" --version | head -n 1)"
   kernels_begin
   build_guest_tests
   make_base_image
@@ -107,9 +111,8 @@ run_kernel_tests() {
     run_kernel_steps
     rm -f "$kernel_work/$kernel.cpio"
   done
-  kernels_page >"${page:-$kernel_cache/README.md}"
   kernels_end
-  cat "${page:-$kernel_cache/README.md}"
   [ "$kernel_steps" -gt 0 ] || die "kernels: the name of no step contains '$kernel_wanted'"
+  cat "$kernel_page"
   [ "$kernel_failed" = 0 ]
 }
