@@ -115,24 +115,29 @@ card_driver() {
 
 # Whether a row may have a step that is wanted: machines start slowly. A text that names no row may be in any column.
 a_step_is_wanted() {
-  names_a_row "$@" && return 0
-  ! names_a_row tests veth "${KERNEL_CARDS[@]%% *}"
-}
-
-names_a_row() {
-  local row
-  for row in "$@"; do
-    case "$kernel_wanted" in "" | "$row"*) return 0 ;; esac
-    case "$row" in *"$kernel_wanted"*) return 0 ;; esac
+  local text row
+  [ "${#kernel_wanted[@]}" -gt 0 ] || return 0
+  for text in "${kernel_wanted[@]}"; do
+    for row in "$@"; do
+      ! names_row "$text" "$row" || return 0
+    done
+    for row in tests veth "${KERNEL_CARDS[@]%% *}"; do
+      ! names_row "$text" "$row" || continue 2
+    done
+    return 0
   done
   return 1
+}
+
+names_row() {
+  [ "${1#"$2"}" != "$1" ] || [ "${2/"$1"/}" != "$2" ]
 }
 
 card_steps() {
   local number="$1" card="$2" mode address="198.18.$1.1" machine
   a_step_is_wanted "$card" || return 0
   # What follows stands on it.
-  kernel_wanted="" kernel_step "$card" driver card_driver "$number" "$card"
+  kernel_required_step "$card" driver card_driver "$number" "$card"
   kernel_step "$card" "tags beside frames" tags_are_refused "$card" "$address"
   in_machine a ethtool -K "$card" rxvlan off >/dev/null || true
   for mode in "${KERNEL_MODES[@]}"; do

@@ -8,7 +8,7 @@ readonly KERNELS=(6.1 6.12 7)
 
 kernels_usage() {
   cat <<'USAGE'
-usage: ./rdma-raw test --kernels [--out FILE] [--only TEXT] [6.1|6.12|7]...
+usage: ./rdma-raw test --kernels [--out FILE] [--only TEXT]... [6.1|6.12|7]...
 
   Boots kernels of Debian in QEMU and runs there: the tests in C, some of those in Java, doctor, and an HTTP server that
   stock curl asks, over veth and, from a second machine, over the drivers of emulated network cards, in each mode. As root
@@ -16,19 +16,27 @@ usage: ./rdma-raw test --kernels [--out FILE] [--only TEXT] [6.1|6.12|7]...
   emulated too: this wants a host with little else to do, and hours.
 
   --out FILE    a page of Markdown (target/kernels/README.md), whose cells for these kernels and steps are replaced
-  --only TEXT   run only steps whose names contain this, such as veth or igb-native
+  --only TEXT   run only steps whose names contain this, such as veth or igb-native; may be repeated
 USAGE
 }
 
 kernel_step_is_wanted() {
-  [ -z "$kernel_wanted" ] || [ "${1/$kernel_wanted/}" != "$1" ]
+  local text
+  [ "${#kernel_wanted[@]}" -gt 0 ] || return 0
+  for text in "${kernel_wanted[@]}"; do
+    [ "${1/"$text"/}" = "$1" ] || return 0
+  done
+  return 1
 }
 
 # kernel_step ROW COLUMN COMMAND...: a cell of the table. Status 0 is right, 3 a refusal that is a sentence for users.
 kernel_step() {
+  ! kernel_step_is_wanted "$1-$2" || kernel_required_step "$@"
+}
+
+kernel_required_step() {
   local row="$1" column="$2" status=0 verdict=works file text="" started="$SECONDS"
   shift 2
-  kernel_step_is_wanted "$row-$column" || return 0
   file="$kernel_out/$kernel-$row-${column// /-}.txt"
   say "kernels: $kernel_release, $row, $column"
   # In a subshell with errexit, which a condition around it would switch off.
@@ -69,7 +77,7 @@ write_kernels_page() {
 run_kernel_tests() {
   local kernel
   local -a kernels=()
-  kernel_wanted=""
+  kernel_wanted=()
   kernel_page=""
   while [ $# -gt 0 ]; do
     case "$1" in
@@ -77,7 +85,7 @@ run_kernel_tests() {
         kernel_page="${2:?--out needs a file}" && shift 2
         [ -d "$(dirname "$kernel_page")" ] || die "there is no directory $(dirname "$kernel_page") for the page"
         ;;
-      --only) kernel_wanted="${2:?--only needs a text}" && shift 2 ;;
+      --only) kernel_wanted+=("${2:?--only needs a text}") && shift 2 ;;
       -h | --help) kernels_usage && return ;;
       *)
         [ -n "$(kernel_suite "$1")" ] || { kernels_usage >&2 && die "there is no kernel '$1': ${KERNELS[*]}"; }
@@ -112,7 +120,7 @@ run_kernel_tests() {
     rm -f "$kernel_work/$kernel.cpio"
   done
   kernels_end
-  [ "$kernel_steps" -gt 0 ] || die "kernels: the name of no step contains '$kernel_wanted'"
+  [ "$kernel_steps" -gt 0 ] || die "kernels: the name of no step contains: ${kernel_wanted[*]}"
   cat "$kernel_page"
   [ "$kernel_failed" = 0 ]
 }
