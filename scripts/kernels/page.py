@@ -12,6 +12,7 @@ import sys
 ROWS = ["tests", "veth", "virtio", "virtio-plain", "virtio-queues", "e1000e", "igb", "vmxnet3"]
 COLUMNS = ["driver", "tags beside frames", "generic", "native", "zerocopy", "tap", "packet", "MTU 9000"]
 MEASURED = "measured at"
+LONGEST_IN_A_CELL = 60
 HEAD = """# Kernels and drivers
 
 Made by `./rdma-raw test --kernels --out docs/report/kernels.md`, do not edit. Kernels and drivers are Debian's, cards and
@@ -77,7 +78,7 @@ def cell_of(found, notes):
     verdict, text = found
     if not text:
         return verdict
-    if verdict == "works":
+    if verdict == "works" and len(text) <= LONGEST_IN_A_CELL:
         return f"{verdict}: {text}".replace("|", "\\|")
     if text not in notes:
         notes.append(text)
