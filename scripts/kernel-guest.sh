@@ -5,8 +5,9 @@
 set -uo pipefail
 export PATH=/opt/java/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8
 
-# How long a server may take until it listens, in turns of a tenth of a second: the processor is emulated.
-readonly LISTEN_TURNS=18000
+# How long a server may take until it listens, in turns of half a second: the processor is emulated, and has little time
+# for who asks.
+readonly LISTEN_TURNS=3600
 
 # ---- the machine ----
 
@@ -75,7 +76,7 @@ name_card() {
   until [ "$(cat "/sys/class/net/$2/carrier")" = 1 ]; do
     turns=$((turns + 1))
     [ "$turns" -le "$LISTEN_TURNS" ] || return 1
-    sleep 0.1
+    sleep 0.5
   done
   readlink -f "/sys/class/net/$2/device/driver"
 }
@@ -89,20 +90,21 @@ kernel_segments() {
 
 # start_http MODE DEVICE ADDRESS [OPTION...]: status 3 and the last line of the log if it does not listen.
 start_http() {
-  local mode="$1" device="$2" address="$3" turns=0
+  local mode="$1" device="$2" address="$3" turns=0 pid
   shift 3
   SOFTVERBS_XDP_MODE="$mode" setsid java --enable-native-access=ALL-UNNAMED -cp '/opt/rdma-raw/lib/*' \
     io.rdmaraw.examples.Main http --device "$device" --address "$address" "$@" >/run/http.log 2>&1 </dev/null &
-  echo $! >/run/http.pid
+  pid=$!
+  echo "$pid" >/run/http.pid
   until grep -q "is listening on" /run/http.log; do
     turns=$((turns + 1))
-    if ! kill -0 "$(cat /run/http.pid)" 2>/dev/null || [ "$turns" -gt "$LISTEN_TURNS" ]; then
+    if ! kill -0 "$pid" 2>/dev/null || [ "$turns" -gt "$LISTEN_TURNS" ]; then
       cat /run/http.log
       # One that is only slow would keep the interface from the next.
-      kill -9 "$(cat /run/http.pid)" 2>/dev/null
+      kill -9 "$pid" 2>/dev/null
       return 3
     fi
-    sleep 0.1
+    sleep 0.5
   done
   kernel_segments >/run/segments
 }

@@ -108,9 +108,9 @@ with_long_frames() {
 card_driver() {
   local driver
   in_machine b name_card "$(card_mac b "$1")" "$2" "198.18.$1.2/24"
-  driver="$(in_machine a name_card "$(card_mac a "$1")" "$2" "198.18.$1.1/24" | tail -n 1)"
+  driver="$(in_machine a name_card "$(card_mac a "$1")" "$2" "198.18.$1.1/24" | sed -n 's|^/.*/||p')"
   in_machine a ping -c 1 -W 30 "198.18.$1.2"
-  echo "@@ ${driver##*/}"
+  echo "@@ $driver"
 }
 
 # Whether a row may have a step that is wanted: machines start slowly. A text that names no row may be in any column.
