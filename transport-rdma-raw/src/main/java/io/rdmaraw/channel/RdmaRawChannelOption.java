@@ -74,6 +74,14 @@ public final class RdmaRawChannelOption {
             ChannelOption.valueOf(RdmaRawChannelOption.class, "TCP_SYNCNT");
 
     /**
+     * The congestion control of a TCP connection by its name, as {@code TCP_CONGESTION} of Linux: {@code cubic},
+     * {@code reno} or {@code dctcp}. By default {@link RdmaRawIoHandlerConfig.Builder#congestionControl} of the group.
+     * Without effect on connections that the kernel carries.
+     */
+    public static final ChannelOption<String> TCP_CONGESTION =
+            ChannelOption.valueOf(RdmaRawChannelOption.class, "TCP_CONGESTION");
+
+    /**
      * Whether a flush by a task of the loop may wait for what the tasks behind it flush, up to 32 flushes: they share a
      * doorbell, which on an interface is a system call. For frameworks that answer by a task for each connection, as
      * gRPC does. Who blocks the loop after such a flush, in the same task or the next, holds it up. Default false.

@@ -6,6 +6,7 @@ import io.rdmaraw.host.userspace.UserspaceHostConfig;
 import io.rdmaraw.net.IpAddress;
 import io.rdmaraw.queue.FrameQueueOptions;
 import io.rdmaraw.tcp.TcpConfig;
+import io.rdmaraw.tcp.congestion.CongestionControls;
 import io.rdmaraw.tcp.segment.Segment;
 import io.rdmaraw.tcp.stack.PortHandover;
 import io.rdmaraw.tcp.stack.TcpStackOptions;
@@ -117,6 +118,7 @@ public final class RdmaRawIoHandlerConfig {
         return tcpLimits.applyTo(TcpConfig.builder()).mtuBytes(mtuBytes)
                 .maxSlices(Math.clamp(maxParts, 1, Segment.MAX_SLICES)).segmentationBytes(segmentationBytes)
                 .maxReceiveBufferBytes(maxReceiveBufferBytes)
+                .congestionControl(CongestionControls.named(settings.congestionControl))
                 .fastOpenKey(fastOpenKeyHigh, fastOpenKeyLow)
                 .secrets(takeover == null ? TcpStackFactory.SECRETS : takeover.secrets()).build();
     }
@@ -127,6 +129,11 @@ public final class RdmaRawIoHandlerConfig {
 
     FrameQueueOptions queueOptions() {
         return queueOptions;
+    }
+
+    /** Returns the congestion control of connections that have not chosen one. */
+    public String congestionControl() {
+        return settings.congestionControl;
     }
 
     /** Returns the device of the channels that are bound to IP addresses. */
@@ -266,6 +273,7 @@ public final class RdmaRawIoHandlerConfig {
         private String ipDevice;
         private NioChannels nioChannels = NioChannels.ofProperty();
         private RdmaRawTcpLimits tcpLimits = new RdmaRawTcpLimits();
+        private String congestionControl = "cubic";
         private Predicate<InetSocketAddress> listensByDevice = local -> true;
         private Predicate<InetSocketAddress> connectsByDevice = remote -> true;
         private RdmaRawTakeover takeover;
@@ -386,6 +394,17 @@ public final class RdmaRawIoHandlerConfig {
                 throw new IllegalArgumentException("maxUnresolvedPackets is " + packets + "; it must lie in 1..65536");
             }
             maxUnresolvedPackets = packets;
+            return this;
+        }
+
+        /**
+         * Sets the congestion control of TCP connections that have not chosen one
+         * ({@link RdmaRawChannelOption#TCP_CONGESTION}; net.ipv4.tcp_congestion_control of Linux): {@code cubic}, which
+         * is the default, {@code reno} or {@code dctcp}.
+         */
+        public Builder congestionControl(String name) {
+            CongestionControls.named(name);
+            congestionControl = name;
             return this;
         }
 

@@ -71,6 +71,12 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
         return new StreamUnsafe();
     }
 
+    /** Returns what connections of the group have that choose none; before it has one, what they have by default. */
+    String groupCongestionControl() {
+        RdmaRawIoHandler handler = ioHandler();
+        return (handler == null ? RdmaRawIoHandlerConfig.defaults() : handler.config()).congestionControl();
+    }
+
     @Override
     public RdmaRawSocketChannelConfig config() {
         return config;

@@ -5,6 +5,7 @@ import io.netty.channel.socket.SocketChannelConfig;
 import io.netty.channel.socket.nio.NioChannelOption;
 import io.netty.util.internal.ObjectUtil;
 import io.rdmaraw.tcp.TcpConnection;
+import io.rdmaraw.tcp.congestion.CongestionControls;
 import io.rdmaraw.tcp.segment.Segment;
 import jdk.net.ExtendedSocketOptions;
 
@@ -40,6 +41,8 @@ public final class RdmaRawSocketChannelConfig extends AbstractRdmaRawChannelConf
     private volatile int keepProbes;
     private volatile int userTimeoutMillis;
     private volatile int synRetries;
+    /** Null while the group's holds. */
+    private volatile String congestionControl;
     private volatile boolean tcpNoDelay = true;
     private volatile boolean keepAlive;
     private volatile boolean reuseAddress;
@@ -77,6 +80,9 @@ public final class RdmaRawSocketChannelConfig extends AbstractRdmaRawChannelConf
         }
         if (synRetries > 0) {
             connection.synRetries(synRetries);
+        }
+        if (congestionControl != null) {
+            connection.congestionControl(congestionControl);
         }
     }
 
@@ -130,6 +136,8 @@ public final class RdmaRawSocketChannelConfig extends AbstractRdmaRawChannelConf
                 .with(RdmaRawChannelOption.TCP_USER_TIMEOUT, c -> c.userTimeoutMillis,
                         RdmaRawSocketChannelConfig::setUserTimeout)
                 .with(RdmaRawChannelOption.TCP_SYNCNT, c -> c.synRetries, RdmaRawSocketChannelConfig::setSynRetries)
+                .with(RdmaRawChannelOption.TCP_CONGESTION, RdmaRawSocketChannelConfig::getCongestionControl,
+                        RdmaRawSocketChannelConfig::setCongestionControl)
                 .alsoAs(RdmaRawChannelOption.ofIoUring("TCP_KEEPIDLE"), RdmaRawChannelOption.TCP_KEEPIDLE)
                 .alsoAs(RdmaRawChannelOption.ofIoUring("TCP_KEEPINTVL"), RdmaRawChannelOption.TCP_KEEPINTVL)
                 .alsoAs(RdmaRawChannelOption.ofIoUring("TCP_KEEPCNT"), RdmaRawChannelOption.TCP_KEEPCNT)
@@ -184,6 +192,17 @@ public final class RdmaRawSocketChannelConfig extends AbstractRdmaRawChannelConf
     private void setSynRetries(int retries) {
         synRetries = ObjectUtil.checkInRange(retries, 1, Byte.MAX_VALUE, "TCP_SYNCNT");
         channel.settingChanged(connection -> connection.synRetries(retries));
+    }
+
+    private String getCongestionControl() {
+        String chosen = congestionControl;
+        return chosen != null ? chosen : channel.groupCongestionControl();
+    }
+
+    private void setCongestionControl(String name) {
+        CongestionControls.named(name);
+        congestionControl = name;
+        channel.settingChanged(connection -> connection.congestionControl(name));
     }
 
     /**

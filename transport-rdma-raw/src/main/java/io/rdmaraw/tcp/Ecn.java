@@ -5,7 +5,7 @@ import io.rdmaraw.tcp.segment.Sequence;
 import io.rdmaraw.tcp.segment.TcpFlags;
 import io.rdmaraw.tcp.send.Flight;
 
-/** Explicit congestion notification (RFC 3168 section 6.1). */
+/** Explicit congestion notification (RFC 3168 section 6.1), and how DCTCP echoes marks (RFC 8257). */
 final class Ecn {
     private Ecn() {
     }
@@ -20,9 +20,19 @@ final class Ecn {
         return synAck.has(TcpFlags.ECE) && !synAck.has(TcpFlags.CWR);
     }
 
+    /** Whether our SYN asks for it. */
+    static boolean wanted(TcpConnection c) {
+        TcpConfig.EcnMode mode = c.engine.config.ecn;
+        return mode == TcpConfig.EcnMode.ACTIVE || mode == TcpConfig.EcnMode.PASSIVE && c.countsMarks;
+    }
+
     /** Section 6.1.3: the receiver's part. */
-    static void onSegment(TcpConnection c, Segment s) {
+    static void onSegment(TcpConnection c, Segment s, long now) {
         if (!c.is(Tcb.ECN)) {
+            return;
+        }
+        if (c.countsMarks) {
+            echoEach(c, s, now);
             return;
         }
         if (s.has(TcpFlags.CWR) && s.payloadLength > 0) {
@@ -36,6 +46,28 @@ final class Ecn {
         }
     }
 
+    /**
+     * RFC 8257 section 3.2: ECE tells of the data that is acknowledged. So when data of the other kind comes, what came
+     * before is acknowledged first, as it was.
+     */
+    private static void echoEach(TcpConnection c, Segment s, long now) {
+        if (s.payloadLength == 0) {
+            return;
+        }
+        boolean marked = s.ecn == Segment.ECN_CE;
+        if (marked) {
+            c.engine.counters.congestionMarksIn++;
+        }
+        if (marked == c.is(Tcb.ECE_OWED)) {
+            return;
+        }
+        if (c.lastAckSent != c.rcvNxt) {
+            c.engine.replies.acknowledge(c, now);
+        }
+        c.assign(Tcb.ECE_OWED, marked);
+        c.set(Tcb.ACK_NOW);
+    }
+
     /** Section 6.1.2: whether the peer reports a mark that no reduction has answered yet. */
     static boolean echoed(TcpConnection c, Segment s) {
         return c.is(Tcb.ECN_SENDER) && s.has(TcpFlags.ECE) && Sequence.afterOrAt(c.sndUna, c.ecnEndSeq);
@@ -43,7 +75,7 @@ final class Ecn {
 
     /** Section 6.1.2: as for one loss, at most once per window of data. */
     static void reduce(TcpConnection c, Flight f, long now) {
-        c.ssthresh = c.congestion.onCongestion(c, c.sndNxt - c.sndUna, now);
+        c.ssthresh = c.congestion.onMarked(c, c.sndNxt - c.sndUna, now);
         c.cwnd = Math.min(c.cwnd, c.ssthresh);
         c.engine.counters.ecnReductions++;
         onReduction(c);

@@ -36,7 +36,7 @@ final class Handshake {
         c.receiveBufferBytes = config.receiveBufferBytes;
         c.maxReceiveBufferBytes = config.largestReceiveBufferBytes();
         c.tuningStampNanos = c.engine.now();
-        c.congestion = config.congestionControl.create();
+        c.useCongestionControl(config.congestionControl.create());
         c.assign(Tcb.NO_DELAY, config.noDelay);
         c.peerMss = (char) (c.isIpv4() ? DEFAULT_MSS_IPV4 : DEFAULT_MSS_IPV6);
         c.receiveMss = (char) Math.min(c.peerMss, mtu - c.headerBytes());
@@ -86,7 +86,7 @@ final class Handshake {
             c.engine.fastOpen.offer(c, out, now);
             attachData(c, out);
         }
-        if (answer ? c.is(Tcb.ECN) : config.ecn == TcpConfig.EcnMode.ACTIVE && !c.is(Tcb.SYN_RETRANSMITTED)) {
+        if (answer ? c.is(Tcb.ECN) : Ecn.wanted(c) && !c.is(Tcb.SYN_RETRANSMITTED)) {
             // RFC 3168 section 6.1.1; not again after a timeout (6.1.1.1), a middlebox may be in the way
             out.flags |= answer ? TcpFlags.ECE : TcpFlags.ECE | TcpFlags.CWR;
         }
@@ -186,8 +186,7 @@ final class Handshake {
             c.engine.replies.resetFor(s);
             return;
         }
-        negotiate(c, s, now, c.engine.config.ecn == TcpConfig.EcnMode.ACTIVE && ack
-                && Ecn.accepted(s));
+        negotiate(c, s, now, ack && Ecn.wanted(c) && Ecn.accepted(s));
         if (!ack) {
             // Simultaneous open (RFC 9293 figure 8): answer with SYN-ACK, same number.
             c.engine.openPace.leave(c, now);

@@ -29,6 +29,9 @@ final class Recovery {
             Rack.onDsack(c);
         }
         countDuplicates(c, f, sample);
+        if (c.countsMarks && sample.ackedBytes > 0 && c.is(Tcb.ECN_SENDER)) {
+            c.congestion.onMarksEchoed(sample.ackedBytes, s.has(TcpFlags.ECE), c.sndUna, c.sndNxt);
+        }
         if (TailLossProbe.onAck(c, sample, s.ack) && r.phase == Phase.OPEN) {
             reduceOnce(c, f, now);
         }

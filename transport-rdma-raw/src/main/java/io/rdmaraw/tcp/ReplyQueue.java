@@ -113,7 +113,16 @@ final class ReplyQueue {
 
     /** The acknowledgement of the peer's FIN, from a connection that moves to TIME-WAIT. */
     void finalAck(TcpConnection c, long now) {
-        Segment out = add(MAX_LAST_WORDS);
+        acknowledge(c, MAX_LAST_WORDS, now);
+    }
+
+    /** What a connection acknowledges now, before it changes. Where there is no room the next acknowledgement does. */
+    void acknowledge(TcpConnection c, long now) {
+        acknowledge(c, CAPACITY, now);
+    }
+
+    private void acknowledge(TcpConnection c, int limit, long now) {
+        Segment out = add(limit);
         if (out != null) {
             SegmentOutput.begin(c, out, c.sndNxt, TcpFlags.ACK, now);
             out.connection = null;

@@ -46,7 +46,7 @@ final class SegmentInput {
         if (c.is(Tcb.FIN_SENT) && c.sndUna == c.sndNxt && !onFinAcknowledged(c, now)) {
             return;
         }
-        Ecn.onSegment(c, s);
+        Ecn.onSegment(c, s, now);
         // Sixth: urgent data is delivered in line, like all other (RFC 6093). Seventh: text. Eighth: FIN.
         if (acceptable && (s.payloadLength > 0 || s.has(TcpFlags.FIN))) {
             // The text of a SYN, that of a simultaneous open, begins behind it.

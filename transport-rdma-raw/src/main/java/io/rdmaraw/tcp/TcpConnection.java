@@ -3,6 +3,8 @@ package io.rdmaraw.tcp;
 import static io.rdmaraw.tcp.TcpState.*;
 
 import io.netty.buffer.ByteBuf;
+import io.rdmaraw.tcp.congestion.CongestionControl;
+import io.rdmaraw.tcp.congestion.CongestionControls;
 import io.rdmaraw.tcp.congestion.CongestionWindow;
 import io.rdmaraw.tcp.segment.SegmentOwner;
 import io.rdmaraw.tcp.send.Flight;
@@ -220,6 +222,24 @@ public final class TcpConnection extends Tcb implements CongestionWindow, Segmen
             throw new IllegalArgumentException(what + " of " + millis + " ms must not be negative");
         }
         return millis;
+    }
+
+    /**
+     * Chooses the congestion control by its name (TCP_CONGESTION of tcp(7)); the window stays as it is. One that counts
+     * marks has ECN offered with a SYN that is still to come.
+     *
+     * @throws IllegalArgumentException if there is none of that name
+     */
+    public void congestionControl(String name) {
+        CongestionControl.Factory factory = CongestionControls.named(name);
+        if (!congestion.name().equals(name)) {
+            useCongestionControl(factory.create());
+        }
+    }
+
+    void useCongestionControl(CongestionControl control) {
+        congestion = control;
+        countsMarks = control.countsMarks();
     }
 
     /**

@@ -1,11 +1,15 @@
 package io.rdmaraw.tcp;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertSame;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.rdmaraw.tcp.congestion.CongestionControl;
+import io.rdmaraw.tcp.congestion.CongestionControls;
 import io.rdmaraw.tcp.congestion.CongestionWindow;
 import io.rdmaraw.tcp.congestion.Cubic;
+import io.rdmaraw.tcp.congestion.Dctcp;
 import io.rdmaraw.tcp.congestion.NewReno;
 
 import java.lang.reflect.Proxy;
@@ -249,6 +253,78 @@ class CongestionTest {
         assertEquals(List.of(), told);
         d.hears("A 1 ack 1001 win 1000").says("PA 1001 len 1000 ack 1");
         assertEquals(List.of(3000L), told);
+    }
+
+    /** RFC 8257 section 3.3: alpha is 1 at first, and goes by 1/16 to what part of a window was marked. */
+    @Test
+    void dctcpFallsInProportionToTheMarks() {
+        Sender s = new Sender(new Dctcp(), 100, 1);
+        s.ssthresh = 1;
+        assertEquals(50_000, s.control.onMarked(s, s.cwnd, s.now));
+        // DCTCP.WindowEnd is SND.UNA at first, so the first acknowledgement is a window.
+        s.control.onMarksEchoed(MSS, false, s.seq, s.seq + 99 * MSS);
+        double alpha = 15.0 / 16;
+        assertEquals(100_000 * (1 - alpha / 2), s.control.onMarked(s, s.cwnd, s.now), 1);
+        for (int round = 0; round < 100; round++) {
+            // A tenth of each window is marked.
+            for (int i = 1; i <= 100; i++) {
+                int acked = s.seq + i * MSS;
+                s.control.onMarksEchoed(MSS, i <= 10, acked, s.seq + 199 * MSS);
+            }
+            s.seq += 100 * MSS;
+            alpha += (0.1 - alpha) / 16;
+            assertEquals(100_000 * (1 - alpha / 2), s.control.onMarked(s, s.cwnd, s.now), 1, "round " + round);
+        }
+        assertEquals(95_000, s.control.onMarked(s, s.cwnd, s.now), 200);
+        assertEquals(50_000, s.control.onCongestion(s, s.cwnd, s.now), "section 3.4: a loss halves");
+        s.cwnd = 2 * MSS;
+        assertEquals(2 * MSS, s.control.onMarked(s, s.cwnd, s.now));
+    }
+
+    /** RFC 8257 section 3.2: what came before a change is acknowledged as it was, and what came with it at once. */
+    @Test
+    void dctcpEchoesWhatWasMarked() {
+        Dialogue d = new Dialogue(Dialogue.plain().congestionControl(Dctcp::new)).connect();
+        d.says("SEC 0").after(10).hears("SAE 0 ack 1 win 65535 mss 1000 ws 0 sackOK").says("A 1 ack 1");
+        d.withoutQuickAcks();
+        d.hears("A 1 ack 1 len 100 ect").saysNothing();
+        d.hears("A 101 ack 1 len 100 ce").says("A 1 ack 101", "AE 1 ack 201");
+        d.hears("A 201 ack 1 len 100 ce").saysNothing();
+        d.hears("A 301 ack 1 len 100 ect").says("AE 1 ack 301", "A 1 ack 401");
+        d.hears("A 401 ack 1 len 100 ce").hears("A 501 ack 1").says("AE 1 ack 501");
+    }
+
+    @Test
+    void ecnIsOfferedByWhatCountsMarksUnlessItIsOff() {
+        new Dialogue(Dialogue.plain().congestionControl(Dctcp::new).ecn(TcpConfig.EcnMode.OFF)).connect().says("S 0");
+        Dialogue d = new Dialogue(Dialogue.plain()).connect();
+        d.c.congestionControl("dctcp");
+        d.says("SEC 0");
+        assertEquals("dctcp", d.c.info().congestionControl());
+    }
+
+    @Test
+    void algorithmsHaveTheirNames() {
+        assertEquals(List.of("cubic", "dctcp", "reno"), CongestionControls.names());
+        for (String name : CongestionControls.names()) {
+            assertEquals(name, CongestionControls.named(name).create().name());
+        }
+        assertEquals("There is no congestion control named \"vegas\", there are cubic, dctcp, reno",
+                assertThrows(IllegalArgumentException.class, () -> CongestionControls.named("vegas")).getMessage());
+    }
+
+    /** As on Linux: the window is the path's, whoever governs it. */
+    @Test
+    void anotherAlgorithmGoesOnWithTheWindow() {
+        Dialogue d = Dialogue.established(Dialogue.plain());
+        int window = d.c.congestionWindowBytes();
+        CongestionControl before = d.c.congestion;
+        d.c.congestionControl("cubic");
+        assertSame(before, d.c.congestion, "the same is left alone");
+        d.c.congestionControl("reno");
+        assertEquals("reno", d.c.info().congestionControl());
+        assertEquals(window, d.c.congestionWindowBytes());
+        assertThrows(IllegalArgumentException.class, () -> d.c.congestionControl("vegas"));
     }
 
     @Test

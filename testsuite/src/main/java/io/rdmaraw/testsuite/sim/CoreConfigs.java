@@ -2,8 +2,7 @@ package io.rdmaraw.testsuite.sim;
 
 import io.rdmaraw.tcp.TcpConfig;
 import io.rdmaraw.tcp.TcpLimits;
-import io.rdmaraw.tcp.congestion.Cubic;
-import io.rdmaraw.tcp.congestion.NewReno;
+import io.rdmaraw.tcp.congestion.CongestionControls;
 
 /** Turns a {@link CorePlan} into the core's configuration. */
 final class CoreConfigs {
@@ -17,7 +16,7 @@ final class CoreConfigs {
                 .maxReceiveBufferBytes(plan.maxReceiveBufferBytes).segmentationBytes(plan.segmentationBytes)
                 .noDelay(plan.noDelay).sack(plan.sack).timestamps(plan.timestamps).windowScaling(plan.windowScaling)
                 .ecn(TcpConfig.EcnMode.values()[plan.ecn]).delayedAckNanos(plan.delayedAckNanos)
-                .congestionControl(plan.newReno ? NewReno::new : Cubic::new)
+                .congestionControl(CongestionControls.named(plan.congestion))
                 // Peers offer what makes segments many, and are taken at their word.
                 .limits(TcpLimits.builder().minSendMss(48).build())
                 .synCookies(plan.cookies ? TcpConfig.SynCookieMode.ALWAYS : TcpConfig.SynCookieMode.ON_OVERFLOW)

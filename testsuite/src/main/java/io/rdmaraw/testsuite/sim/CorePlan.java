@@ -1,5 +1,7 @@
 package io.rdmaraw.testsuite.sim;
 
+import io.rdmaraw.tcp.congestion.CongestionControls;
+
 /** The configuration of a core in a scenario, drawn from the seed; {@link EngineHost} turns it into a TcpConfig. */
 final class CorePlan {
     final SplitMix random;
@@ -15,7 +17,8 @@ final class CorePlan {
     boolean windowScaling = true;
     /** 0 off, 1 passive, 2 active. */
     int ecn = 1;
-    boolean newReno;
+    /** The congestion control. */
+    String congestion;
     boolean cookies;
     /** What a device cuts into segments at once; 0: it does not. */
     int segmentationBytes;
@@ -24,9 +27,12 @@ final class CorePlan {
     CorePlan(SplitMix random, boolean unusual) {
         this.random = random;
         SplitMix draw = random.split(1);
-        newReno = draw.chance(0.3);
+        congestion = draw.chance(0.3) ? "reno" : "cubic";
         noDelay = draw.chance(0.6);
         ecn = draw.below(3);
+        SplitMix last = random.split(4);
+        congestion = last.chance(0.3) ? CongestionControls.names().get(last.below(CongestionControls.names().size()))
+                : congestion;
         if (!unusual) {
             return;
         }
@@ -45,7 +51,7 @@ final class CorePlan {
 
     @Override
     public String toString() {
-        return "core " + (newReno ? "NewReno" : "CUBIC") + ", mtu " + mtuBytes + ", buffer " + receiveBufferBytes
+        return "core " + congestion + ", mtu " + mtuBytes + ", buffer " + receiveBufferBytes
                 + (maxReceiveBufferBytes > receiveBufferBytes ? ".." + maxReceiveBufferBytes : "")
                 + (fastOpen ? ", fast open" : "")
                 + (segmentationBytes > 0 ? ", segmentation " + segmentationBytes : "")

@@ -2,7 +2,10 @@ package io.rdmaraw.testsuite.sim;
 
 import static io.rdmaraw.testsuite.sim.SimulationFailure.check;
 
-/** RFC 3168 section 6.1: who may be marked, and that a mark is echoed until the sender says that it has reacted. */
+/**
+ * RFC 3168 section 6.1: who may be marked, and that a mark is echoed until the sender says that it has reacted. Of
+ * DCTCP, that it is echoed as long as marked data comes.
+ */
 final class EcnChecks {
     private static final int SETUP = Packet.ECE | Packet.CWR;
 
@@ -13,6 +16,14 @@ final class EcnChecks {
     private boolean plainSyn;
     private boolean agreed;
     private boolean echoOwed;
+    /** RFC 8257 section 3.2: each acknowledgement tells of what it acknowledges. */
+    private final boolean exact;
+    /** Where the last data began that came. */
+    private int lastSeq;
+
+    EcnChecks(boolean exact) {
+        this.exact = exact;
+    }
 
     /** {@code fresh}: brings data that was not there before. */
     void received(Packet p, boolean fresh) {
@@ -24,7 +35,12 @@ final class EcnChecks {
             agreed = receivedSetup && sentSetup;
             return;
         }
-        if (agreed && p.has(Packet.CWR)) {
+        if (exact && p.payload.length > 0 && fresh) {
+            echoOwed = agreed && p.ecn == 3;
+            lastSeq = p.seq;
+            return;
+        }
+        if (!exact && agreed && p.has(Packet.CWR)) {
             echoOwed = false;
         }
         if (agreed && p.ecn == 3 && p.payload.length > 0 && fresh) {
@@ -45,7 +61,11 @@ final class EcnChecks {
         check(p.ecn == 0 || agreed && !plainSyn, "ECN only as agreed", p.toString());
         check(p.ecn == 0 || payloadLength > 0 && !again, "only new data is ECN-capable", p.toString());
         check(!p.has(Packet.ECE) || agreed, "ECN-Echo only as agreed", p.toString());
-        if (agreed && !plainSyn && echoOwed && p.has(Packet.ACK)) {
+        // What came before a change is acknowledged as it was.
+        if (agreed && !plainSyn && exact && p.has(Packet.ACK) && p.ack - lastSeq > 0) {
+            check(p.has(Packet.ECE) == echoOwed, "DCTCP tells of each mark", p.toString());
+        }
+        if (agreed && !plainSyn && !exact && echoOwed && p.has(Packet.ACK)) {
             check(p.has(Packet.ECE), "a mark is echoed until CWR", p.toString());
         }
     }

@@ -22,7 +22,7 @@ final class WireChecks {
     private int stream;
     private final AckChecks acks;
     private final RetransmitChecks retransmits = new RetransmitChecks();
-    private final EcnChecks ecn = new EcnChecks();
+    private final EcnChecks ecn;
 
     // what this end has sent
     private long iss = UNKNOWN;
@@ -54,6 +54,7 @@ final class WireChecks {
         this.config = config;
         this.stream = stream;
         acks = new AckChecks(config);
+        ecn = new EcnChecks(config.congestion.equals("dctcp"));
     }
 
     /** Tells whose bytes this end sends; -1 while nobody has accepted the connection. */

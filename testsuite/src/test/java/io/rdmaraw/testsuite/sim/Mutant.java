@@ -127,6 +127,8 @@ record Mutant(String name, String file, List<Change> changes) {
             new Mutant("PAWS takes the newest for the oldest", "SegmentInput",
                     "Sequence.afterOrAt(s.tsValue, c.tsRecent) || s.has(TcpFlags.RST)",
                     "Sequence.beforeOrAt(s.tsValue, c.tsRecent) || s.has(TcpFlags.RST)"),
+            new Mutant("DCTCP echoes a mark for ever", "Ecn", "c.assign(Tcb.ECE_OWED, marked);",
+                    "c.set(Tcb.ECE_OWED);"),
             // Found by hostile peers.
             new Mutant("half-open connection without a timer", "Handshake",
                     "if (c.retransmitTimer == RetransmitTimer.NONE) { c.setRetransmitTimer(RetransmitTimer.SYN,",

@@ -33,8 +33,31 @@ public interface CongestionControl {
     default void onRttSample(CongestionWindow window, long rttNanos, int ackedSeq, int nextSeq) {
     }
 
-    /** Something was lost or marked: returns the new {@code ssthresh}, at least two segments. */
+    /** Something was lost: returns the new {@code ssthresh}, at least two segments. */
     int onCongestion(CongestionWindow window, int flightBytes, long nowNanos);
+
+    /** The peer reports a mark that was not answered yet (RFC 3168 section 6.1.2): returns the new {@code ssthresh}. */
+    default int onMarked(CongestionWindow window, int flightBytes, long nowNanos) {
+        return onCongestion(window, flightBytes, nowNanos);
+    }
+
+    /**
+     * Whether the algorithm counts how much was marked: ECN is offered then, and each acknowledgement of ours tells of
+     * the data that it acknowledges (RFC 8257 section 3.2).
+     */
+    default boolean countsMarks() {
+        return false;
+    }
+
+    /**
+     * New data was acknowledged on a connection with ECN, before anything else is told of it.
+     *
+     * @param marked   whether the acknowledgement reports a mark
+     * @param ackedSeq SND.UNA
+     * @param nextSeq  SND.NXT
+     */
+    default void onMarksEchoed(int ackedBytes, boolean marked, int ackedSeq, int nextSeq) {
+    }
 
     /** The retransmission timer ran out; follows {@link #onCongestion}. */
     default void onTimeout(long nowNanos) {

@@ -2,6 +2,7 @@ package io.rdmaraw.tcp.congestion;
 
 /** CUBIC (RFC 9438), with HyStart++ (RFC 9406) in its first slow start. Windows in the formulas are segments. */
 public final class Cubic implements CongestionControl {
+    static final String NAME = "cubic";
     private static final double C = 0.4;
     private static final double BETA = 0.7;
     /** Section 4.3: alpha that makes the Reno-friendly estimate as aggressive as Reno. */
@@ -138,6 +139,6 @@ public final class Cubic implements CongestionControl {
 
     @Override
     public String name() {
-        return "cubic";
+        return NAME;
     }
 }

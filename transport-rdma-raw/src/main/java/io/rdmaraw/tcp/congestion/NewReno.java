@@ -2,6 +2,7 @@ package io.rdmaraw.tcp.congestion;
 
 /** Congestion control of RFC 5681: slow start, additive increase, halving. The recovery of RFC 6582 is Recovery's. */
 public final class NewReno implements CongestionControl {
+    static final String NAME = "reno";
     /** RFC 9406 section 4.2: L without pacing, against bursts after stretched acknowledgements. */
     static final int SLOW_START_LIMIT_SEGMENTS = 8;
 
@@ -34,6 +35,6 @@ public final class NewReno implements CongestionControl {
 
     @Override
     public String name() {
-        return "newreno";
+        return NAME;
     }
 }

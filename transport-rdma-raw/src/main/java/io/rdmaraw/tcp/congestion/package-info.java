@@ -1,4 +1,4 @@
 /**
- * Congestion control: CUBIC (RFC 9438) with HyStart++ (RFC 9406), and NewReno (RFC 5681).
+ * Congestion control: CUBIC (RFC 9438) with HyStart++ (RFC 9406), NewReno (RFC 5681), DCTCP (RFC 8257).
  */
 package io.rdmaraw.tcp.congestion;

@@ -1,0 +1,48 @@
+package io.rdmaraw.channel;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+
+import io.netty.channel.ChannelInboundHandlerAdapter;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+import java.net.InetSocketAddress;
+
+/** Which congestion control a connection has: its own choice, else the group's. */
+@Timeout(60)
+class CongestionOptionTest {
+    private static String inUse(RdmaRawSocketChannel channel) {
+        return channel.tcpInfo().syncUninterruptibly().getNow().congestionControl();
+    }
+
+    @Test
+    void theChannelsChoiceGoesBeforeTheGroups() throws InterruptedException {
+        String device = LoopDevice.inMemory().name;
+        try (StreamFixture fixture = new StreamFixture(StreamFixture.config(device).congestionControl("reno").build(),
+                1, StreamFixture.config(device).build(), 1)) {
+            InetSocketAddress server = fixture.listen("127.0.0.1", new StreamFixture.Echo(), settings -> { });
+            RdmaRawSocketChannel client = (RdmaRawSocketChannel) fixture.client(new ChannelInboundHandlerAdapter())
+                    .option(RdmaRawChannelOption.TCP_CONGESTION, "dctcp").connect(server).sync().channel();
+            RdmaRawSocketChannel child = fixture.accepted();
+            assertEquals("dctcp", inUse(client));
+            assertEquals("dctcp", client.config().getOption(RdmaRawChannelOption.TCP_CONGESTION));
+            assertEquals("reno", inUse(child));
+            assertEquals("reno", child.config().getOption(RdmaRawChannelOption.TCP_CONGESTION));
+            child.config().setOption(RdmaRawChannelOption.TCP_CONGESTION, "cubic");
+            assertEquals("cubic", inUse(child), "while it is open");
+        }
+    }
+
+    @Test
+    void anUnknownNameIsRefusedWithThoseThatAreKnown() {
+        String message = "There is no congestion control named \"fast\", there are cubic, dctcp, reno";
+        RdmaRawSocketChannelConfig config = new RdmaRawSocketChannel().config();
+        assertEquals("cubic", config.getOption(RdmaRawChannelOption.TCP_CONGESTION));
+        assertEquals(message, assertThrows(IllegalArgumentException.class,
+                () -> config.setOption(RdmaRawChannelOption.TCP_CONGESTION, "fast")).getMessage());
+        assertEquals("cubic", config.getOption(RdmaRawChannelOption.TCP_CONGESTION));
+        assertEquals(message, assertThrows(IllegalArgumentException.class,
+                () -> RdmaRawIoHandlerConfig.builder().congestionControl("fast")).getMessage());
+    }
+}
