@@ -59,7 +59,8 @@ class KernelsPageTest {
         List<String> lines = new ArrayList<>();
         for (String cell : cells) {
             String[] field = cell.split("\\|", -1);
-            lines.add(String.join("\t", field[0], field[1], field[2], field[3], "1", field[4].replace('!', '|'), "rel"));
+            String text = field[4].replace('!', '|');
+            lines.add(String.join("\t", field[0], field[1], field[2], field[3], "1", text, "rel"));
         }
         Path table = Files.write(directory.resolve("table"), lines);
         Path page = directory.resolve("page");
