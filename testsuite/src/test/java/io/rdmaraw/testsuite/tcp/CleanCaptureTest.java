@@ -52,7 +52,7 @@ class CleanCaptureTest {
             String ours = "ip.src == " + fixture.pair().ours().ipv4();
             assertTrue(tshark(fixture, capture, ours, "frame.number").size() > 1_000, "our segments were captured");
             assertTrue(fixture.queue("segmented.frames") > 0, "the device has cut segments");
-            // The kernel's own frames may carry 0xffff in place of 0, which skb_checksum_help() writes for all protocols.
+            // The kernel's own frames may carry 0xffff in place of 0: skb_checksum_help() writes it for all protocols.
             assertEquals(List.of(), tshark(fixture, capture, ours + " && (_ws.malformed || tcp.checksum.status == 0"
                     + " || ip.checksum.status == 0 || _ws.expert.severity >= 8388608)", "_ws.expert.message"));
             // From us to the kernel nothing is lost or out of order, nor does the kernel see a hole.
