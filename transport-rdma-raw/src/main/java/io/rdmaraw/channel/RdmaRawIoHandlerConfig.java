@@ -119,6 +119,7 @@ public final class RdmaRawIoHandlerConfig {
                 .maxSlices(Math.clamp(maxParts, 1, Segment.MAX_SLICES)).segmentationBytes(segmentationBytes)
                 .maxReceiveBufferBytes(maxReceiveBufferBytes)
                 .congestionControl(CongestionControls.named(settings.congestionControl))
+                .minRtoNanos(settings.minRtoNanos)
                 .fastOpenKey(fastOpenKeyHigh, fastOpenKeyLow)
                 .secrets(takeover == null ? TcpStackFactory.SECRETS : takeover.secrets()).build();
     }
@@ -274,6 +275,7 @@ public final class RdmaRawIoHandlerConfig {
         private NioChannels nioChannels = NioChannels.ofProperty();
         private RdmaRawTcpLimits tcpLimits = new RdmaRawTcpLimits();
         private String congestionControl = "cubic";
+        private long minRtoNanos = TimeUnit.MILLISECONDS.toNanos(200);
         private Predicate<InetSocketAddress> listensByDevice = local -> true;
         private Predicate<InetSocketAddress> connectsByDevice = remote -> true;
         private RdmaRawTakeover takeover;
@@ -405,6 +407,18 @@ public final class RdmaRawIoHandlerConfig {
         public Builder congestionControl(String name) {
             CongestionControls.named(name);
             congestionControl = name;
+            return this;
+        }
+
+        /**
+         * Sets how far the retransmission timeout of TCP lies above the smoothed round trip time at least
+         * (net.ipv4.tcp_rto_min_us of Linux): 1 ms to 60 s, by default 200 ms. Between hosts that delay no
+         * acknowledgement for longer less of it shortens the silence after a retransmission that is lost too.
+         */
+        public Builder minRto(long duration, TimeUnit unit) {
+            long nanos = unit.toNanos(duration);
+            TcpConfig.builder().minRtoNanos(nanos);
+            minRtoNanos = nanos;
             return this;
         }
 

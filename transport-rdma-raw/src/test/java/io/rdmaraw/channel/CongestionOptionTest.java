@@ -2,14 +2,16 @@ package io.rdmaraw.channel;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.netty.channel.ChannelInboundHandlerAdapter;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 import java.net.InetSocketAddress;
+import java.util.concurrent.TimeUnit;
 
-/** Which congestion control a connection has: its own choice, else the group's. */
+/** Which congestion control and timeout a connection has: its own choice, else the group's. */
 @Timeout(60)
 class CongestionOptionTest {
     private static String inUse(RdmaRawSocketChannel channel) {
@@ -44,5 +46,19 @@ class CongestionOptionTest {
         assertEquals("cubic", config.getOption(RdmaRawChannelOption.TCP_CONGESTION));
         assertEquals(message, assertThrows(IllegalArgumentException.class,
                 () -> RdmaRawIoHandlerConfig.builder().congestionControl("fast")).getMessage());
+    }
+
+    @Test
+    void theLeastTimeoutIsTheGroups() throws InterruptedException {
+        String device = LoopDevice.inMemory().name;
+        try (StreamFixture fixture = new StreamFixture(StreamFixture.config(device).build(), 1,
+                StreamFixture.config(device).minRto(30, TimeUnit.SECONDS).build(), 1)) {
+            InetSocketAddress server = fixture.listen(new StreamFixture.Echo());
+            RdmaRawSocketChannel client = fixture.connect(server, new ChannelInboundHandlerAdapter());
+            long timeout = client.tcpInfo().syncUninterruptibly().getNow().retransmissionTimeoutNanos();
+            assertTrue(timeout >= TimeUnit.SECONDS.toNanos(30), () -> timeout + " ns");
+        }
+        assertThrows(IllegalArgumentException.class,
+                () -> RdmaRawIoHandlerConfig.builder().minRto(0, TimeUnit.SECONDS));
     }
 }
