@@ -38,7 +38,8 @@ served() {
   device="soft:xdp:$interface"
   [ "$mode" != packet ] || device="soft:packet:$interface"
   [ "$mode" != packet ] || mode=""
-  in_machine a run_doctor "$mode" "$device" || doctor=$?
+  in_machine a run_doctor "$mode" "$device" >"$kernel_work/doctor" || doctor=$?
+  cat "$kernel_work/doctor"
   in_machine a start_http "$mode" "$device" "$address" "${server_options[@]}" >"$kernel_work/started" || started=$?
   cat "$kernel_work/started"
   if [ "$started" != 0 ]; then
@@ -47,7 +48,11 @@ served() {
     [ "$started" = 3 ] && is_known_refusal "${server_refusal:-$mode}" "$kernel_work/started" && return 3
     return 1
   fi
-  [ "$doctor" = "$server_doctor" ] || { echo "doctor ended with $doctor and should with $server_doctor" && status=1; }
+  if [ "$doctor" != "$server_doctor" ]; then
+    echo "doctor ended with $doctor and should with $server_doctor"
+    echo "@@ doctor: $(sed -n 's/^  FAIL *//p' "$kernel_work/doctor" | tail -n 1)"
+    status=1
+  fi
   "$@" ask_http "$address" "$KERNEL_BYTES" "$kernel_digest" || status=1
   in_machine a kill_http || status=1
   return "$status"
