@@ -124,7 +124,11 @@ kill_http() {
     echo "the kernel has received TCP segments: $(cat /run/segments) before, $(kernel_segments) now"
     status=1
   fi
-  ! grep -E 'WARN|ERROR|SEVERE|Exception' /run/http.log | grep -Ev "$expected" || status=1
+  warning="$(grep -E 'WARN|ERROR|SEVERE|Exception' /run/http.log | grep -Ev "$expected" | tail -n 1)"
+  if [ -n "$warning" ]; then
+    echo "@@ ${warning#WARNING: }"
+    status=1
+  fi
   kill -9 "$pid"
   while kill -0 "$pid" 2>/dev/null; do
     sleep 0.1
