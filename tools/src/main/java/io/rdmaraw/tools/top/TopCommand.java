@@ -3,13 +3,13 @@ package io.rdmaraw.tools.top;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.rdmaraw.tools.output.Json;
+import io.rdmaraw.tools.output.TerminalKeys;
 import io.rdmaraw.tools.output.TerminalWidth;
 import io.rdmaraw.tools.run.EndOnSignal;
 import java.io.PrintWriter;
 import java.time.LocalTime;
 import java.time.temporal.ChronoUnit;
 import java.util.concurrent.Callable;
-import java.util.concurrent.TimeUnit;
 import java.util.stream.Collectors;
 import picocli.CommandLine.ArgGroup;
 import picocli.CommandLine.Command;
@@ -23,8 +23,10 @@ import picocli.CommandLine.Spec;
         description = {"Shows what the loops of a running process do: work, spinning and sleep, bursts and how full"
                 + " they are, empty polls, drops and copies by reason, flow rules, TCP's servers and connections, the"
                 + " busiest channels.",
-            "It attaches to the process locally and reads the bean io.rdmaraw:type=Transport."})
+            "It attaches to the process locally and reads the bean io.rdmaraw:type=Transport.",
+            "Keys in a terminal: q ends, space shows the next screen at once, + and - show more and fewer channels."})
 public final class TopCommand implements Callable<Integer> {
+    private static final int CHANNELS_STEP = 4;
     private static final String HOME = "\033[H";
     private static final String WIPE_LINE = "\033[K";
     private static final String WIPE_REST = "\033[J";
@@ -35,7 +37,8 @@ public final class TopCommand implements Callable<Integer> {
     @Option(names = {"-i", "--interval"}, paramLabel = "S", defaultValue = "1", description = "seconds, 0.1 to 3600")
     private double intervalSeconds;
 
-    @Option(names = {"-n", "--count"}, paramLabel = "N", defaultValue = "0", description = "screens; 0: until Ctrl-C")
+    @Option(names = {"-n", "--count"}, paramLabel = "N", defaultValue = "0",
+            description = "screens; 0: until q or Ctrl-C")
     private int count;
 
     @Option(names = {"-c", "--channels"}, paramLabel = "N", defaultValue = "12",
@@ -57,16 +60,29 @@ public final class TopCommand implements Callable<Integer> {
                     + " negative");
         }
         try (EndOnSignal goOn = new EndOnSignal();
-                JavaProcess attached = pid == null ? JavaProcess.find() : JavaProcess.attach(pid)) {
+                JavaProcess attached = pid == null ? JavaProcess.find() : JavaProcess.attach(pid);
+                TerminalKeys keys = TerminalKeys.open()) {
             Snapshot before = attached.snapshot();
             for (int shown = 0; goOn.getAsBoolean() && (count == 0 || shown < count); shown++) {
-                TimeUnit.NANOSECONDS.sleep((long) (intervalSeconds * 1e9));
+                int key = keys.await((long) (intervalSeconds * 1e9), goOn);
+                if (key == 'q') {
+                    break;
+                }
+                channels = channelsAfter(key, channels);
                 Snapshot now = attached.snapshot();
                 show(attached, before, now);
                 before = now;
             }
         }
         return 0;
+    }
+
+    static int channelsAfter(int key, int channels) {
+        return switch (key) {
+            case '+' -> channels + CHANNELS_STEP;
+            case '-' -> Math.max(0, channels - CHANNELS_STEP);
+            default -> channels;
+        };
     }
 
     private void show(JavaProcess process, Snapshot before, Snapshot now) {

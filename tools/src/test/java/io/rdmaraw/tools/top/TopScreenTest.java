@@ -138,4 +138,10 @@ class TopScreenTest {
         assertEquals(exitCode, run.exitCode(), run.err());
         assertTrue(run.err().contains(part), run.err());
     }
+
+    @ParameterizedTest
+    @CsvSource({"+, 12, 16", "-, 12, 8", "-, 3, 0", "x, 12, 12"})
+    void keysChangeHowManyChannelsAreShown(char key, int before, int after) {
+        assertEquals(after, TopCommand.channelsAfter(key, before));
+    }
 }
