@@ -109,6 +109,16 @@ int sv_xdp_queue_open(struct sv_xdp_queue *queue, const struct sv_xdp_queue_conf
 void sv_xdp_queue_close(struct sv_xdp_queue *queue);
 /* The largest MTU that the queue can carry. */
 uint32_t sv_xdp_queue_max_mtu(const struct sv_xdp_queue *queue);
+/*
+ * Without a copy the card writes into the chunk, and some cards are told the room behind its headroom in whole KiB
+ * (SRRCTL.BSIZEPKT of igb, igc and ixgbe): they would cut frames of 1500 bytes at 1024 in a small one.
+ */
+static inline uint32_t sv_xdp_chunk_bytes(uint32_t mtu, bool zero_copy)
+{
+    bool small = !zero_copy && mtu + SV_MAX_OVERHEAD + SV_XDP_HEADROOM <= SV_XDP_SMALL_CHUNK;
+    return small ? SV_XDP_SMALL_CHUNK : SV_XDP_LARGE_CHUNK;
+}
+
 /* Whether frames of this MTU need several chunks. */
 static inline bool sv_xdp_is_jumbo(uint32_t mtu)
 {

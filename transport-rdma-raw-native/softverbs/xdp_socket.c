@@ -298,8 +298,7 @@ static void count_dropped_syns(struct sv_receiver *receiver)
 /* A zero-copy driver may refuse chunks that cross pages, so they are aligned for it. */
 static void choose_chunks(struct sv_xdp_queue *queue, uint32_t mtu, bool zero_copy)
 {
-    queue->chunk_bytes = mtu + SV_MAX_OVERHEAD + SV_XDP_HEADROOM <= SV_XDP_SMALL_CHUNK ? SV_XDP_SMALL_CHUNK
-                                                                              : SV_XDP_LARGE_CHUNK;
+    queue->chunk_bytes = sv_xdp_chunk_bytes(mtu, zero_copy);
     queue->stride_bytes = queue->chunk_bytes + (zero_copy ? 0 : SV_XDP_SPREAD);
     queue->base_mask = zero_copy ? ~(uint64_t)(queue->chunk_bytes - 1) : XSK_UNALIGNED_BUF_ADDR_MASK;
     queue->jumbo = sv_xdp_is_jumbo(mtu);

@@ -427,6 +427,15 @@ static void only_what_waited_is_sorted(void)
     CHECK_EQ(ENTRIES, k.queue.main.receiver.counters.unsolicited_full);
 }
 
+/* The room behind the headroom in whole KiB, which is how igb, igc and ixgbe are told of it. */
+static void a_card_without_copies_has_room_for_a_frame(void)
+{
+    uint32_t room = (sv_xdp_chunk_bytes(1500, true) - SV_XDP_HEADROOM) / 1024 * 1024;
+    CHECK(room >= 1500 + SV_MAX_OVERHEAD);
+    CHECK_EQ(SV_XDP_SMALL_CHUNK, sv_xdp_chunk_bytes(1500, false));
+    CHECK_EQ(SV_XDP_LARGE_CHUNK, sv_xdp_chunk_bytes(3000, false));
+}
+
 /* ---- super-frames ---- */
 
 /* TCP over IPv4, with the sum of the pseudo header for a checksum. */
@@ -864,6 +873,7 @@ static void an_interface_that_all_use_is_not_stuck(void)
 }
 
 const struct test xdp_queue_tests[] = {
+    {"xdp queue: a card without copies has room for a frame", a_card_without_copies_has_room_for_a_frame},
     {"xdp queue: nothing is taken that was not produced", nothing_is_taken_that_was_not_produced},
     {"xdp queue: a limit that is wrong does no harm", a_limit_that_is_wrong_does_no_harm},
     {"xdp queue: a large frame does not stop the ring", a_large_frame_does_not_stop_the_ring},

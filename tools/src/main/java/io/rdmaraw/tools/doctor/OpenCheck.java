@@ -12,10 +12,16 @@ import io.rdmaraw.verbs.VerbsDevices;
 import io.rdmaraw.verbs.VerbsException;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
+import java.util.function.Supplier;
 
 /** Opens the device and a raw-packet queue pair: if that works, no other check is needed. */
 final class OpenCheck {
     private static final int ENTRIES = 64;
+    /** Some drivers reset the card when a program comes: its link is back after some seconds. */
+    private static final long LINK_PATIENCE_NANOS = TimeUnit.SECONDS.toNanos(8);
+    private static final long LOOK_NANOS = TimeUnit.MILLISECONDS.toNanos(50);
 
     private OpenCheck() {
     }
@@ -26,7 +32,8 @@ final class OpenCheck {
             findings.add(Finding.ok("open", device + " can be opened"));
             int ports = context.queryDeviceExtended().ports();
             for (int port = 1; port <= ports; port++) {
-                findings.add(port(context, port));
+                int number = port;
+                findings.add(port(port, () -> context.queryPort(number), LINK_PATIENCE_NANOS));
             }
             if (!new DeviceName(device).isSoftware()) {
                 RawPacketProbe.check(context);
@@ -39,8 +46,13 @@ final class OpenCheck {
         return findings;
     }
 
-    private static Finding port(VerbsContext context, int port) {
-        PortAttributes attributes = context.queryPort(port);
+    /** Looks until the port is active, or the time is over. */
+    static Finding port(int port, Supplier<PortAttributes> query, long patienceNanos) {
+        PortAttributes attributes = query.get();
+        for (long end = System.nanoTime() + patienceNanos; !attributes.isActive() && System.nanoTime() - end < 0;) {
+            LockSupport.parkNanos(LOOK_NANOS);
+            attributes = query.get();
+        }
         if (attributes.linkLayer() == PortAttributes.LINK_LAYER_INFINIBAND) {
             return Finding.fail("port " + port, "is an InfiniBand port, which carries no Ethernet frames",
                     "set it to Ethernet (mlxconfig LINK_TYPE_P1=2)");

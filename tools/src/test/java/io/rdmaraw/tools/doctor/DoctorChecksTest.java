@@ -5,11 +5,15 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.rdmaraw.net.rdma.PortInterfaces;
 import io.rdmaraw.tools.doctor.Finding.Severity;
+import io.rdmaraw.verbs.PortAttributes;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Iterator;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
+import java.util.concurrent.TimeUnit;
 import java.util.zip.GZIPOutputStream;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -34,6 +38,21 @@ class DoctorChecksTest {
                 + "Max locked memory         8388608              8388608              bytes\n");
         write("proc/meminfo", "MemTotal: 1 kB\nHugePages_Free:        0\n");
         write("proc/sys/kernel/osrelease", "6.18.0-test\n");
+    }
+
+    /** As igb does in native mode. */
+    @Test
+    void aLinkThatComesBackAfterTheDriverHasResetTheCardIsActive() {
+        Iterator<Integer> states = List.of(PortAttributes.STATE_DOWN, PortAttributes.STATE_DOWN,
+                PortAttributes.STATE_ACTIVE).iterator();
+        assertEquals(Finding.ok("port 1", "is active"),
+                OpenCheck.port(1, () -> portIn(states.next()), TimeUnit.MINUTES.toNanos(1)));
+        assertEquals(Severity.FAIL, OpenCheck.port(1, () -> portIn(PortAttributes.STATE_DOWN), 0).severity());
+    }
+
+    private static PortAttributes portIn(int state) {
+        return new PortAttributes(state, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, PortAttributes.LINK_LAYER_ETHERNET, 0,
+                Map.of());
     }
 
     @Test
