@@ -23,7 +23,7 @@ final class Ecn {
     /** Whether our SYN asks for it. */
     static boolean wanted(TcpConnection c) {
         TcpConfig.EcnMode mode = c.engine.config.ecn;
-        return mode == TcpConfig.EcnMode.ACTIVE || mode == TcpConfig.EcnMode.PASSIVE && c.countsMarks;
+        return mode == TcpConfig.EcnMode.ACTIVE || mode == TcpConfig.EcnMode.PASSIVE && c.congestion.countsMarks();
     }
 
     /** Section 6.1.3: the receiver's part. */
@@ -31,7 +31,7 @@ final class Ecn {
         if (!c.is(Tcb.ECN)) {
             return;
         }
-        if (c.countsMarks) {
+        if (c.congestion.countsMarks()) {
             echoEach(c, s, now);
             return;
         }

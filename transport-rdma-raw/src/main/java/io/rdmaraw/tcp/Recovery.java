@@ -29,7 +29,7 @@ final class Recovery {
             Rack.onDsack(c);
         }
         countDuplicates(c, f, sample);
-        if (c.countsMarks && sample.ackedBytes > 0 && c.is(Tcb.ECN_SENDER)) {
+        if (c.is(Tcb.ECN_SENDER) && sample.ackedBytes > 0 && c.congestion.countsMarks()) {
             c.congestion.onMarksEchoed(sample.ackedBytes, s.has(TcpFlags.ECE), c.sndUna, c.sndNxt);
         }
         if (TailLossProbe.onAck(c, sample, s.ack) && r.phase == Phase.OPEN) {

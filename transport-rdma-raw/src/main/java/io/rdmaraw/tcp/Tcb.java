@@ -195,8 +195,6 @@ abstract sealed class Tcb permits TcpConnection {
 
     // ---- congestion ----
     CongestionControl congestion;
-    /** The congestion control counts how much was marked. */
-    boolean countsMarks;
     int cwnd;
     int ssthresh = CongestionControl.UNBOUNDED;
     /** SND.NXT at the last reduction for ECE: one reduction per window. */

@@ -233,13 +233,8 @@ public final class TcpConnection extends Tcb implements CongestionWindow, Segmen
     public void congestionControl(String name) {
         CongestionControl.Factory factory = CongestionControls.named(name);
         if (!congestion.name().equals(name)) {
-            useCongestionControl(factory.create());
+            congestion = factory.create();
         }
-    }
-
-    void useCongestionControl(CongestionControl control) {
-        congestion = control;
-        countsMarks = control.countsMarks();
     }
 
     /**
