@@ -26,6 +26,9 @@ extern "C" {
  */
 int softverbs_add_device(const char *name);
 
+/* The version of the project that the library was built of, such as "1.2.3". "unknown": its sources were built alone. */
+const char *softverbs_version(void);
+
 /* The reason of the last failure of ibv_open_device() on this device, as a sentence, or "" if the errno says it all. */
 const char *softverbs_open_error(const struct ibv_device *device);
 

@@ -14,6 +14,7 @@ module io.rdmaraw {
     requires transitive io.netty.buffer;
     requires transitive io.netty.transport;
     requires static io.netty.transport.unix.common;
+    requires static io.netty.transport.classes.epoll;
     requires jdk.net;
     requires static java.management;
     requires static jdk.jfr;

@@ -4,13 +4,12 @@ import io.netty.bootstrap.Bootstrap;
 import io.netty.channel.ChannelFuture;
 import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.util.internal.SystemPropertyUtil;
+import io.rdmaraw.ffi.TransportVersion;
 import io.rdmaraw.host.DeviceRequirements;
 import io.rdmaraw.verbs.VerbsDevices;
 
-import java.io.IOException;
-import java.io.InputStream;
 import java.util.List;
-import java.util.Properties;
+import java.util.Map;
 import java.util.concurrent.TimeUnit;
 
 /** Tells whether the transport can be used here. */
@@ -25,6 +24,16 @@ public final class RdmaRaw {
             return new UnsupportedOperationException(
                     "native transports are switched off by -Dio.netty.transport.noNative=true");
         }
+        String system = System.getProperty("os.name");
+        if (!"Linux".equals(system)) {
+            return new UnsupportedOperationException("it runs on Linux, and this is " + system
+                    + ": use one of Netty's transports here");
+        }
+        Map<String, String> versions = TransportVersion.conflict();
+        if (versions != null) {
+            return new IllegalStateException("the class path has it in several versions, " + versions
+                    + ": leave one of them, for all of io.rdmaraw");
+        }
         Throwable nettyCause = NettyVersion.unavailabilityCause();
         if (nettyCause != null) {
             return nettyCause;
@@ -32,8 +41,20 @@ public final class RdmaRaw {
         try {
             return VerbsDevices.names().isEmpty() ? VerbsDevices.softwareUnavailabilityCause() : null;
         } catch (Throwable t) {
-            return t;
+            return explained(t);
         }
+    }
+
+    /** The first call of C fails in the initializer of a class, whose error has no message. */
+    private static Throwable explained(Throwable failure) {
+        for (Throwable t = failure; t != null; t = t.getCause()) {
+            if (t instanceof IllegalCallerException) {
+                return new UnsupportedOperationException("the JVM denies native access: start it with"
+                        + " --enable-native-access=ALL-UNNAMED, or =io.rdmaraw where that is on the module path",
+                        failure);
+            }
+        }
+        return failure.getMessage() == null ? new IllegalStateException(failure.toString(), failure) : failure;
     }
 
     /** Tells whether at least one provider of the verbs could be loaded. */
@@ -128,15 +149,7 @@ public final class RdmaRaw {
 
     /** Returns the version of the transport, such as {@code 1.2.3}, or {@code unknown} without its resources. */
     public static String version() {
-        Properties properties = new Properties();
-        try (InputStream in = RdmaRaw.class.getResourceAsStream("version.properties")) {
-            if (in != null) {
-                properties.load(in);
-            }
-        } catch (IOException e) {
-            // Unknown is an answer too.
-        }
-        return properties.getProperty("version", "unknown");
+        return TransportVersion.get();
     }
 
     /** Returns the names of the devices that exist now; more {@code soft:loop:NAME} devices come into being on use. */

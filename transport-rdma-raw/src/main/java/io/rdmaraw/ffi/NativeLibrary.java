@@ -1,15 +1,19 @@
 package io.rdmaraw.ffi;
 
 import java.io.IOException;
-import java.io.InputStream;
 import java.lang.foreign.Arena;
 import java.lang.foreign.SymbolLookup;
+import java.net.URL;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.List;
 import java.util.Locale;
 
 /** Finds and loads shared libraries: one of the system by its soname, or one that travels in a jar. */
 public final class NativeLibrary {
+    /** As Netty names processors: those for which there is an artifact. */
+    private static final List<String> ARCHITECTURES = List.of("x86_64", "aarch_64");
+
     private NativeLibrary() {
     }
 
@@ -23,7 +27,7 @@ public final class NativeLibrary {
         try {
             return SymbolLookup.libraryLookup(sonameOrPath, Arena.global());
         } catch (IllegalArgumentException e) {
-            throw linkError("cannot load " + sonameOrPath, e);
+            throw linkError("cannot load " + sonameOrPath + ": " + LibraryFailure.linkerSays(sonameOrPath), e);
         }
     }
 
@@ -34,25 +38,72 @@ public final class NativeLibrary {
      * @throws UnsatisfiedLinkError when there is none or it does not load; the message says what was looked for
      */
     public static SymbolLookup loadBundled(String name) {
-        String property = "io.rdmaraw." + name + ".path";
-        String path = System.getProperty(property);
-        if (path != null) {
-            if (!Files.isRegularFile(Path.of(path))) {
-                throw new UnsatisfiedLinkError("the system property " + property + " names " + path
-                        + ", which is not a file");
+        String path = System.getProperty(property(name));
+        try {
+            if (path != null) {
+                return loadNamed(name, Path.of(path).toAbsolutePath());
             }
-            return load(Path.of(path).toAbsolutePath().toString());
-        }
-        String resource = "META-INF/native/lib" + name + "_linux_" + architecture() + ".so";
-        try (InputStream in = NativeLibrary.class.getClassLoader().getResourceAsStream(resource)) {
-            if (in == null) {
-                throw new UnsatisfiedLinkError(resource + " is not on the class path: add the artifact "
-                        + "io.rdmaraw:netty-transport-rdma-raw-native with classifier linux-" + architecture()
-                        + ", or name the library's file in the system property " + property);
+            List<URL> places = places(name, architecture());
+            if (places.isEmpty()) {
+                throw new UnsatisfiedLinkError(missing(name));
             }
-            return loadCopy(name, in.readAllBytes());
+            try (var in = places.getFirst().openStream()) {
+                return loadCopy(name, places.getFirst().toString(), in.readAllBytes());
+            }
         } catch (IOException e) {
-            throw linkError("cannot read " + resource, e);
+            throw linkError("cannot read the library " + name + ": " + e.getMessage(), e);
+        }
+    }
+
+    /** Returns where {@link #loadBundled} has a library from, and in which other places it is too; for a message. */
+    public static String placesOf(String name) {
+        String path = System.getProperty(property(name));
+        try {
+            return path != null ? path : String.join(", ", places(name, architecture()).stream()
+                    .map(URL::toString).toList());
+        } catch (IOException e) {
+            return e.toString();
+        }
+    }
+
+    private static String property(String name) {
+        return "io.rdmaraw." + name + ".path";
+    }
+
+    private static List<URL> places(String name, String architecture) throws IOException {
+        return TransportVersion.places(NativeLibrary.class.getClassLoader(), resource(name, architecture));
+    }
+
+    private static String resource(String name, String architecture) {
+        return "META-INF/native/lib" + name + "_linux_" + architecture + ".so";
+    }
+
+    private static String missing(String name) throws IOException {
+        String architecture = architecture();
+        String nothing = resource(name, architecture) + " is not on the class path";
+        String orFile = ", or name the library's file in the system property " + property(name);
+        if (!ARCHITECTURES.contains(architecture)) {
+            return nothing + ", and there is no artifact for this processor: build the library on it" + orFile;
+        }
+        for (String other : ARCHITECTURES) {
+            if (!other.equals(architecture) && !places(name, other).isEmpty()) {
+                nothing += ", which has that for linux-" + other + " alone";
+            }
+        }
+        return nothing + ": add the artifact io.rdmaraw:netty-transport-rdma-raw-native with classifier linux-"
+                + architecture + orFile;
+    }
+
+    private static SymbolLookup loadNamed(String name, Path file) throws IOException {
+        if (!Files.isRegularFile(file)) {
+            throw new UnsatisfiedLinkError("the system property " + property(name) + " names " + file
+                    + ", which is not a file");
+        }
+        requireFit(name, file.toString(), Files.readAllBytes(file));
+        try {
+            return load(file.toString());
+        } catch (UnsatisfiedLinkError e) {
+            throw withRemedy(name, file.toString(), e);
         }
     }
 
@@ -60,20 +111,41 @@ public final class NativeLibrary {
      * A file has a name that profilers and core dumps show. Where there is no directory for one, as in a container
      * whose root file system is read-only, or where files cannot be run, the library is loaded from memory.
      */
-    private static SymbolLookup loadCopy(String name, byte[] library) {
+    private static SymbolLookup loadCopy(String name, String origin, byte[] library) {
+        requireFit(name, origin, library);
         String whyNoFile;
         try {
             return loadFromDirectory(name, library);
         } catch (IOException | UnsatisfiedLinkError e) {
-            whyNoFile = e.toString();
+            whyNoFile = e instanceof IOException ? e.toString() : e.getMessage();
         }
         try {
             return load(MemoryFile.create("lib" + name, library).toString());
-        } catch (IOException | UnsatisfiedLinkError e) {
-            throw linkError("the library can be run neither from " + System.getProperty("java.io.tmpdir") + " ("
-                    + whyNoFile + ") nor from memory: name another directory by -Djava.io.tmpdir, or a file with the"
-                    + " library by -Dio.rdmaraw." + name + ".path", e);
+        } catch (IOException e) {
+            throw nowhere(name, whyNoFile, e);
+        } catch (UnsatisfiedLinkError e) {
+            UnsatisfiedLinkError known = withRemedy(name, origin, e);
+            throw known == e ? nowhere(name, whyNoFile, e) : known;
         }
+    }
+
+    private static UnsatisfiedLinkError nowhere(String name, String whyNoFile, Throwable whyNotInMemory) {
+        return linkError("the library can be run neither from " + System.getProperty("java.io.tmpdir") + " ("
+                + whyNoFile + ") nor from memory (" + whyNotInMemory.getMessage() + "): name another directory by"
+                + " -Djava.io.tmpdir, or a file with the library by -D" + property(name), whyNotInMemory);
+    }
+
+    private static void requireFit(String name, String origin, byte[] library) {
+        String unfit = LibraryFailure.unfit(property(name), library);
+        if (unfit != null) {
+            throw new UnsatisfiedLinkError("cannot load " + origin + ": " + unfit);
+        }
+    }
+
+    /** Returns an error that tells what to do about a library, or the same error. */
+    private static UnsatisfiedLinkError withRemedy(String name, String origin, UnsatisfiedLinkError error) {
+        String remedy = LibraryFailure.remedy(property(name), error.getMessage());
+        return remedy == null ? error : linkError("cannot load " + origin + ": " + remedy, error);
     }
 
     private static SymbolLookup loadFromDirectory(String name, byte[] library) throws IOException {
@@ -97,7 +169,7 @@ public final class NativeLibrary {
     }
 
     private static UnsatisfiedLinkError linkError(String message, Throwable cause) {
-        UnsatisfiedLinkError error = new UnsatisfiedLinkError(message + ": " + cause.getMessage());
+        UnsatisfiedLinkError error = new UnsatisfiedLinkError(message);
         error.initCause(cause);
         return error;
     }

@@ -3,6 +3,8 @@ package io.rdmaraw.verbs;
 import io.rdmaraw.ffi.Errno;
 import io.rdmaraw.ffi.NativeCall;
 import io.rdmaraw.ffi.NativeLibrary;
+import io.rdmaraw.ffi.NativeMemory;
+import io.rdmaraw.ffi.TransportVersion;
 import java.lang.foreign.Arena;
 import java.lang.foreign.SymbolLookup;
 
@@ -12,6 +14,7 @@ import java.lang.foreign.SymbolLookup;
  */
 public final class VerbsLibrary {
     private static final String RDMA_CORE_SONAME = "libibverbs.so.1";
+    private static final int MAX_VERSION_BYTES = 64;
 
     final long getDeviceList;
     final long freeDeviceList;
@@ -120,11 +123,18 @@ public final class VerbsLibrary {
     private record Loaded(VerbsLibrary library, String failure) {
         static Loaded rdmaCore() {
             try {
-                return new Loaded(new VerbsLibrary(NativeLibrary.load(RDMA_CORE_SONAME)), null);
+                VerbsLibrary library = new VerbsLibrary(NativeLibrary.load(RDMA_CORE_SONAME));
+                // Another class loader of this process has loaded its softverbs, and there is no rdma-core.
+                return library.addDevice == 0 ? new Loaded(library, null)
+                        : new Loaded(null, rdmaCoreUnusable(RDMA_CORE_SONAME + " of this process is softverbs"));
             } catch (LinkageError e) {
-                return new Loaded(null, "rdma-core is not usable: " + e.getMessage()
-                        + "; install it (apt-get install libibverbs1 ibverbs-providers), or use a soft: device");
+                return new Loaded(null, rdmaCoreUnusable(e.getMessage()));
             }
+        }
+
+        private static String rdmaCoreUnusable(String why) {
+            return "rdma-core is not usable: " + why
+                    + "; install it (apt-get install libibverbs1 ibverbs-providers), or use a soft: device";
         }
 
         /**
@@ -134,9 +144,25 @@ public final class VerbsLibrary {
         static Loaded softverbs() {
             RdmaCore.LOADED.isUsable();
             try {
-                return new Loaded(new VerbsLibrary(NativeLibrary.loadBundled("softverbs")), null);
+                SymbolLookup softverbs = NativeLibrary.loadBundled("softverbs");
+                requireVersion(softverbs);
+                return new Loaded(new VerbsLibrary(softverbs), null);
             } catch (LinkageError e) {
                 return new Loaded(null, "softverbs is not usable: " + e.getMessage());
+            }
+        }
+
+        /** A library of another version has other structs than these classes read: numbers would be wrong. */
+        private static void requireVersion(SymbolLookup softverbs) {
+            String ours = TransportVersion.get();
+            long function = optionalAddress(softverbs, "softverbs_version");
+            String its = function == 0 ? "before 0.1.0"
+                    : NativeMemory.segment(NativeCall.pointer(function, 0), MAX_VERSION_BYTES).getString(0);
+            if (!its.equals(ours) && !its.equals(TransportVersion.UNKNOWN) && !ours.equals(TransportVersion.UNKNOWN)) {
+                throw new UnsatisfiedLinkError("the library is of version " + its + ", and the transport's classes are"
+                        + " of " + ours + ": give netty-transport-rdma-raw and netty-transport-rdma-raw-native one"
+                        + " version, as netty-transport-rdma-raw-bom does (the library is in "
+                        + NativeLibrary.placesOf("softverbs") + ")");
             }
         }
 

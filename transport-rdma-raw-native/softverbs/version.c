@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "objects.h"
+
+/* The Makefile names it for the library that is shipped. */
+#ifndef SOFTVERBS_VERSION
+#define SOFTVERBS_VERSION "unknown"
+#endif
+
+SV_EXPORT const char *softverbs_version(void)
+{
+    return SOFTVERBS_VERSION;
+}
