@@ -64,7 +64,7 @@ kernel_required_step() {
 # What is measured, as the page names it. Pages are none of it.
 kernels_commit() {
   git -C "$ROOT" rev-parse --short=12 HEAD 2>/dev/null || echo unknown
-  [ -z "$(git -C "$ROOT" status --porcelain -uno -- "$ROOT" ":!$ROOT/docs/report" 2>/dev/null)" ] || echo "with changes"
+  [ -z "$(git -C "$ROOT" status --porcelain -uno -- . ':!docs/report' 2>/dev/null)" ] || echo "with changes"
 }
 
 # After each step, so that a run that is ended leaves what it has measured.
