@@ -38,7 +38,7 @@ same() {
 # Each address of the interface, of IPv4.
 container_bind=0.0.0.0
 
-# The options of a device's container, as docs/security.md and docs/deploying.md have them.
+# The options of a device's container, as docs/security.md and docs/containers.md have them.
 device_options() {
   case "$1" in
     soft:packet:*) echo --cap-drop all --cap-add net_raw,net_admin,bpf ;;
@@ -319,8 +319,8 @@ log_of_super_datagrams() {
 # The commands of the page, taken from it, as a user copies them.
 documented_commands() {
   local commands
-  commands="$(awk '/^## Containers$/ { in_section = 1 } in_section && /^```$/ { exit } in_block { print }
-    in_section && /^```sh$/ { in_block = 1 }' "$ROOT/docs/deploying.md")"
+  commands="$(awk '/^## Commands$/ { in_section = 1 } in_section && /^```$/ { exit } in_block { print }
+    in_section && /^```sh$/ { in_block = 1 }' "$ROOT/docs/containers.md")"
   [ -n "$commands" ]
   (cd "$ROOT" && bash -euxo pipefail -c "$commands")
 }
@@ -375,7 +375,7 @@ run_container_steps() {
   # Refuses bpf(2) alone, as some runtimes' own profiles do whatever the capabilities are.
   printf '{"defaultAction": "SCMP_ACT_ALLOW", "syscalls": [{"names": ["bpf"], "action": "SCMP_ACT_ERRNO", "errnoRet": 1}]}' \
     >"$container_work/bpf.json"
-  container_step documented "the commands of docs/deploying.md, as they stand there" documented_commands
+  container_step documented "the commands of docs/containers.md, as they stand there" documented_commands
   hardened_steps
   sentence_steps
   kube_steps

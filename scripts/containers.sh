@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # ./rdma-raw test --containers: servers in real containers, on bridges as podman makes them, asked by stock clients in
-# other containers and on the host. See docs/deploying.md#containers.
+# other containers and on the host. See docs/containers.md.
 
 containers_usage() {
   cat <<'USAGE'
@@ -51,7 +51,7 @@ container_page() {
 
 Made by \`./rdma-raw test --containers\`, do not edit. Commit $(git -C "$ROOT" rev-parse --short=12 HEAD 2>/dev/null ||
     echo unknown), $(date -u +%F), Linux $(uname -r), podman $(podman --version | cut -d ' ' -f 3), $(crun --version | head -n 1), $(/usr/lib/podman/netavark --version 2>/dev/null || echo netavark).
-Servers are in containers with the capabilities and options of [deploying.md](../deploying.md#containers), on a bridge
+Servers are in containers with the capabilities and options of [containers.md](../containers.md), on a bridge
 as podman makes it, and clients in other containers and on the host. Nothing was set on any interface.
 
 | step | right if | verdict | time |

@@ -1,12 +1,12 @@
 # shellcheck shell=bash
 # ./rdma-raw hardware-check: goes through what only a card can show, step by step, and writes a report. See
-# docs/hardware.md.
+# docs/cards.md.
 
 hardware_usage() {
   cat <<'USAGE'
 usage: ./rdma-raw hardware-check --device D [--peer D] [--out DIR] [--setup WORDS]
 
-Checks everything that only a card can show, and writes a report: docs/hardware.md.
+Checks everything that only a card can show, and writes a report: docs/cards.md.
 
   --device D   the RDMA device, such as mlx5_0; emulated: a pair of emulated ones, to see what this does
   --peer D     a second device that the first reaches by a cable or a switch; without one the device's own loopback is

@@ -31,7 +31,7 @@ usage: ./rdma-raw COMMAND [OPTIONS]
   profile   where the time of the event loops goes, on one path or in a running process
   doctor    what a device lacks here, and how to put it right
   sim       run the TCP core through seeds of a simulated network
-  hardware-check  everything that only a card can show, and a report; see docs/hardware.md
+  hardware-check  everything that only a card can show, and a report; see docs/cards.md
   build     build only; install: into Maven's local repository, for programs of your own
   release   release --dry-run: makes and checks what a release would publish
   help      this text; `./rdma-raw COMMAND --help` for the options of a command
