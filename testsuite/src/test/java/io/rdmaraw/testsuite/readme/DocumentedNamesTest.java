@@ -11,6 +11,7 @@ import java.util.Optional;
 import java.util.regex.MatchResult;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -60,17 +61,29 @@ class DocumentedNamesTest {
     @Test
     void linksLeadToPagesAndHeadings() throws IOException {
         List<String> broken = new ArrayList<>();
-        try (var pages = Files.list(ROOT.resolve("docs"))) {
-            for (Path page : pages.filter(file -> file.toString().endsWith(".md")).toList()) {
-                Matcher link = LINK.matcher(Files.readString(page));
-                while (link.find()) {
-                    if (!isThere(page, link.group(1), link.group(2))) {
-                        broken.add(page.getFileName() + ": " + link.group());
-                    }
+        for (Path page : pagesWithLinks()) {
+            Matcher link = LINK.matcher(Files.readString(page));
+            while (link.find()) {
+                if (!isThere(page, link.group(1), link.group(2))) {
+                    broken.add(ROOT.relativize(page) + ": " + link.group());
                 }
             }
         }
         assertTrue(broken.isEmpty(), broken::toString);
+    }
+
+    /** Those of docs, and those that a reader meets before them. */
+    private static List<Path> pagesWithLinks() throws IOException {
+        List<Path> pages = new ArrayList<>();
+        for (String folder : List.of("docs", "examples")) {
+            try (Stream<Path> files = Files.walk(ROOT.resolve(folder))) {
+                files.filter(file -> file.toString().endsWith(".md")).forEach(pages::add);
+            }
+        }
+        for (String page : List.of("README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md")) {
+            pages.add(ROOT.resolve(page));
+        }
+        return pages;
     }
 
     private static boolean isThere(Path page, String fileOrNull, String anchorOrNull) throws IOException {
