@@ -167,6 +167,7 @@ static void test_a_large_syn_holds_up_no_others(void)
 
 enum { UNSOLICITED = 4096, MAIN_RING = 2048, MANY = 400, FEW = 8, FIN = 0x01, SYN = 0x02, RST = 0x04, ACK = 0x10 };
 enum { HANDSHAKE_SECONDS = 10 };      /* for less who was sent a SYN is being connected */
+enum { LIMITED_SECONDS = 1, MOST_FLOODS = 40 };
 
 /* How segments look: each is read in another way by the XDP program. */
 enum form { PLAIN, OPTIONS, TAGGED, IPV6, FORMS };
@@ -219,6 +220,9 @@ struct flooded {
     struct ibv_flow *flow;
     enum form form;
     uint64_t sent;
+    uint32_t sequence;            /* of the next segment that shall be like none before */
+    uint32_t floods;
+    struct timespec limited;      /* no later than when unsolicited segments were limited last */
 };
 
 static void ask(struct flooded *f, uint16_t client_port, uint8_t flags, uint32_t sequence)
@@ -251,6 +255,8 @@ static struct softverbs_queue_counters settle(struct flooded *f)
 /* Fills the ring, which limits unsolicited segments for a second. Returns how many frames came out of it. */
 static uint64_t flood(struct flooded *f)
 {
+    if (f->floods++ > 0)
+        wait_until(now(), LIMITED_SECONDS);      /* what was dropped until now may have extended the limit */
     uint64_t before = settle(f).copied;
     uint64_t lost = received_by(&f->wire).wire_full;
     for (uint32_t i = 0; i < UNSOLICITED; i++)
@@ -259,8 +265,20 @@ static uint64_t flood(struct flooded *f)
     struct timespec start = now();
     while (received_by(&f->wire).wire_full < lost + UNSOLICITED - MAIN_RING)
         CHECK(!overdue(start));
+    f->limited = now();
     CHECK_EQ(lost + UNSOLICITED - MAIN_RING, settle(f).wire_full);
     return received_by(&f->wire).copied - before;
+}
+
+/*
+ * Whether the limit has held from the flood until now. If not, as on a machine that does much else, nothing that was
+ * counted since tells anything, and the test has to flood again.
+ */
+static bool still_limited(const struct flooded *f)
+{
+    struct timespec at = now();
+    CHECK(f->floods <= MOST_FLOODS);
+    return (double)(at.tv_sec - f->limited.tv_sec) + (double)(at.tv_nsec - f->limited.tv_nsec) / 1e9 < LIMITED_SECONDS;
 }
 
 static void flooded_open(struct flooded *f, const char *kind, enum form form)
@@ -278,12 +296,19 @@ static void flooded_close(struct flooded *f)
 }
 
 /* How many of so many segments are dropped. */
-static uint64_t dropped(struct flooded *f, unsigned count, uint16_t client_port)
+static uint64_t dropped_from(struct flooded *f, unsigned count, uint16_t client_port, uint32_t first_sequence)
 {
     uint64_t before = received_by(&f->wire).unsolicited_full;
     for (uint32_t i = 0; i < count; i++)
-        ask(f, client_port, ACK, i);
+        ask(f, client_port, ACK, first_sequence + i);
     return settle(f).unsolicited_full - before;
+}
+
+/* The same of segments that have not come before, as those that come again are admitted. */
+static uint64_t dropped(struct flooded *f, unsigned count, uint16_t client_port)
+{
+    f->sequence += count;
+    return dropped_from(f, count, client_port, f->sequence);
 }
 
 static void connections_pass(const char *kind, enum form form)
@@ -291,11 +316,20 @@ static void connections_pass(const char *kind, enum form form)
     struct flooded f;
     flooded_open(&f, kind, form);
     answer(&f, 5000, ACK);
-    CHECK_EQ(0, flood(&f));
-    CHECK_EQ(0, dropped(&f, MANY, 5000));
-    CHECK(dropped(&f, MANY, 5001) > MANY / 2);
+    uint64_t of_connection, of_others, of_connection_that_was;
+    do {
+        CHECK_EQ(0, flood(&f));
+        of_connection = dropped(&f, MANY, 5000);
+        of_others = dropped(&f, MANY, 5001);
+    } while (!still_limited(&f));
+    CHECK_EQ(0, of_connection);
+    CHECK(of_others > MANY / 2);
     answer(&f, 5000, RST);
-    CHECK(dropped(&f, MANY, 5000) > MANY / 2);
+    do {
+        flood(&f);
+        of_connection_that_was = dropped(&f, MANY, 5000);
+    } while (!still_limited(&f));
+    CHECK(of_connection_that_was > MANY / 2);
     flooded_close(&f);
 }
 
@@ -310,10 +344,15 @@ static void segments_of_handshakes_pass_a_flood(const char *kind)
 {
     struct flooded f;
     flooded_open(&f, kind, PLAIN);
-    answer(&f, 5000, SYN | ACK);
-    flood(&f);
-    CHECK_EQ(0, dropped(&f, FEW, 5000));
-    CHECK(dropped(&f, FEW, 5001) > 0);
+    uint64_t of_handshake, of_others;
+    do {
+        answer(&f, 5000, SYN | ACK);
+        flood(&f);
+        of_handshake = dropped(&f, FEW, 5000);
+        of_others = dropped(&f, FEW, 5001);
+    } while (!still_limited(&f));
+    CHECK_EQ(0, of_handshake);
+    CHECK(of_others > 0);
     flooded_close(&f);
 }
 
@@ -321,7 +360,7 @@ static uint64_t dropped_acknowledging(struct flooded *f, uint16_t client_port, u
 {
     uint64_t before = received_by(&f->wire).unsolicited_full;
     for (uint32_t i = 0; i < MANY; i++, f->sent++)
-        send_built(&f->wire.side[0], f->form, client_port, FIN | ACK, i, acknowledgement, false);
+        send_built(&f->wire.side[0], f->form, client_port, FIN | ACK, ++f->sequence, acknowledgement, false);
     return settle(f).unsolicited_full - before;
 }
 
@@ -341,10 +380,16 @@ static void test_connections_without_an_answer_pass_a_flood(void)
     CHECK_EQ(0, unsetenv("SOFTVERBS_XDP_MODE"));
     wait_until(now(), HANDSHAKE_SECONDS);
     for (int i = 0; i < count; i++) {
-        flood(&f[i]);
-        CHECK_EQ(0, dropped_acknowledging(&f[i], 5000, htonl(ours + 1)));
-        CHECK(dropped_acknowledging(&f[i], 5000, htonl(ours)) > MANY / 2);
-        CHECK(dropped_acknowledging(&f[i], 5001, htonl(ours + 1)) > MANY / 2);
+        uint64_t genuine, of_another_number, of_another_port;
+        do {
+            flood(&f[i]);
+            genuine = dropped_acknowledging(&f[i], 5000, htonl(ours + 1));
+            of_another_number = dropped_acknowledging(&f[i], 5000, htonl(ours));
+            of_another_port = dropped_acknowledging(&f[i], 5001, htonl(ours + 1));
+        } while (!still_limited(&f[i]));
+        CHECK_EQ(0, genuine);
+        CHECK(of_another_number > MANY / 2);
+        CHECK(of_another_port > MANY / 2);
         flooded_close(&f[i]);
     }
 }
@@ -376,13 +421,24 @@ static void a_repeated_unsolicited_segment_is_admitted(const char *kind)
     struct flooded f;
     flooded_open(&f, kind, PLAIN);
     answer(&f, 5000, ACK);
-    flood(&f);
-    struct timespec before = now();
-    CHECK(dropped(&f, FEW, 5001) > 0);
-    CHECK(dropped(&f, FEW, 5001) > 0);
-    wait_until(before, 1.2);
-    flood(&f);
-    CHECK_EQ(0, dropped(&f, FEW, 5001));
+    uint64_t first, at_once, after_a_while;
+    do {
+        uint32_t sequence;
+        struct timespec before;
+        do {
+            flood(&f);
+            sequence = f.sequence += FEW;
+            before = now();
+            first = dropped_from(&f, FEW, 5001, sequence);
+            at_once = dropped_from(&f, FEW, 5001, sequence);
+        } while (!still_limited(&f));
+        wait_until(before, 1.2);
+        flood(&f);
+        after_a_while = dropped_from(&f, FEW, 5001, sequence);
+    } while (!still_limited(&f));
+    CHECK(first > 0);
+    CHECK(at_once > 0);
+    CHECK_EQ(0, after_a_while);
     flooded_close(&f);
 }
 
