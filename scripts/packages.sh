@@ -102,11 +102,16 @@ want_browser() {
   apt_install chromium-headless-shell || say "no browser could be installed: its test of the report page is skipped"
 }
 
-# Compiles the eBPF programs again, to see that the checked-in ones are of these sources: 300 MB, so as the browser.
+# Compiles the eBPF programs again by the clang that they name, to see that the checked-in ones are of these sources:
+# 300 MB, so as the browser.
 want_clang() {
   [ "${CI:-}" = true ] && can_install_packages || return 0
-  command -v clang >/dev/null && return 0
-  apt_install clang || say "no clang could be installed: the eBPF programs are compared by their sources' hash only"
+  local wanted major
+  wanted="$(sed -n 's/^ \* Compiler: //p' "$ROOT/transport-rdma-raw-native/softverbs/steering_programs.h")"
+  major="${wanted##* }"
+  major="${major%%.*}"
+  { clang --version || "clang-$major" --version; } 2>/dev/null | grep -qF "$wanted" && return 0
+  apt_install "clang-$major" || say "no $wanted could be installed: the eBPF programs are compared by their sources' hash only"
 }
 
 # Unlike the build tools these are wanted, not required: a test that lacks its program is skipped and says so.
