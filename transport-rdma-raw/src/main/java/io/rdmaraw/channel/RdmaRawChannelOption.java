@@ -75,11 +75,20 @@ public final class RdmaRawChannelOption {
 
     /**
      * The congestion control of a TCP connection by its name, as {@code TCP_CONGESTION} of Linux: {@code cubic},
-     * {@code reno} or {@code dctcp}. By default {@link RdmaRawIoHandlerConfig.Builder#congestionControl} of the group.
-     * Without effect on connections that the kernel carries.
+     * {@code reno}, {@code dctcp} or {@code bbr}. By default {@link RdmaRawIoHandlerConfig.Builder#congestionControl}
+     * of the group. Without effect on connections that the kernel carries.
      */
     public static final ChannelOption<String> TCP_CONGESTION =
             ChannelOption.valueOf(RdmaRawChannelOption.class, "TCP_CONGESTION");
+
+    /**
+     * How fast a TCP connection sends at most, in bytes of payload per second, 1 or more; as {@code SO_MAX_PACING_RATE}
+     * of Linux. Data leaves in bursts of a millisecond's worth, two segments at least and 64 KiB at most. 0, the
+     * default, is no limit. {@code bbr} paces in any case, at this rate at most. Without effect on connections that the
+     * kernel carries.
+     */
+    public static final ChannelOption<Long> SO_MAX_PACING_RATE =
+            ChannelOption.valueOf(RdmaRawChannelOption.class, "SO_MAX_PACING_RATE");
 
     /**
      * Whether a flush by a task of the loop may wait for what the tasks behind it flush, up to 32 flushes: they share a

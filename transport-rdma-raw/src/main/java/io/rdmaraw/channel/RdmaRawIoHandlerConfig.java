@@ -402,7 +402,7 @@ public final class RdmaRawIoHandlerConfig {
         /**
          * Sets the congestion control of TCP connections that have not chosen one
          * ({@link RdmaRawChannelOption#TCP_CONGESTION}; net.ipv4.tcp_congestion_control of Linux): {@code cubic}, which
-         * is the default, {@code reno} or {@code dctcp}.
+         * is the default, {@code reno}, {@code dctcp} or {@code bbr}.
          */
         public Builder congestionControl(String name) {
             CongestionControls.named(name);

@@ -43,6 +43,7 @@ public final class RdmaRawSocketChannelConfig extends AbstractRdmaRawChannelConf
     private volatile int synRetries;
     /** Null while the group's holds. */
     private volatile String congestionControl;
+    private volatile long maxPacingRate;
     private volatile boolean tcpNoDelay = true;
     private volatile boolean keepAlive;
     private volatile boolean reuseAddress;
@@ -83,6 +84,9 @@ public final class RdmaRawSocketChannelConfig extends AbstractRdmaRawChannelConf
         }
         if (congestionControl != null) {
             connection.congestionControl(congestionControl);
+        }
+        if (maxPacingRate > 0) {
+            connection.maxPacingRate(maxPacingRate);
         }
     }
 
@@ -138,6 +142,8 @@ public final class RdmaRawSocketChannelConfig extends AbstractRdmaRawChannelConf
                 .with(RdmaRawChannelOption.TCP_SYNCNT, c -> c.synRetries, RdmaRawSocketChannelConfig::setSynRetries)
                 .with(RdmaRawChannelOption.TCP_CONGESTION, RdmaRawSocketChannelConfig::getCongestionControl,
                         RdmaRawSocketChannelConfig::setCongestionControl)
+                .with(RdmaRawChannelOption.SO_MAX_PACING_RATE, c -> c.maxPacingRate,
+                        RdmaRawSocketChannelConfig::setMaxPacingRate)
                 .alsoAs(RdmaRawChannelOption.ofIoUring("TCP_KEEPIDLE"), RdmaRawChannelOption.TCP_KEEPIDLE)
                 .alsoAs(RdmaRawChannelOption.ofIoUring("TCP_KEEPINTVL"), RdmaRawChannelOption.TCP_KEEPINTVL)
                 .alsoAs(RdmaRawChannelOption.ofIoUring("TCP_KEEPCNT"), RdmaRawChannelOption.TCP_KEEPCNT)
@@ -203,6 +209,11 @@ public final class RdmaRawSocketChannelConfig extends AbstractRdmaRawChannelConf
         CongestionControls.named(name);
         congestionControl = name;
         channel.settingChanged(connection -> connection.congestionControl(name));
+    }
+
+    private void setMaxPacingRate(long bytesPerSecond) {
+        maxPacingRate = ObjectUtil.checkPositiveOrZero(bytesPerSecond, "SO_MAX_PACING_RATE");
+        channel.settingChanged(connection -> connection.maxPacingRate(bytesPerSecond));
     }
 
     /**

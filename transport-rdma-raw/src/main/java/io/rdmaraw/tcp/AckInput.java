@@ -49,6 +49,9 @@ final class AckInput {
         }
         AckSample sample = c.engine.sample;
         sample.reset(f.pipeBytes());
+        if (c.rate != null) {
+            c.engine.rateSample.reset();
+        }
         int sackedBefore = f.scoreboard.sackedBytes();
         int una = c.sndUna;
         if (!old && ack != una) {
@@ -66,6 +69,7 @@ final class AckInput {
             Recovery.onAck(c, f, sample, s, now);
         }
         if (sample.ackedBytes > 0 || sample.newlySacked) {
+            f.recovery.probed = false;
             rearm(c, f, now);
         }
         int left = sample.ackedBytes > 0 ? f.queue.acknowledge(ack) : 0;
@@ -180,6 +184,9 @@ final class AckInput {
         }
         if (c.is(Tcb.SACK)) {
             Rack.onDelivered(c, end, sent, retransmitted, s, now);
+        }
+        if (c.rate != null) {
+            c.rate.onDelivered(sb, entry, c.engine.rateSample, now);
         }
     }
 

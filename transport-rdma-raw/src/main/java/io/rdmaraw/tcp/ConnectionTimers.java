@@ -71,7 +71,11 @@ final class ConnectionTimers {
             c.orphan.sinceNanos = now;
         }
         Flight f = c.flight;
-        if (f != null && c.state.synchronizedState() && f.scoreboard.isEmpty()
+        if (c.rate != null) {
+            c.rate.onExhausted(c, f);
+        }
+        boolean paced = c.pacer != null && Pacer.settle(c);
+        if (f != null && !paced && c.state.synchronizedState() && f.scoreboard.isEmpty()
                 && c.retransmitTimer != RetransmitTimer.PERSIST) {
             // RFC 9293 section 3.8.6.1: the window keeps us from sending and nothing in flight will bring news.
             c.setRetransmitTimer(RetransmitTimer.PERSIST, now + RttEstimator.backedOff(c));

@@ -65,6 +65,11 @@ final class EngineInvariants {
     /** A connection that has nothing to send for now. */
     private void checkDeadline(TcpConnection c) {
         long deadline = ConnectionTimers.earliest(c);
+        boolean paced = c.pacer != null && c.pacer.waits();
+        expect(!paced || c.pacer.place != Pacer.NOT_QUEUED, c, "waits for its pacer, which will not wake it");
+        if (deadline == Tcb.NEVER && paced) {
+            return;
+        }
         if (deadline == Tcb.NEVER) {
             expect(isHeldByItsUser(c), c, "has neither a deadline nor a user who holds it");
             return;

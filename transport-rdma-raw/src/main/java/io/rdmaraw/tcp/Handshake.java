@@ -36,7 +36,7 @@ final class Handshake {
         c.receiveBufferBytes = config.receiveBufferBytes;
         c.maxReceiveBufferBytes = config.largestReceiveBufferBytes();
         c.tuningStampNanos = c.engine.now();
-        c.congestion = config.congestionControl.create();
+        DeliveryRate.use(c, config.congestionControl.create());
         c.assign(Tcb.NO_DELAY, config.noDelay);
         c.peerMss = (char) (c.isIpv4() ? DEFAULT_MSS_IPV4 : DEFAULT_MSS_IPV6);
         c.receiveMss = (char) Math.min(c.peerMss, mtu - c.headerBytes());

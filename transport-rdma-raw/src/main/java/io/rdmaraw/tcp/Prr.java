@@ -4,11 +4,12 @@ import io.rdmaraw.tcp.congestion.AckSample;
 import io.rdmaraw.tcp.send.Flight;
 import io.rdmaraw.tcp.send.RecoveryState;
 
-/** Proportional rate reduction (RFC 6937): how much may be sent for each acknowledgement in fast recovery. */
+/** Proportional rate reduction (RFC 9937): how much may be sent for each acknowledgement in fast recovery. */
 final class Prr {
     private Prr() {
     }
 
+    /** @param flightBytes RecoverFS: what was in flight before the acknowledgement that begins recovery */
     static void start(RecoveryState r, int flightBytes) {
         r.prrDelivered = 0;
         r.prrOut = 0;
@@ -27,13 +28,13 @@ final class Prr {
         r.prrDelivered += sample.deliveredBytes;
         long allowance;
         if (pipe > c.ssthresh) {
-            // Section 3.1, the proportional part: pipe shrinks to ssthresh over one round trip.
+            // Section 6.2, the proportional part: pipe shrinks to ssthresh over one round trip.
             allowance = ceilDiv(r.prrDelivered * c.ssthresh, r.recoverFlightBytes) - r.prrOut;
         } else {
             // The reduction bound: conservative (CRB), or as in slow start (SSRB) while recovery goes well.
-            long limit = Math.max(r.prrDelivered - r.prrOut, sample.deliveredBytes);
+            long limit = r.prrDelivered - r.prrOut;
             if (safe) {
-                limit += mss;
+                limit = Math.max(limit, sample.deliveredBytes) + mss;
             }
             allowance = Math.min(c.ssthresh - pipe, limit);
         }

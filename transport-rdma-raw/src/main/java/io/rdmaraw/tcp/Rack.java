@@ -95,7 +95,7 @@ final class Rack {
                 // before what has arrived; looking for it would take a walk over all that is in flight with each ACK.
                 return c.rackSentNanos + c.rackRttNanos + window - now;
             }
-            sb.markLost(entry);
+            Recovery.markLost(c, sb, entry);
             entry = next;
         }
         return 0;
@@ -109,7 +109,7 @@ final class Rack {
         while (entry != Scoreboard.NONE) {
             int next = sb.sentAfter(entry);
             if (entry == sb.head() || sb.sentNanos(entry) + c.rackRttNanos + window - now <= 0) {
-                sb.markLost(entry);
+                Recovery.markLost(c, sb, entry);
             }
             entry = next;
         }

@@ -29,6 +29,9 @@ final class Recovery {
             Rack.onDsack(c);
         }
         countDuplicates(c, f, sample);
+        if (c.rate != null) {
+            c.rate.onDeliveredBytes(sample, now);
+        }
         if (c.is(Tcb.ECN_SENDER) && sample.ackedBytes > 0 && c.congestion.countsMarks()) {
             c.congestion.onMarksEchoed(sample.ackedBytes, s.has(TcpFlags.ECE), c.sndUna, c.sndNxt);
         }
@@ -45,14 +48,37 @@ final class Recovery {
         detectLoss(c, f, now);
         boolean newlyLost = f.scoreboard.lostBytes() > lostBefore;
         if (r.phase == Phase.OPEN && newlyLost) {
-            enterFast(c, f, now);
-            c.cwnd = Prr.onAck(c, f, sample, false);
+            enterFast(c, f, sample.priorPipeBytes, now);
+            reduce(c, f, sample, false);
         } else if (r.phase == Phase.FAST) {
-            c.cwnd = Prr.onAck(c, f, sample, sample.ackedBytes > 0 && !newlyLost);
+            reduce(c, f, sample, sample.ackedBytes > 0 && !newlyLost);
         } else if (r.phase == Phase.OPEN && Ecn.echoed(c, s)) {
             Ecn.reduce(c, f, now);
-        } else if (sample.ackedBytes > 0 && r.frto == Frto.OFF) {
+        } else if (sample.ackedBytes > 0 && r.frto == Frto.OFF && c.rate == null) {
             grow(c, sample, now);
+        }
+        if (c.rate != null) {
+            c.rate.onAck(c, f, sample, c.engine.rateSample, now);
+        }
+        if (c.pacer != null) {
+            c.pacer.update(c);
+        }
+    }
+
+    /** A control that measures rates has its own mind about the window in recovery. */
+    private static void reduce(TcpConnection c, Flight f, AckSample sample, boolean safe) {
+        if (c.rate == null) {
+            c.cwnd = Prr.onAck(c, f, sample, safe);
+        }
+    }
+
+    /** Takes an entry for lost, unless it is already or has arrived. */
+    static void markLost(TcpConnection c, Scoreboard sb, int entry) {
+        if (c.rate != null && !sb.isLost(entry) && !sb.isSacked(entry)) {
+            sb.markLost(entry);
+            c.rate.onLost(c, sb, entry);
+        } else {
+            sb.markLost(entry);
         }
     }
 
@@ -101,7 +127,7 @@ final class Recovery {
             // RFC 6582 section 3.2 step 2; the ACK of what a former recovery sent must not begin another.
             if (r.phase == Phase.OPEN && r.duplicateAcks >= DUPLICATE_THRESHOLD
                     && Sequence.afterOrAt(c.sndUna, r.endSeq)) {
-                sb.markLost(sb.head());
+                markLost(c, sb, sb.head());
             }
             return;
         }
@@ -127,24 +153,26 @@ final class Recovery {
         AckSample none = c.engine.sample;
         none.reset(f.pipeBytes());
         if (f.recovery.phase == Phase.OPEN) {
-            enterFast(c, f, now);
+            enterFast(c, f, f.pipeBytes() + f.scoreboard.lostBytes() - before, now);
         }
         if (f.recovery.phase == Phase.FAST) {
-            c.cwnd = Prr.onAck(c, f, none, false);
+            reduce(c, f, none, false);
+        }
+        if (c.retransmitTimer == RetransmitTimer.RTO) {
+            ConnectionTimers.restart(c, f, now);
         }
     }
 
     // ---- fast recovery ----
 
-    private static void enterFast(TcpConnection c, Flight f, long now) {
+    private static void enterFast(TcpConnection c, Flight f, int priorPipeBytes, long now) {
         RecoveryState r = f.recovery;
         beginUndo(c, r);
         r.phase = Phase.FAST;
         r.endSeq = c.sndNxt;
         c.clear(Tcb.TLP_OUTSTANDING);
         c.ssthresh = c.congestion.onCongestion(c, flightBytes(c), now);
-        // RFC 6937 section 3: RecoverFS is what was outstanding.
-        Prr.start(r, flightBytes(c));
+        Prr.start(r, priorPipeBytes);
         Ecn.onReduction(c);
         c.engine.counters.fastRecoveries++;
     }
@@ -165,12 +193,12 @@ final class Recovery {
             return;
         }
         if (Sequence.afterOrAt(c.sndUna, r.endSeq)) {
-            // RFC 6937 section 3: all that was outstanding at the beginning has arrived.
-            c.cwnd = Math.max(c.ssthresh, c.sndMss);
+            // RFC 9937 section 6.2: all that was outstanding at the beginning has arrived.
+            c.cwnd = c.rate == null ? Math.max(c.ssthresh, c.sndMss) : c.cwnd;
             leave(c, r);
         } else if (!c.is(Tcb.SACK) && !f.scoreboard.isEmpty()) {
             // RFC 6582 section 3.2: a partial acknowledgement says that the next segment is lost too.
-            f.scoreboard.markLost(f.scoreboard.head());
+            markLost(c, f.scoreboard, f.scoreboard.head());
         }
     }
 
@@ -181,11 +209,16 @@ final class Recovery {
         r.duplicateAckBytes = 0;
         r.clearUndo();
         Rack.onRecoveryEnd(c);
+        if (c.rate != null) {
+            c.rate.control.onRecoveryEnd();
+        }
     }
 
     /** One loss was found and is repaired already (RFC 8985 section 7.4.1), so there is nothing to recover. */
     private static void reduceOnce(TcpConnection c, Flight f, long now) {
-        c.ssthresh = c.congestion.onCongestion(c, Math.max(flightBytes(c), c.cwnd), now);
+        int flight = Math.max(flightBytes(c), c.cwnd);
+        // For one that measures rates it is no more than a mark: no recovery follows that would end.
+        c.ssthresh = c.rate == null ? c.congestion.onCongestion(c, flight, now) : c.congestion.onMarked(c, flight, now);
         c.cwnd = Math.min(c.cwnd, c.ssthresh);
         Ecn.onReduction(c);
     }
@@ -221,7 +254,7 @@ final class Recovery {
         if (c.is(Tcb.SACK)) {
             Rack.markOnTimeout(c, f, now);
         } else {
-            markAllLost(sb);
+            markAllLost(c, sb);
         }
         r.phase = Phase.TIMEOUT;
         r.endSeq = c.sndNxt;
@@ -234,9 +267,9 @@ final class Recovery {
         c.setRetransmitTimer(RetransmitTimer.RTO, now + RttEstimator.backedOff(c));
     }
 
-    private static void markAllLost(Scoreboard sb) {
+    private static void markAllLost(TcpConnection c, Scoreboard sb) {
         for (int entry = sb.head(); entry != sb.tail(); entry++) {
-            sb.markLost(entry);
+            markLost(c, sb, entry);
         }
     }
 

@@ -30,8 +30,9 @@ final class SegmentOutput {
         }
         Flight f = c.flight;
         if (f != null) {
-            if (retransmit(c, f, now, out) || c.is(Tcb.TAIL_PROBE_DUE) && tailLossProbe(c, f, now, out)
-                    || sendNew(c, f, now, out)) {
+            boolean open = c.pacer == null || c.pacer.isOpen(now);
+            if (open && retransmit(c, f, now, out) || c.is(Tcb.TAIL_PROBE_DUE) && tailLossProbe(c, f, now, out)
+                    || open && sendNew(c, f, now, out)) {
                 return true;
             }
         }
@@ -128,6 +129,12 @@ final class SegmentOutput {
                 sb.split(entry, end);
             }
             sb.retransmitted(entry, now);
+            if (c.rate != null) {
+                c.rate.onSent(c, f, entry, now);
+            }
+        }
+        if (c.pacer != null) {
+            c.pacer.onSent(end - start, now);
         }
         RecoveryState r = f.recovery;
         Recovery.onRetransmission(c, r, now);
@@ -147,8 +154,15 @@ final class SegmentOutput {
     private static boolean tailLossProbe(TcpConnection c, Flight f, long now, Segment out) {
         c.clear(Tcb.TAIL_PROBE_DUE);
         Scoreboard sb = f.scoreboard;
-        if (sb.isEmpty() || f.recovery.phase != Phase.OPEN) {
+        if (sb.isEmpty()) {
             return false;
+        }
+        if (f.recovery.phase != Phase.OPEN) {
+            if (sb.isSacked(sb.head())) {
+                return false;
+            }
+            TailLossProbe.onRecoveryProbe(c, f.recovery);
+            return sendAgain(c, f, sb.head(), sb.head(), now, out);
         }
         int room = c.sndUna + c.sndWnd - c.sndNxt;
         int limit = payloadLimit(c);
@@ -183,7 +197,7 @@ final class SegmentOutput {
             PathMtu.onExpiry(c, now);
         }
         boolean idle = f.scoreboard.isEmpty() && now - c.lastSendNanos > c.rtoNanos;
-        if (idle) {
+        if (idle && c.rate == null) {
             // RFC 5681 section 4.1: after an idle time the window may have lost its meaning.
             c.cwnd = Math.min(c.cwnd, Math.max(initialWindow(c), c.sndMss));
         }
@@ -235,6 +249,9 @@ final class SegmentOutput {
     /** Whole segments that the windows let go out together, for the device to cut; one at least. */
     private static int segmentsAtOnce(TcpConnection c, int sendable, int pipe, int mss) {
         int most = Math.min(Math.min(sendable, c.cwnd - pipe), c.engine.segmentationBytes());
+        if (c.pacer != null) {
+            most = Math.min(most, c.pacer.quantumBytes());
+        }
         return Math.max(mss, most - most % mss);
     }
 
@@ -284,16 +301,26 @@ final class SegmentOutput {
         }
         // What the device cuts is lost, acknowledged and repaired piece by piece.
         for (int left = sent; left > mss; left -= mss) {
-            f.scoreboard.append(f.scoreboard.endSeq() + mss, now);
+            append(c, f, f.scoreboard.endSeq() + mss, now);
             out.segmentSize = mss;
         }
-        f.scoreboard.append(end, now);
+        append(c, f, end, now);
+        if (c.pacer != null) {
+            c.pacer.onSent(end - c.sndNxt, now);
+        }
         if (f.recovery.phase == Phase.FAST) {
             f.recovery.prrOut += end - c.sndNxt;
         }
         c.sndNxt = end;
         c.lastSendNanos = now;
         ConnectionTimers.onSent(c, f, now);
+    }
+
+    private static void append(TcpConnection c, Flight f, int end, long now) {
+        f.scoreboard.append(end, now);
+        if (c.rate != null) {
+            c.rate.onSent(c, f, f.scoreboard.tail() - 1, now);
+        }
     }
 
     /** Whether what goes out went with the SYN already, but was not taken (RFC 7413). */

@@ -6,6 +6,7 @@ import io.rdmaraw.tcp.segment.Segment;
 import io.rdmaraw.tcp.segment.Sequence;
 import io.rdmaraw.tcp.send.Flight;
 import io.rdmaraw.tcp.send.RecoveryState;
+import io.rdmaraw.tcp.send.RecoveryState.Frto;
 import io.rdmaraw.tcp.send.RecoveryState.Phase;
 
 /** Tail loss probes (RFC 8985 section 7): after two RTTs of silence one segment asks for an acknowledgement. */
@@ -20,12 +21,29 @@ final class TailLossProbe {
     /** Section 7.2: when to probe; NEVER if a probe would be out of place. */
     static long deadline(TcpConnection c, Flight f, long now) {
         RecoveryState r = f.recovery;
-        if (!c.is(Tcb.SACK) || r.phase != Phase.OPEN || c.is(Tcb.TLP_OUTSTANDING) || c.srttNanos == 0
+        if (r.phase != Phase.OPEN) {
+            return deadlineInRecovery(c, f, now);
+        }
+        if (!c.is(Tcb.SACK) || c.is(Tcb.TLP_OUTSTANDING) || c.srttNanos == 0
                 || f.scoreboard.sackedCount() > 0 || f.scoreboard.lostBytes() > 0 || c.backoff > 0) {
             return Tcb.NEVER;
         }
         boolean single = f.scoreboard.tail() - f.scoreboard.head() == 1;
         return now + 2 * c.srttNanos + (single ? MAX_ACK_DELAY_NANOS : GRANULARITY_NANOS);
+    }
+
+    /**
+     * Beyond the RFC: with few segments in flight a retransmission may be the last that was sent, and lost again. RACK
+     * finds that when something sent later arrives, so after two RTTs of silence something is sent. A peer that has
+     * holes acknowledges at once (RFC 5681 section 4.2).
+     */
+    private static long deadlineInRecovery(TcpConnection c, Flight f, long now) {
+        RecoveryState r = f.recovery;
+        if (!c.is(Tcb.SACK) || r.probed || r.frto != Frto.OFF || c.srttNanos == 0 || c.backoff > 0) {
+            return Tcb.NEVER;
+        }
+        boolean mayBeDelayed = f.scoreboard.sackedCount() == 0;
+        return now + 2 * c.srttNanos + (mayBeDelayed ? MAX_ACK_DELAY_NANOS : GRANULARITY_NANOS);
     }
 
     /** Section 7.3: the next poll sends the probe. */
@@ -36,6 +54,12 @@ final class TailLossProbe {
         }
         c.set(Tcb.TAIL_PROBE_DUE);
         c.setRetransmitTimer(RetransmitTimer.RTO, now + RttEstimator.backedOff(c));
+    }
+
+    /** A probe in recovery: the segment that is missing first goes once more. */
+    static void onRecoveryProbe(TcpConnection c, RecoveryState r) {
+        r.probed = true;
+        c.engine.counters.tailLossProbes++;
     }
 
     static void onProbeSent(TcpConnection c, boolean retransmission) {

@@ -195,6 +195,10 @@ abstract sealed class Tcb permits TcpConnection {
 
     // ---- congestion ----
     CongestionControl congestion;
+    /** Null unless the congestion control measures rates. */
+    DeliveryRate rate;
+    /** Null unless data is paced. */
+    Pacer pacer;
     int cwnd;
     int ssthresh = CongestionControl.UNBOUNDED;
     /** SND.NXT at the last reduction for ECE: one reduction per window. */

@@ -48,6 +48,7 @@ public final class TcpConfig implements Cloneable {
     boolean windowScaling = true;
     EcnMode ecn = EcnMode.PASSIVE;
     CongestionControl.Factory congestionControl = Cubic::new;
+    boolean pacing;
     int initialWindowSegments = 10;
     long initialRtoNanos = 1_000_000_000L;
     long minRtoNanos = 200_000_000L;
@@ -178,6 +179,15 @@ public final class TcpConfig implements Cloneable {
         /** Makes the congestion control of each connection. */
         public Builder congestionControl(CongestionControl.Factory value) {
             made.congestionControl = Objects.requireNonNull(value, "congestionControl");
+            return this;
+        }
+
+        /**
+         * Whether data is paced with every congestion control: spread over the round trip, at 2 or, beyond slow start,
+         * 1.2 windows in each, as Linux does below {@code fq}. One that measures rates paces in any case. Default: no.
+         */
+        public Builder pacing(boolean value) {
+            made.pacing = value;
             return this;
         }
 

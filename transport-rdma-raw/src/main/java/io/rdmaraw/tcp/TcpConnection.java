@@ -233,8 +233,23 @@ public final class TcpConnection extends Tcb implements CongestionWindow, Segmen
     public void congestionControl(String name) {
         CongestionControl.Factory factory = CongestionControls.named(name);
         if (!congestion.name().equals(name)) {
-            congestion = factory.create();
+            DeliveryRate.use(this, factory.create());
         }
+    }
+
+    /**
+     * Sets how fast data is sent at most (SO_MAX_PACING_RATE of Linux), in bytes of payload per second; 0 for as fast
+     * as windows allow. Below it a congestion control may pace at a rate of its own.
+     *
+     * @throws IllegalArgumentException if it is negative
+     */
+    public void maxPacingRate(long bytesPerSecond) {
+        if (bytesPerSecond < 0) {
+            throw new IllegalArgumentException("A pacing rate of " + bytesPerSecond
+                    + " bytes a second must not be negative; 0 stands for no limit");
+        }
+        Pacer.limit(this, bytesPerSecond);
+        engine.ready(this);
     }
 
     /**
@@ -402,7 +417,16 @@ public final class TcpConnection extends Tcb implements CongestionWindow, Segmen
 
     /** When this connection next needs {@link TcpEngine#advance}; {@link Long#MAX_VALUE} if nothing is pending. */
     public long deadlineNanos() {
-        return ConnectionTimers.earliest(this);
+        long deadline = ConnectionTimers.earliest(this);
+        return pacer != null && pacer.waits() ? Math.min(deadline, pacer.openNanos()) : deadline;
+    }
+
+    /**
+     * Bytes of payload per second that data is paced at now; 0 for not at all. Whoever drives a device that paces by
+     * itself may tell it this rate.
+     */
+    public long pacingRate() {
+        return pacer == null ? 0 : pacer.rate();
     }
 
     /** A picture of where the connection stands, for statistics and logs. */
@@ -455,6 +479,9 @@ public final class TcpConnection extends Tcb implements CongestionWindow, Segmen
             flight.reset(sndUna == iss && !state.synchronizedState() ? iss + 1 : sndNxt);
             if (state.synchronizedState()) {
                 stalledSinceNanos = FROM_NOW;
+            }
+            if (rate != null) {
+                flight.scoreboard.keepRecords();
             }
         }
         return flight;

@@ -2,6 +2,8 @@ package io.rdmaraw.tcp;
 
 import io.netty.util.IllegalReferenceCountException;
 import io.rdmaraw.tcp.congestion.AckSample;
+import io.rdmaraw.tcp.congestion.LostSegment;
+import io.rdmaraw.tcp.congestion.RateSample;
 import io.rdmaraw.tcp.segment.Segment;
 import io.rdmaraw.tcp.segment.Sequence;
 import io.rdmaraw.wire.FlowLabels;
@@ -43,6 +45,9 @@ public final class TcpEngine {
     final int maxSegmentsInFlight;
     final BufferPools pools = new BufferPools();
     final AckSample sample = new AckSample();
+    final RateSample rateSample = new RateSample();
+    final LostSegment lostSegment = new LostSegment();
+    final PaceQueue paced = new PaceQueue();
     final Segment scratch = new Segment();
     /** Set by TimeWaitInput for the connection that follows one in TIME-WAIT. */
     int timeWaitIsn;
@@ -308,6 +313,10 @@ public final class TcpEngine {
             ConnectionTimers.expire(c, nowNanos);
             count++;
         }
+        while ((c = paced.pollDue(nowNanos)) != null) {
+            ready(c);
+            count++;
+        }
         timeWait.expire(nowNanos);
         openPace.release(nowNanos);
         return count;
@@ -322,7 +331,8 @@ public final class TcpEngine {
         if (ready.head() != null || !replies.isEmpty()) {
             return nowNanos;
         }
-        return Math.min(Math.min(wheel.nextNanos(), timeWait.nextNanos()), openPace.nextNanos());
+        return Math.min(Math.min(wheel.nextNanos(), paced.nextNanos()),
+                Math.min(timeWait.nextNanos(), openPace.nextNanos()));
     }
 
     /** Closes all listeners and aborts all connections; their RSTs are left to be polled, as far as there is room. */
@@ -355,6 +365,7 @@ public final class TcpEngine {
     public void release(TcpConnection c) {
         connections.remove(c);
         wheel.cancel(c);
+        paced.remove(c);
         unready(c);
         openPace.leave(c, nowNanos);
         receiveMemory.release(c);
@@ -491,6 +502,7 @@ public final class TcpEngine {
         c.state = next;
         connections.remove(c);
         wheel.cancel(c);
+        paced.remove(c);
         c.stopRetransmitTimer();
         c.ackDeadlineNanos = Tcb.NEVER;
         c.idleDeadlineNanos = Tcb.NEVER;

@@ -38,7 +38,7 @@ class CongestionOptionTest {
 
     @Test
     void anUnknownNameIsRefusedWithThoseThatAreKnown() {
-        String message = "There is no congestion control named \"fast\", there are cubic, dctcp, reno";
+        String message = "There is no congestion control named \"fast\", there are bbr, cubic, dctcp, reno";
         RdmaRawSocketChannelConfig config = new RdmaRawSocketChannel().config();
         assertEquals("cubic", config.getOption(RdmaRawChannelOption.TCP_CONGESTION));
         assertEquals(message, assertThrows(IllegalArgumentException.class,

@@ -305,11 +305,11 @@ class CongestionTest {
 
     @Test
     void algorithmsHaveTheirNames() {
-        assertEquals(List.of("cubic", "dctcp", "reno"), CongestionControls.names());
+        assertEquals(List.of("bbr", "cubic", "dctcp", "reno"), CongestionControls.names());
         for (String name : CongestionControls.names()) {
             assertEquals(name, CongestionControls.named(name).create().name());
         }
-        assertEquals("There is no congestion control named \"vegas\", there are cubic, dctcp, reno",
+        assertEquals("There is no congestion control named \"vegas\", there are bbr, cubic, dctcp, reno",
                 assertThrows(IllegalArgumentException.class, () -> CongestionControls.named("vegas")).getMessage());
     }
 

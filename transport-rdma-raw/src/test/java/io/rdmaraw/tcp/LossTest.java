@@ -181,6 +181,21 @@ class LossTest {
         assertEquals(0, d.engine.counters().retransmissionTimeouts);
     }
 
+    /** With nothing else to send nobody overtakes it: a probe does, long before the timeout of 210 ms. */
+    @Test
+    void aLostRetransmissionIsProbedForWhenNothingFollows() {
+        Dialogue d = sent(established(plain()), 4);
+        d.after(10).hears("A 1 ack 1 sack 1001-4001").says("A 1 len 1000 ack 1");
+        d.after(21).saysNothing();
+        d.after(3).says("A 1 len 1000 ack 1");
+        assertEquals(1, d.engine.counters().tailLossProbes);
+        assertEquals(0, d.engine.counters().retransmissionTimeouts);
+        // Only once: then it is the timeout's turn.
+        d.after(150).saysNothing();
+        d.after(60).says("A 1 len 1000 ack 1");
+        assertEquals(1, d.engine.counters().retransmissionTimeouts);
+    }
+
     @Test
     void theTailIsProbedAfterTwoRoundTrips() {
         Dialogue d = sent(established(plain()), 4);

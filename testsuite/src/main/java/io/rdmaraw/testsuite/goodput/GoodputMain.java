@@ -1,8 +1,7 @@
 package io.rdmaraw.testsuite.goodput;
 
 import io.rdmaraw.tcp.congestion.CongestionControl;
-import io.rdmaraw.tcp.congestion.Cubic;
-import io.rdmaraw.tcp.congestion.NewReno;
+import io.rdmaraw.tcp.congestion.CongestionControls;
 import io.rdmaraw.testsuite.net.ImpairedPair;
 import io.rdmaraw.testsuite.net.NetworkNamespace;
 import io.rdmaraw.testsuite.net.TestNetwork;
@@ -15,8 +14,9 @@ import java.util.Locale;
 import java.util.Map;
 
 /**
- * Writes the table of goodput: loss x RTT x buffer, for CUBIC and NewReno of the core in virtual time, and, as root,
- * for the core's and the Linux kernel's CUBIC in real time, both sending through the same link emulator to the kernel.
+ * Writes the table of goodput: loss x RTT x buffer, and other faults of paths, for CUBIC, NewReno and BBR of the core
+ * in virtual time, and, as root, for CUBIC and BBR of the core and of the Linux kernel in real time, both sending
+ * through the same link emulator to the kernel.
  *
  * <pre>
  * --seconds N   length of each transfer (default 8)
@@ -27,8 +27,9 @@ import java.util.Map;
  * </pre>
  */
 public final class GoodputMain {
-    private static final String KERNEL = "kernel-cubic";
-    private static final String CORE = "core-cubic";
+    /** What is compared with the kernel's by the same name. */
+    private static final List<String> BESIDE_KERNEL = List.of("cubic", "bbr");
+    private static final List<String> SIMULATED = List.of("cubic", "reno", "bbr");
 
     private int seconds = 8;
     private int runs = 3;
@@ -78,7 +79,11 @@ public final class GoodputMain {
     private void all(PrintStream out) throws Exception {
         out.printf("Mbit/s of payload over a line of %d Mbit/s, median of %d transfers of %d s%n%n",
                 PathCase.BITS_PER_SECOND / 1_000_000, runs, seconds);
-        out.printf("%-32s %10s %12s %12s %12s %8s%n", "case", "sim-cubic", "sim-newreno", CORE, KERNEL, "ratio");
+        StringBuilder head = new StringBuilder(String.format("%-32s", "case"));
+        for (String column : columns()) {
+            head.append(String.format("%14s", column));
+        }
+        out.println(head);
         for (PathCase path : PathCase.all(seconds)) {
             if (path.name().contains(only)) {
                 one(path, out);
@@ -89,31 +94,45 @@ public final class GoodputMain {
         }
     }
 
+    private List<String> columns() {
+        List<String> columns = new ArrayList<>();
+        SIMULATED.forEach(name -> columns.add("sim-" + name));
+        if (!simulatedOnly) {
+            for (String name : BESIDE_KERNEL) {
+                columns.addAll(List.of("core-" + name, "kernel-" + name, "ratio"));
+            }
+        }
+        return columns;
+    }
+
     private void one(PathCase path, PrintStream out) throws Exception {
         Map<String, List<Double>> results = new LinkedHashMap<>();
         for (int seed = 1; seed <= runs; seed++) {
-            add(results, "sim-cubic", SimulatedTransfer.megabitsPerSecond(path, Cubic::new, seed));
-            add(results, "sim-newreno", SimulatedTransfer.megabitsPerSecond(path, NewReno::new, seed));
-            if (!simulatedOnly) {
-                add(results, KERNEL, realTime(path, seed, null));
-                add(results, CORE, realTime(path, seed, Cubic::new));
+            for (String name : SIMULATED) {
+                add(results, "sim-" + name,
+                        SimulatedTransfer.megabitsPerSecond(path, CongestionControls.named(name), seed));
+            }
+            for (String name : simulatedOnly ? List.<String>of() : BESIDE_KERNEL) {
+                add(results, "kernel-" + name, realTime(path, seed, name, null));
+                add(results, "core-" + name, realTime(path, seed, name, CongestionControls.named(name)));
             }
         }
-        List<Double> kernel = results.get(KERNEL);
         StringBuilder line = new StringBuilder(String.format("%-32s", path.name()));
-        for (String transport : List.of("sim-cubic", "sim-newreno", CORE, KERNEL)) {
-            List<Double> values = results.get(transport);
-            if (values != null) {
-                GoodputRow row = new GoodputRow(path.name(), transport, values,
-                        KERNEL.equals(transport) ? null : kernel);
+        String before = null;
+        for (String column : columns()) {
+            double value;
+            if (column.equals("ratio")) {
+                String name = before.substring(before.indexOf('-') + 1);
+                value = GoodputRow.median(GoodputRow.ratios(results.get("core-" + name), results.get(before)));
+            } else {
+                List<Double> kernel = column.startsWith("core-") ? results.get(column.replace("core-", "kernel-"))
+                        : null;
+                GoodputRow row = new GoodputRow(path.name(), column, results.get(column), kernel);
                 rows.add(row);
-                line.append(String.format(Locale.ROOT, "%" + (transport.equals("sim-cubic") ? 11 : 13) + ".1f",
-                        row.median()));
+                value = row.median();
             }
-        }
-        if (kernel != null) {
-            line.append(String.format(Locale.ROOT, "%9.2f",
-                    GoodputRow.median(GoodputRow.ratios(results.get(CORE), kernel))));
+            line.append(String.format(Locale.ROOT, column.equals("ratio") ? "%14.2f" : "%14.1f", value));
+            before = column;
         }
         out.println(line);
         out.flush();
@@ -123,15 +142,19 @@ public final class GoodputMain {
         results.computeIfAbsent(transport, key -> new ArrayList<>()).add(value);
     }
 
-    /** @param algorithm of the core, or null to have the kernel send */
-    static double realTime(PathCase path, long seed, CongestionControl.Factory algorithm) throws Exception {
+    /**
+     * @param name      of the kernel's algorithm
+     * @param algorithm of the core, or null to have the kernel send
+     */
+    static double realTime(PathCase path, long seed, String name, CongestionControl.Factory algorithm)
+            throws Exception {
         try (TestNetwork network = new TestNetwork("goodput", Path.of("target")).withoutCapture()) {
             NetworkNamespace from = network.namespace();
             NetworkNamespace to = network.namespace();
             ImpairedPair pair = network.impairedPair(from, to, path.forward(), path.backward(), seed);
             try (KernelTransfer.Sink sink = new KernelTransfer.Sink(to, pair.peer().ipv4())) {
                 if (algorithm == null) {
-                    try (KernelSender sender = new KernelSender(from, "cubic")) {
+                    try (KernelSender sender = new KernelSender(from, name)) {
                         sender.send(pair.peer().ipv4(), path.seconds());
                         return megabits(sink, path);
                     }

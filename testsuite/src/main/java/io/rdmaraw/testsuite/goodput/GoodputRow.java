@@ -43,8 +43,9 @@ record GoodputRow(String name, String transport, List<Double> values, List<Doubl
                 transport.startsWith("sim") ? "none" : "veth", least(values), median(), most(values), values.size());
         if (kernel != null) {
             List<Double> ratios = ratios(values, kernel);
-            text += String.format(Locale.ROOT, ", \"ratioTo\": \"kernel-cubic\", \"ratioMin\": %.3f, "
-                    + "\"ratioMedian\": %.3f, \"ratioMax\": %.3f", least(ratios), median(ratios), most(ratios));
+            text += String.format(Locale.ROOT, ", \"ratioTo\": \"%s\", \"ratioMin\": %.3f, "
+                    + "\"ratioMedian\": %.3f, \"ratioMax\": %.3f", 
+                    transport.replace("core-", "kernel-"), least(ratios), median(ratios), most(ratios));
         }
         return text + "}";
     }

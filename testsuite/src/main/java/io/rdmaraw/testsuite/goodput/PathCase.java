@@ -7,20 +7,50 @@ import java.util.List;
 import java.util.Locale;
 
 /**
- * One path of the table. Data and acknowledgements share rate, delay and buffer; only data is lost.
+ * One path of the table.
  *
- * @param rttMillis     round trip without queueing
- * @param lossPercent   of frames with data
- * @param bufferPercent of the bandwidth-delay product, at least 20 full frames
- * @param seconds       length of the transfer
+ * @param name     stable: scripts read it
+ * @param forward  what happens to data
+ * @param backward what happens to acknowledgements
+ * @param seconds  length of the transfer
  */
-public record PathCase(int rttMillis, double lossPercent, int bufferPercent, int seconds) {
-    /** Rate of the line. */
+public record PathCase(String name, Impairment forward, Impairment backward, int seconds) {
+    /** Rate of the line, where nothing else is said. */
     public static final long BITS_PER_SECOND = 100_000_000;
     private static final int LEAST_BUFFER_BYTES = 20 * 1514;
     private static final int[] RTT_MILLIS = {2, 20, 100};
     private static final double[] LOSS_PERCENT = {0, 0.1, 1, 5};
     private static final int[] BUFFER_PERCENT = {25, 100};
+    private static final int BLACK_HOLE_FRAME_BYTES = 1214;
+    private static final int ODD_RTT_MILLIS = 20;
+
+    /**
+     * Data and acknowledgements share rate, delay and buffer; only data is lost.
+     *
+     * @param rttMillis     round trip without queueing
+     * @param lossPercent   of frames with data
+     * @param bufferPercent of the bandwidth-delay product, at least 20 full frames
+     */
+    public static PathCase of(int rttMillis, double lossPercent, int bufferPercent, int seconds) {
+        String name = String.format(Locale.ROOT, "goodput.rtt%dms.loss%s.buffer%d", rttMillis,
+                lossPercent == Math.rint(lossPercent) ? Integer.toString((int) lossPercent) : "" + lossPercent,
+                bufferPercent);
+        Impairment line = line(BITS_PER_SECOND, rttMillis, bufferPercent);
+        return new PathCase(name, line.loss(lossPercent / 100), line, seconds);
+    }
+
+    /** Nothing is lost but what finds the buffer full. */
+    public static PathCase clean(long bitsPerSecond, int rttMillis, int bufferPercent, int seconds) {
+        Impairment line = line(bitsPerSecond, rttMillis, bufferPercent);
+        return new PathCase("goodput.rate" + bitsPerSecond + ".rtt" + rttMillis + "ms.buffer" + bufferPercent, line,
+                line, seconds);
+    }
+
+    private static Impairment line(long bitsPerSecond, int rttMillis, int bufferPercent) {
+        long product = bitsPerSecond / 8 * rttMillis / 1000;
+        return Impairment.NONE.rate(bitsPerSecond, Math.max(LEAST_BUFFER_BYTES, product * bufferPercent / 100))
+                .delay(Duration.ofNanos(rttMillis * 500_000L));
+    }
 
     /** The whole table. */
     public static List<PathCase> all(int seconds) {
@@ -28,32 +58,28 @@ public record PathCase(int rttMillis, double lossPercent, int bufferPercent, int
         for (int rtt : RTT_MILLIS) {
             for (double loss : LOSS_PERCENT) {
                 for (int buffer : BUFFER_PERCENT) {
-                    cases.add(new PathCase(rtt, loss, buffer, seconds));
+                    cases.add(of(rtt, loss, buffer, seconds));
                 }
             }
         }
+        cases.addAll(odd(seconds));
         return cases;
     }
 
-    /** Stable: scripts read it. */
-    public String name() {
-        return String.format(Locale.ROOT, "goodput.rtt%dms.loss%s.buffer%d", rttMillis,
-                lossPercent == Math.rint(lossPercent) ? Integer.toString((int) lossPercent) : "" + lossPercent,
-                bufferPercent);
-    }
-
-    long bufferBytes() {
-        long product = BITS_PER_SECOND / 8 * rttMillis / 1000;
-        return Math.max(LEAST_BUFFER_BYTES, product * bufferPercent / 100);
-    }
-
-    /** What happens to data. */
-    public Impairment forward() {
-        return backward().loss(lossPercent / 100);
-    }
-
-    /** What happens to acknowledgements. */
-    public Impairment backward() {
-        return Impairment.NONE.rate(BITS_PER_SECOND, bufferBytes()).delay(Duration.ofNanos(rttMillis * 500_000L));
+    /** Other rates, and what paths do besides losing frames at random. */
+    private static List<PathCase> odd(int seconds) {
+        Impairment line = line(BITS_PER_SECOND, ODD_RTT_MILLIS, 100);
+        Impairment slow = line(BITS_PER_SECOND / 10, ODD_RTT_MILLIS, 100);
+        Impairment fast = line(10 * BITS_PER_SECOND, 2, 100);
+        Impairment far = line(BITS_PER_SECOND, 50, 100).jitter(Duration.ofMillis(20));
+        return List.of(
+                new PathCase("goodput.rate10M", slow, slow, seconds),
+                new PathCase("goodput.rate1G", fast, fast, seconds),
+                new PathCase("goodput.jitter20ms", far, far, seconds),
+                new PathCase("goodput.reorder25", line.reorder(0.25, Duration.ofMillis(2)), line, seconds),
+                new PathCase("goodput.ackloss30", line, line.loss(0.3), seconds),
+                new PathCase("goodput.police10M", line.police(BITS_PER_SECOND / 10, LEAST_BUFFER_BYTES), line,
+                        seconds),
+                new PathCase("goodput.blackhole", line.largestFrame(BLACK_HOLE_FRAME_BYTES), line, seconds));
     }
 }

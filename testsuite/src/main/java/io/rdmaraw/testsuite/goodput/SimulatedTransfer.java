@@ -8,14 +8,25 @@ import io.rdmaraw.tcp.congestion.CongestionControl;
 import io.rdmaraw.tcp.segment.Segment;
 import io.rdmaraw.testsuite.sim.ImpairedLine;
 import io.rdmaraw.testsuite.sim.SegmentCodec;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.PriorityQueue;
 
-/** A bulk transfer from core to core in virtual time: a case, an algorithm and a seed always give the same goodput. */
+/**
+ * Bulk transfers from core to core in virtual time, one or several over the same line: a case, algorithms and a seed
+ * always give the same goodput.
+ */
 public final class SimulatedTransfer {
     private static final int ETHERNET_BYTES = 14;
-    private static final long SENDER = 0xFFFF_0A00_0001L;
-    private static final long RECEIVER = 0xFFFF_0A00_0002L;
+    private static final long FIRST_SENDER = 0xFFFF_0A00_0001L;
+    private static final long FIRST_RECEIVER = 0xFFFF_0A00_0101L;
     private static final int PORT = 80;
+    private static final long SECOND_NANOS = 1_000_000_000L;
+
+    /** Is told of each packet with data that a sender lets go. */
+    interface Observer {
+        void sent(int payloadBytes, long nowNanos);
+    }
 
     /** A packet on its way; {@code order} tells those of one time apart. */
     private record Arrival(long nanos, long order, BulkEnd to, byte[] packet) implements Comparable<Arrival> {
@@ -26,25 +37,30 @@ public final class SimulatedTransfer {
         }
     }
 
+    private record Flow(BulkEnd sender, BulkEnd receiver) {
+    }
+
     private final ByteBuf chunk = BulkEnd.newChunk(false);
-    private final BulkEnd sender;
-    private final BulkEnd receiver;
+    private final List<Flow> flows = new ArrayList<>();
     private final ImpairedLine forward;
     private final ImpairedLine backward;
     private final SegmentCodec codec = new SegmentCodec();
     private final Segment segment = new Segment();
     private final PriorityQueue<Arrival> arrivals = new PriorityQueue<>();
     private final long turnNanos;
+    private Observer observer = (payloadBytes, nowNanos) -> {
+    };
     private long order;
-    private long now = 1_000_000_000L;
+    private long now = SECOND_NANOS;
 
-    private SimulatedTransfer(PathCase path, CongestionControl.Factory algorithm, long seed, long turnNanos) {
+    private SimulatedTransfer(PathCase path, long seed, long turnNanos) {
         this.turnNanos = turnNanos;
-        TcpConfig config = GoodputConfig.of(algorithm);
-        sender = new BulkEnd(config, seed, chunk, now);
-        receiver = new BulkEnd(config, seed + 1, chunk, now);
         forward = new ImpairedLine(path.forward(), seed);
         backward = new ImpairedLine(path.backward(), ~seed);
+    }
+
+    private void add(TcpConfig config, long seed) {
+        flows.add(new Flow(new BulkEnd(config, seed, chunk, now), new BulkEnd(config, seed + 1, chunk, now)));
     }
 
     /** Returns the goodput in Mbit/s: payload that reached the user of the receiving end. */
@@ -57,35 +73,97 @@ public final class SimulatedTransfer {
      * come meanwhile is taken, and answered, in one burst.
      */
     static double megabitsPerSecond(PathCase path, CongestionControl.Factory algorithm, long seed, long turnNanos) {
-        SimulatedTransfer transfer = new SimulatedTransfer(path, algorithm, seed, turnNanos);
-        return transfer.run(path.seconds()) * 8 / 1e6 / path.seconds();
+        SimulatedTransfer transfer = new SimulatedTransfer(path, seed, turnNanos);
+        transfer.add(GoodputConfig.of(algorithm), seed);
+        return transfer.run(path.seconds(), 0, 0)[0];
     }
 
-    private long run(int seconds) {
-        receiver.engine.listen(0, 0, PORT, 1, null);
-        TcpConnection connection = sender.engine.connect(now, 0, SENDER, 0, 0, RECEIVER, PORT, null, 0, null);
-        long end = now + seconds * 1_000_000_000L;
-        turn();
+    /**
+     * Several flows share the path, each with an algorithm; they begin a tenth of a second after one another.
+     *
+     * @param fromSecond when the goodput is measured from: later than they need to converge
+     */
+    public static double[] shares(PathCase path, List<CongestionControl.Factory> algorithms, long seed,
+            int fromSecond) {
+        SimulatedTransfer transfer = new SimulatedTransfer(path, seed, 1);
+        for (int i = 0; i < algorithms.size(); i++) {
+            transfer.add(GoodputConfig.of(algorithms.get(i)), seed + 2L * i);
+        }
+        return transfer.run(path.seconds(), fromSecond, 0);
+    }
+
+    /** One flow that may send no faster than a rate; {@code told} sees what leaves, and when. */
+    static double paced(PathCase path, CongestionControl.Factory algorithm, long maxPacingRate, Observer told) {
+        SimulatedTransfer transfer = new SimulatedTransfer(path, 1, 1);
+        transfer.observer = told;
+        transfer.add(GoodputConfig.of(algorithm), 1);
+        return transfer.run(path.seconds(), 0, maxPacingRate)[0];
+    }
+
+    private double[] run(int seconds, int fromSecond, long maxPacingRate) {
+        List<TcpConnection> connections = new ArrayList<>();
+        long begin = now;
+        long from = begin + fromSecond * SECOND_NANOS;
+        long end = begin + seconds * SECOND_NANOS;
+        long[] before = new long[flows.size()];
+        boolean counting = fromSecond == 0;
         while (now < end) {
-            long next = Math.min(sender.engine.nextDeadlineNanos(), receiver.engine.nextDeadlineNanos());
-            if (!arrivals.isEmpty()) {
-                next = Math.min(next, arrivals.peek().nanos());
+            if (connections.size() < flows.size() && now >= begin + connections.size() * SECOND_NANOS / 10) {
+                connections.add(open(connections.size(), maxPacingRate));
             }
-            now = Math.max(now, Math.ceilDiv(next, turnNanos) * turnNanos);
+            turn();
+            now = Math.max(now, Math.ceilDiv(next(connections, begin), turnNanos) * turnNanos);
             while (!arrivals.isEmpty() && arrivals.peek().nanos() <= now) {
                 deliver(arrivals.poll());
             }
-            sender.engine.advance(now);
-            receiver.engine.advance(now);
-            turn();
+            for (Flow flow : flows) {
+                flow.sender.engine.advance(now);
+                flow.receiver.engine.advance(now);
+            }
+            if (!counting && now >= from) {
+                counting = true;
+                for (int i = 0; i < before.length; i++) {
+                    before[i] = flows.get(i).receiver.bytesIn;
+                }
+            }
         }
-        connection.abort();
-        receiver.engine.shutdown();
+        return finish(connections, before, seconds - fromSecond);
+    }
+
+    private long next(List<TcpConnection> connections, long begin) {
+        long next = arrivals.isEmpty() ? Long.MAX_VALUE : arrivals.peek().nanos();
+        if (connections.size() < flows.size()) {
+            next = Math.min(next, begin + connections.size() * SECOND_NANOS / 10);
+        }
+        for (Flow flow : flows) {
+            next = Math.min(next, Math.min(flow.sender.engine.nextDeadlineNanos(),
+                    flow.receiver.engine.nextDeadlineNanos()));
+        }
+        return next;
+    }
+
+    private TcpConnection open(int i, long maxPacingRate) {
+        Flow flow = flows.get(i);
+        flow.receiver.engine.listen(0, 0, PORT, 1, null);
+        TcpConnection connection = flow.sender.engine.connect(now, 0, FIRST_SENDER + i, 0, 0, FIRST_RECEIVER + i, PORT,
+                null, 0, null);
+        connection.maxPacingRate(maxPacingRate);
+        return connection;
+    }
+
+    private double[] finish(List<TcpConnection> connections, long[] before, int seconds) {
+        double[] megabits = new double[before.length];
+        for (int i = 0; i < before.length; i++) {
+            Flow flow = flows.get(i);
+            megabits[i] = (flow.receiver.bytesIn - before[i]) * 8 / 1e6 / seconds;
+            connections.get(i).abort();
+            flow.receiver.engine.shutdown();
+        }
         turn();
         if (!chunk.release()) {
             throw new IllegalStateException("the engines hold " + chunk.refCnt() + " references after the transfer");
         }
-        return receiver.bytesIn;
+        return megabits;
     }
 
     private void deliver(Arrival arrival) {
@@ -101,13 +179,18 @@ public final class SimulatedTransfer {
     }
 
     private void turn() {
-        poll(sender, receiver, forward);
-        poll(receiver, sender, backward);
+        for (Flow flow : flows) {
+            poll(flow.sender, flow.receiver, forward);
+            poll(flow.receiver, flow.sender, backward);
+        }
     }
 
     private void poll(BulkEnd from, BulkEnd to, ImpairedLine line) {
         while (from.engine.pollSegment(now, segment)) {
             byte[] packet = codec.encode(segment);
+            if (segment.payloadLength() > 0) {
+                observer.sent(segment.payloadLength(), now);
+            }
             segment.transmitted();
             long arrival = line.arrivalNanos(packet.length + ETHERNET_BYTES, now);
             if (arrival >= 0) {

@@ -16,7 +16,7 @@ final class CoreConfigs {
                 .maxReceiveBufferBytes(plan.maxReceiveBufferBytes).segmentationBytes(plan.segmentationBytes)
                 .noDelay(plan.noDelay).sack(plan.sack).timestamps(plan.timestamps).windowScaling(plan.windowScaling)
                 .ecn(TcpConfig.EcnMode.values()[plan.ecn]).delayedAckNanos(plan.delayedAckNanos)
-                .congestionControl(CongestionControls.named(plan.congestion))
+                .congestionControl(CongestionControls.named(plan.congestion)).pacing(plan.pacing)
                 // Peers offer what makes segments many, and are taken at their word.
                 .limits(TcpLimits.builder().minSendMss(48).build())
                 .synCookies(plan.cookies ? TcpConfig.SynCookieMode.ALWAYS : TcpConfig.SynCookieMode.ON_OVERFLOW)

@@ -23,6 +23,10 @@ final class CorePlan {
     /** What a device cuts into segments at once; 0: it does not. */
     int segmentationBytes;
     long delayedAckNanos = 40 * LinkPlan.MILLI;
+    /** Whether data is paced whatever the congestion control. */
+    boolean pacing;
+    /** Bytes per second; 0: no limit. */
+    long maxPacingRate;
 
     CorePlan(SplitMix random, boolean unusual) {
         this.random = random;
@@ -33,6 +37,9 @@ final class CorePlan {
         SplitMix last = random.split(4);
         congestion = last.chance(0.3) ? CongestionControls.names().get(last.below(CongestionControls.names().size()))
                 : congestion;
+        SplitMix pace = random.split(5);
+        pacing = pace.chance(0.25);
+        maxPacingRate = pace.chance(0.15) ? pace.magnitude(20_000, 20 << 20) : 0;
         if (!unusual) {
             return;
         }
@@ -51,7 +58,9 @@ final class CorePlan {
 
     @Override
     public String toString() {
-        return "core " + congestion + ", mtu " + mtuBytes + ", buffer " + receiveBufferBytes
+        return "core " + congestion + (pacing ? ", paced" : "")
+                + (maxPacingRate > 0 ? ", " + maxPacingRate + " bytes/s" : "") + ", mtu " + mtuBytes + ", buffer "
+                + receiveBufferBytes
                 + (maxReceiveBufferBytes > receiveBufferBytes ? ".." + maxReceiveBufferBytes : "")
                 + (fastOpen ? ", fast open" : "")
                 + (segmentationBytes > 0 ? ", segmentation " + segmentationBytes : "")

@@ -162,6 +162,9 @@ class EngineHost implements SimHost, TcpEvents {
         for (int i = 0; i < sockets.length; i++) {
             if (sockets[i] == socket && !socket.closed) {
                 StateChecks.afterSending(name, socket, packet, next[i]);
+                if (socket.pace != null) {
+                    socket.pace.sent(name, packet, plan.mtuBytes, nowNanos);
+                }
                 StateChecks.nagle(name, plan, socket, packet, next[i], slicesFull);
             }
         }
@@ -211,12 +214,21 @@ class EngineHost implements SimHost, TcpEvents {
         bind(socket, events, localPort);
         socket.connection = engine.connect(nowNanos, addressHigh, addressLow, localPort, peerHigh, peerLow, remotePort,
                 null, 0, socket);
+        pace(socket);
         if (plan.fastOpen) {
             socket.connection.fastOpen();
             socket.early = true;
         }
         live.add(socket);
         return socket;
+    }
+
+    private void pace(EngineSocket socket) {
+        if (plan.maxPacingRate > 0) {
+            socket.connection.maxPacingRate(plan.maxPacingRate);
+            // What goes with fast open, before the handshake is complete, is not held back.
+            socket.pace = plan.fastOpen ? null : new PaceChecks(plan.maxPacingRate);
+        }
     }
 
     private void bind(EngineSocket socket, SimSocket.Events events, int localPort) {
@@ -256,6 +268,7 @@ class EngineHost implements SimHost, TcpEvents {
         check(socket.connection == null, "accepts a connection once", name);
         connection.attachment(socket);
         socket.connection = connection;
+        pace(socket);
         live.add(socket);
         bind(socket, acceptor.accepted(socket, connection.remotePort()), connection.localPort());
         socket.events.connected(socket);

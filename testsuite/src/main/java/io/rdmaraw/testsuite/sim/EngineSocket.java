@@ -22,6 +22,8 @@ final class EngineSocket implements SimSocket {
     int smallTwiceAtUna;
     boolean sentBeyondWindow;
     int beyondAtUna;
+    /** Null when the user has set no pacing rate. */
+    PaceChecks pace;
     long sentBytes;
     long ackedBytes;
 

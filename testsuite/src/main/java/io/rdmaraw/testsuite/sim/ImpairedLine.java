@@ -19,6 +19,9 @@ public final class ImpairedLine {
     private final SplitMix reorderRandom;
     private double lineFreeNanos = Long.MIN_VALUE;
     private long lastArrivalNanos = Long.MIN_VALUE;
+    /** In the policer's bucket, as of the time beside it. */
+    private double tokenBytes;
+    private long tokenNanos = Long.MIN_VALUE;
 
     /** Makes the line of a seed. */
     public ImpairedLine(Impairment impairment, long seed) {
@@ -37,7 +40,8 @@ public final class ImpairedLine {
      * @return when it arrives at the other end, {@link #LOST} or {@link #OVERFLOWED}
      */
     public long arrivalNanos(int frameBytes, long nowNanos) {
-        if (lossRandom.chance(impairment.loss())) {
+        if (lossRandom.chance(impairment.loss()) || frameBytes > impairment.largestFrameBytes()
+                || !isConforming(frameBytes, nowNanos)) {
             return LOST;
         }
         double start = Math.max(lineFreeNanos, nowNanos);
@@ -55,5 +59,19 @@ public final class ImpairedLine {
             arrival += (long) (reorderRandom.unit() * impairment.reorderDelayNanos());
         }
         return arrival;
+    }
+
+    private boolean isConforming(int frameBytes, long nowNanos) {
+        Impairment.Police police = impairment.police();
+        if (police.bitsPerSecond() == 0) {
+            return true;
+        }
+        double filled = tokenNanos == Long.MIN_VALUE ? police.burstBytes()
+                : tokenBytes + (nowNanos - tokenNanos) * police.bitsPerSecond() / NANOS_PER_BYTE_AT_1_BIT;
+        tokenBytes = Math.min(filled, police.burstBytes());
+        tokenNanos = nowNanos;
+        boolean conforming = tokenBytes >= frameBytes;
+        tokenBytes -= conforming ? frameBytes : 0;
+        return conforming;
     }
 }

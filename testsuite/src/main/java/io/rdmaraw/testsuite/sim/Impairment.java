@@ -14,11 +14,24 @@ import java.util.Locale;
  * @param loss               probability of a frame to be lost, each by itself, 0 to 1
  * @param reorder            probability of a frame to be held back, 0 to 1
  * @param reorderDelayNanos  how long at most; uniform
+ * @param police             what a policer before the line lets pass
+ * @param largestFrameBytes  longer frames are lost without a word
  */
 public record Impairment(long bitsPerSecond, long bufferBytes, long delayNanos, long jitterNanos, double loss,
-        double reorder, long reorderDelayNanos) {
+        double reorder, long reorderDelayNanos, Police police, int largestFrameBytes) {
+    /**
+     * A token bucket: frames that find too few tokens are lost.
+     *
+     * @param bitsPerSecond rate at which it fills; 0: no policer
+     * @param burstBytes    what it holds
+     */
+    public record Police(long bitsPerSecond, long burstBytes) {
+        static final Police NONE = new Police(0, 0);
+    }
+
     /** Frames pass as they come. */
-    public static final Impairment NONE = new Impairment(0, Long.MAX_VALUE, 0, 0, 0, 0, 0);
+    public static final Impairment NONE = new Impairment(0, Long.MAX_VALUE, 0, 0, 0, 0, 0, Police.NONE,
+            Integer.MAX_VALUE);
 
     /** Checks the ranges. */
     public Impairment {
@@ -33,35 +46,49 @@ public record Impairment(long bitsPerSecond, long bufferBytes, long delayNanos, 
     /** Limits the rate; {@code bufferBytes} may wait for the line. */
     public Impairment rate(long newBitsPerSecond, long newBufferBytes) {
         return new Impairment(newBitsPerSecond, newBufferBytes, delayNanos, jitterNanos, loss, reorder,
-                reorderDelayNanos);
+                reorderDelayNanos, police, largestFrameBytes);
     }
 
     /** Delays every frame. */
     public Impairment delay(Duration delay) {
         return new Impairment(bitsPerSecond, bufferBytes, delay.toNanos(), jitterNanos, loss, reorder,
-                reorderDelayNanos);
+                reorderDelayNanos, police, largestFrameBytes);
     }
 
     /** Delays frames by as much again at most, each differently, without changing their order. */
     public Impairment jitter(Duration jitter) {
         return new Impairment(bitsPerSecond, bufferBytes, delayNanos, jitter.toNanos(), loss, reorder,
-                reorderDelayNanos);
+                reorderDelayNanos, police, largestFrameBytes);
     }
 
     /** Loses frames with this probability. */
     public Impairment loss(double probability) {
         return new Impairment(bitsPerSecond, bufferBytes, delayNanos, jitterNanos, probability, reorder,
-                reorderDelayNanos);
+                reorderDelayNanos, police, largestFrameBytes);
     }
 
     /** Holds frames back with this probability, by up to {@code by}, so that later ones overtake them. */
     public Impairment reorder(double probability, Duration by) {
-        return new Impairment(bitsPerSecond, bufferBytes, delayNanos, jitterNanos, loss, probability, by.toNanos());
+        return new Impairment(bitsPerSecond, bufferBytes, delayNanos, jitterNanos, loss, probability, by.toNanos(),
+                police, largestFrameBytes);
+    }
+
+    /** Loses what comes faster than a rate, beyond a burst. */
+    public Impairment police(long policedBitsPerSecond, long burstBytes) {
+        return new Impairment(bitsPerSecond, bufferBytes, delayNanos, jitterNanos, loss, reorder, reorderDelayNanos,
+                new Police(policedBitsPerSecond, burstBytes), largestFrameBytes);
+    }
+
+    /** Loses longer frames: a black hole for those who don't search for the path's MTU. */
+    public Impairment largestFrame(int bytes) {
+        return new Impairment(bitsPerSecond, bufferBytes, delayNanos, jitterNanos, loss, reorder, reorderDelayNanos,
+                police, bytes);
     }
 
     /**
-     * Reads a text such as {@code rate=1G,buffer=256K,delay=10ms,jitter=1ms,loss=0.1%,reorder=1%/2ms}; an empty one is
-     * {@link #NONE}. Rates are bits per second and buffers bytes, with K, M, G as powers of 1000.
+     * Reads a text such as {@code rate=1G,buffer=256K,delay=10ms,jitter=1ms,loss=0.1%,reorder=1%/2ms}, also with
+     * {@code police=10M/64K} and {@code largest=1214}; an empty one is {@link #NONE}. Rates are bits per second and
+     * buffers bytes, with K, M, G as powers of 1000.
      *
      * @throws IllegalArgumentException naming what is wrong
      */
@@ -91,8 +118,16 @@ public record Impairment(long bitsPerSecond, long bufferBytes, long delayNanos, 
                 }
                 yield reorder(probability(parts[0]), time(parts[1]));
             }
+            case "police" -> {
+                String[] parts = value.split("/", 2);
+                if (parts.length != 2) {
+                    throw new IllegalArgumentException("police is RATE/BURST, for instance 10M/64K");
+                }
+                yield police(count(parts[0]), count(parts[1]));
+            }
+            case "largest" -> largestFrame((int) count(value));
             default -> throw new IllegalArgumentException("unknown impairment '" + name
-                    + "'; known are rate, buffer, delay, jitter, loss, reorder");
+                    + "'; known are rate, buffer, delay, jitter, loss, reorder, police, largest");
         };
     }
 

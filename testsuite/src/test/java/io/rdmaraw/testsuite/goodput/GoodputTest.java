@@ -34,7 +34,7 @@ class GoodputTest {
     @Test
     void goodputIsThatOfTheTable() {
         for (Pinned row : TABLE) {
-            PathCase path = new PathCase(row.rttMillis, row.lossPercent, row.bufferPercent, SECONDS);
+            PathCase path = PathCase.of(row.rttMillis, row.lossPercent, row.bufferPercent, SECONDS);
             assertPinned(path, "CUBIC", Cubic::new, row.cubic);
             assertPinned(path, "NewReno", NewReno::new, row.newReno);
         }
@@ -47,7 +47,7 @@ class GoodputTest {
 
     @Test
     void theSameSeedGivesTheSameGoodput() {
-        PathCase path = new PathCase(20, 1, 100, 2);
+        PathCase path = PathCase.of(20, 1, 100, 2);
         double first = SimulatedTransfer.megabitsPerSecond(path, Cubic::new, 7);
         assertEquals(first, SimulatedTransfer.megabitsPerSecond(path, Cubic::new, 7));
         assertTrue(first != SimulatedTransfer.megabitsPerSecond(path, Cubic::new, 8), "another seed, other losses");
@@ -56,9 +56,9 @@ class GoodputTest {
     /** Late by half a round trip or a quarter of the buffer, a sender must still fill a clean line. */
     @Test
     void aLoopThatIsLateKeepsTheLineFull() {
-        assertLate(new PathCase(2, 0, 25, SECONDS), 1_000_000, 95.1);
-        assertLate(new PathCase(20, 0, 100, SECONDS), 2_000_000, 92.8);
-        assertLate(new PathCase(20, 0, 25, SECONDS), 1_000_000, 79.7);
+        assertLate(PathCase.of(2, 0, 25, SECONDS), 1_000_000, 95.1);
+        assertLate(PathCase.of(20, 0, 100, SECONDS), 2_000_000, 92.8);
+        assertLate(PathCase.of(20, 0, 25, SECONDS), 1_000_000, 79.7);
     }
 
     private static void assertLate(PathCase path, long turnNanos, double pinned) {

@@ -6,7 +6,7 @@ public final class AckSample {
 
     /** Sequence space newly acknowledged in order. */
     public int ackedBytes;
-    /** Bytes newly known to have arrived, in order or by SACK (DeliveredData of RFC 6937). */
+    /** Bytes newly known to have arrived, in order or by SACK (DeliveredData of RFC 9937). */
     public int deliveredBytes;
     /** From the first newly acknowledged segment that was sent once; for the RTO. */
     public long rttNanos;

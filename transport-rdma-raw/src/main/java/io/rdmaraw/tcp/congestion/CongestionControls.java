@@ -7,7 +7,7 @@ import java.util.TreeMap;
 /** The congestion control algorithms by the names that tcp(7) has for them. */
 public final class CongestionControls {
     private static final Map<String, CongestionControl.Factory> BY_NAME = new TreeMap<>(Map.of(
-            Cubic.NAME, Cubic::new, Dctcp.NAME, Dctcp::new, NewReno.NAME, NewReno::new));
+            Bbr.NAME, Bbr::new, Cubic.NAME, Cubic::new, Dctcp.NAME, Dctcp::new, NewReno.NAME, NewReno::new));
 
     private CongestionControls() {
     }

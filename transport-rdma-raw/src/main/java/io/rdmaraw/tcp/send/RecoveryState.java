@@ -1,6 +1,6 @@
 package io.rdmaraw.tcp.send;
 
-/** The variables of loss recovery: PRR (RFC 6937), F-RTO (RFC 5682), undo (RFC 4015). */
+/** The variables of loss recovery: PRR (RFC 9937), F-RTO (RFC 5682), undo (RFC 4015). */
 public final class RecoveryState {
     /** Where the connection stands. */
     public enum Phase {
@@ -48,6 +48,9 @@ public final class RecoveryState {
 
     public Frto frto;
 
+    /** A probe was sent in recovery; nothing has arrived since. */
+    public boolean probed;
+
     /** Small segments are repeated as they were sent: together they may be too big for the path. */
     public boolean oneByOne;
 
@@ -62,6 +65,7 @@ public final class RecoveryState {
         clearUndo();
         frto = Frto.OFF;
         oneByOne = false;
+        probed = false;
     }
 
     public void clearUndo() {

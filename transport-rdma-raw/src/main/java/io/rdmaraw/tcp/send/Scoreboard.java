@@ -43,6 +43,8 @@ public final class Scoreboard {
     private int sackedBytes;
     private int lostBytes;
     private int sackedCount;
+    /** Null while no connection that measured rates has had this scoreboard. */
+    private SendRecords records;
 
     public void reset(int seq) {
         head = 0;
@@ -58,6 +60,21 @@ public final class Scoreboard {
 
     int capacity() {
         return mask + 1;
+    }
+
+    /** From now on what is sent is recorded; of what is in flight nothing is known. */
+    public void keepRecords() {
+        if (records == null) {
+            records = new SendRecords(capacity());
+        }
+        for (int entry = head; entry != tail; entry++) {
+            records.clear(entry);
+        }
+    }
+
+    /** How things stood when each segment was sent; only after {@link #keepRecords()}. */
+    public SendRecords records() {
+        return records;
     }
 
     public int head() {
@@ -364,6 +381,9 @@ public final class Scoreboard {
         }
         Scoreboard cut = new Scoreboard();
         cut.reset(startSeq());
+        if (records != null) {
+            cut.keepRecords();
+        }
         while (cut.capacity() < tail - head + added) {
             cut.grow();
         }
@@ -372,6 +392,9 @@ public final class Scoreboard {
             placeOf[entry - head] = cut.tail;
             int step = isLost(entry) ? mostBytes : lengthOf(entry);
             for (int at = 0; at < lengthOf(entry); at += step) {
+                if (records != null) {
+                    cut.records.copyFrom(records, entry, cut.tail);
+                }
                 int slot = cut.tail++ & cut.mask;
                 cut.words[slot * WORDS + START] = startSeq(entry) + at;
                 cut.sentNanos[slot] = sentNanos(entry);
@@ -391,6 +414,7 @@ public final class Scoreboard {
         mask = cut.mask;
         words = cut.words;
         sentNanos = cut.sentNanos;
+        records = cut.records;
         head = 0;
         tail = cut.tail;
         lossHint = 0;
@@ -411,6 +435,9 @@ public final class Scoreboard {
     private void copy(int from, int to) {
         System.arraycopy(words, base(from), words, base(to), WORDS);
         sentNanos[to & mask] = sentNanos[from & mask];
+        if (records != null) {
+            records.copy(from, to);
+        }
     }
 
     private void insertAfter(int entry, int added) {
@@ -464,6 +491,9 @@ public final class Scoreboard {
         for (int i = head; i != tail; i++) {
             System.arraycopy(oldWords, (i & oldMask) * WORDS, words, base(i), WORDS);
             sentNanos[i & mask] = oldSent[i & oldMask];
+        }
+        if (records != null) {
+            records.grow(head, tail);
         }
     }
 

@@ -1,0 +1,160 @@
+package io.rdmaraw.tcp;
+
+import io.rdmaraw.tcp.congestion.AckSample;
+import io.rdmaraw.tcp.congestion.CongestionControl;
+import io.rdmaraw.tcp.congestion.LostSegment;
+import io.rdmaraw.tcp.congestion.RateBasedControl;
+import io.rdmaraw.tcp.congestion.RateSample;
+import io.rdmaraw.tcp.segment.Sequence;
+import io.rdmaraw.tcp.send.Flight;
+import io.rdmaraw.tcp.send.RecoveryState.Phase;
+import io.rdmaraw.tcp.send.Scoreboard;
+import io.rdmaraw.tcp.send.SendRecords;
+
+/**
+ * Samples of the rate at which a connection's data is delivered (draft-ietf-ccwg-bbr section 4.1), and what goes with
+ * them to a {@link RateBasedControl}. Only connections with such a control have one.
+ */
+final class DeliveryRate {
+    private static final long SECOND_NANOS = 1_000_000_000L;
+    private static final int MAX_CWND = 1 << 30;
+
+    final RateBasedControl control;
+    /** C.delivered. */
+    private long deliveredBytes;
+    private long deliveredNanos;
+    /** C.first_send_time: when the newest segment that was delivered had been sent. */
+    private long firstSentNanos;
+    /** C.lost. */
+    private long lostBytes;
+    /** C.app_limited: until so much is delivered, samples are of a sender without enough data; 0: they are not. */
+    private long appLimitedUntilBytes;
+
+    // of the acknowledgement at hand
+    private long priorNanos;
+    private long sendElapsedNanos;
+    private int newestEndSeq;
+
+    DeliveryRate(RateBasedControl control) {
+        this.control = control;
+    }
+
+    /** Gives the connection its congestion control, and what that needs. */
+    static void use(TcpConnection c, CongestionControl control) {
+        c.congestion = control;
+        c.rate = control instanceof RateBasedControl rateBased ? new DeliveryRate(rateBased) : null;
+        if (c.rate != null && c.flight != null) {
+            c.flight.scoreboard.keepRecords();
+        }
+        Pacer.configure(c);
+    }
+
+    /** OnPacketSent: an entry was sent, for the first time or again, and counts as in flight already. */
+    void onSent(TcpConnection c, Flight f, int entry, long now) {
+        Scoreboard sb = f.scoreboard;
+        long pipe = sb.pipeBytes();
+        if (pipe <= sb.lengthOf(entry)) {
+            firstSentNanos = now;
+            deliveredNanos = now;
+            if (appLimitedUntilBytes != 0) {
+                control.onRestart(c, now);
+                c.pacer.update(c);
+            }
+        }
+        sb.records().sent(entry, deliveredBytes, deliveredNanos, firstSentNanos, lostBytes, pipe,
+                appLimitedUntilBytes != 0);
+    }
+
+    /** UpdateRateSample: an entry has arrived. */
+    void onDelivered(Scoreboard sb, int entry, RateSample sample, long now) {
+        SendRecords records = sb.records();
+        if (!records.isMeasured(entry)) {
+            return;
+        }
+        long sent = sb.sentNanos(entry);
+        int end = sb.endSeq(entry);
+        boolean newest = sample.priorDeliveredBytes < 0 || sent > firstSentNanos
+                || sent == firstSentNanos && Sequence.after(end, newestEndSeq);
+        if (!newest) {
+            return;
+        }
+        sample.priorDeliveredBytes = records.deliveredBytes(entry);
+        sample.appLimited = records.isAppLimited(entry);
+        sample.flightAtSendBytes = records.flightBytes(entry);
+        sample.lostBytes = records.lostBytes(entry);
+        priorNanos = records.deliveredNanos(entry);
+        sendElapsedNanos = sent - records.firstSentNanos(entry);
+        firstSentNanos = sent;
+        newestEndSeq = end;
+    }
+
+    /** An entry is taken for lost now. */
+    void onLost(TcpConnection c, Scoreboard sb, int entry) {
+        lostBytes += sb.lengthOf(entry);
+        SendRecords records = sb.records();
+        if (records.isMeasured(entry)) {
+            LostSegment lost = c.engine.lostSegment;
+            lost.startSeq = sb.startSeq(entry);
+            lost.lengthBytes = sb.lengthOf(entry);
+            lost.flightAtSendBytes = records.flightBytes(entry);
+            lost.lostSinceSentBytes = lostBytes - records.lostBytes(entry);
+            lost.appLimited = records.isAppLimited(entry);
+            lost.totalDeliveredBytes = deliveredBytes;
+            lost.selectiveAcks = c.is(Tcb.SACK);
+            control.onSegmentLost(c, lost, c.engine.now());
+        }
+    }
+
+    /** How much this acknowledgement delivers is known; its losses are not yet. */
+    void onDeliveredBytes(AckSample ack, long now) {
+        if (ack.deliveredBytes > 0) {
+            deliveredBytes += ack.deliveredBytes;
+            deliveredNanos = now;
+        }
+        if (appLimitedUntilBytes != 0 && deliveredBytes > appLimitedUntilBytes) {
+            appLimitedUntilBytes = 0;
+        }
+    }
+
+    /** GenerateRateSample, and the control's answer to it. */
+    void onAck(TcpConnection c, Flight f, AckSample ack, RateSample sample, long now) {
+        if (sample.priorDeliveredBytes >= 0) {
+            long interval = Math.max(sendElapsedNanos, now - priorNanos);
+            sample.deliveredBytes = deliveredBytes - sample.priorDeliveredBytes;
+            sample.lostBytes = lostBytes - sample.lostBytes;
+            // A shorter one is of a segment sent again whose original has arrived.
+            if (interval > 0 && interval >= c.minRttNanos) {
+                sample.deliveryRate = (long) ((double) sample.deliveredBytes * SECOND_NANOS / interval);
+            }
+        }
+        sample.rttNanos = ack.retransmissionDelivered ? RateSample.NO_RTT : ack.shortRttNanos;
+        sample.newlyDeliveredBytes = ack.deliveredBytes;
+        sample.totalDeliveredBytes = deliveredBytes;
+        sample.inFlightBytes = f.pipeBytes();
+        sample.windowLimited = c.is(Tcb.CWND_LIMITED) || ack.priorPipeBytes + c.sndMss > c.cwnd;
+        sample.selectiveAcks = c.is(Tcb.SACK);
+        sample.recovering = f.recovery.phase != Phase.OPEN;
+        c.clear(Tcb.CWND_LIMITED);
+        c.cwnd = Math.clamp(control.onRateSample(c, sample, now), c.sndMss, MAX_CWND);
+        if (sample.ignoreLowRates) {
+            limitedByApplication(sample.inFlightBytes);
+        }
+    }
+
+    /** CheckIfApplicationLimited: the connection has nothing more to send for now. */
+    void onExhausted(TcpConnection c, Flight f) {
+        if (f == null) {
+            limitedByApplication(0);
+            return;
+        }
+        int pipe = f.pipeBytes();
+        int unsent = f.queue.endSeq() - c.sndNxt;
+        if (unsent < c.sndMss && pipe < c.cwnd && f.scoreboard.lostBytes() == 0) {
+            limitedByApplication(pipe);
+        }
+    }
+
+    private void limitedByApplication(long inFlightBytes) {
+        appLimitedUntilBytes = Math.max(1, deliveredBytes + inFlightBytes);
+    }
+}

@@ -1,0 +1,91 @@
+package io.rdmaraw.tcp;
+
+import java.util.Arrays;
+
+/**
+ * The connections whose data waits for its pacer, by the time when it may leave: a binary heap. The ticks of
+ * {@link TimerWheel} are as long as a burst and would round its time.
+ */
+final class PaceQueue {
+    private TcpConnection[] heap = new TcpConnection[16];
+    private int size;
+
+    /** When {@link #pollDue} has something. */
+    long nextNanos() {
+        return size == 0 ? Tcb.NEVER : heap[0].pacer.queuedNanos;
+    }
+
+    /** Has the connection come up at a time, instead of the one it was scheduled for before. */
+    void schedule(TcpConnection c, long nanos) {
+        Pacer p = c.pacer;
+        if (p.place == Pacer.NOT_QUEUED) {
+            if (size == heap.length) {
+                heap = Arrays.copyOf(heap, size * 2);
+            }
+            p.queuedNanos = nanos;
+            up(c, size++);
+        } else if (p.queuedNanos != nanos) {
+            p.queuedNanos = nanos;
+            up(c, p.place);
+            down(c, p.place);
+        }
+    }
+
+    void remove(TcpConnection c) {
+        if (c.pacer == null || c.pacer.place == Pacer.NOT_QUEUED) {
+            return;
+        }
+        int place = c.pacer.place;
+        c.pacer.place = Pacer.NOT_QUEUED;
+        TcpConnection last = heap[--size];
+        heap[size] = null;
+        if (last != c) {
+            up(last, place);
+            down(last, last.pacer.place);
+        }
+    }
+
+    /** Takes out a connection whose time has come; null when there is none. */
+    TcpConnection pollDue(long nowNanos) {
+        if (size == 0 || heap[0].pacer.queuedNanos > nowNanos) {
+            return null;
+        }
+        TcpConnection c = heap[0];
+        remove(c);
+        return c;
+    }
+
+    private void up(TcpConnection c, int from) {
+        int place = from;
+        while (place > 0) {
+            int above = (place - 1) / 2;
+            if (heap[above].pacer.queuedNanos <= c.pacer.queuedNanos) {
+                break;
+            }
+            put(heap[above], place);
+            place = above;
+        }
+        put(c, place);
+    }
+
+    private void down(TcpConnection c, int from) {
+        int place = from;
+        while (2 * place + 1 < size) {
+            int below = 2 * place + 1;
+            if (below + 1 < size && heap[below + 1].pacer.queuedNanos < heap[below].pacer.queuedNanos) {
+                below++;
+            }
+            if (heap[below].pacer.queuedNanos >= c.pacer.queuedNanos) {
+                break;
+            }
+            put(heap[below], place);
+            place = below;
+        }
+        put(c, place);
+    }
+
+    private void put(TcpConnection c, int place) {
+        heap[place] = c;
+        c.pacer.place = place;
+    }
+}

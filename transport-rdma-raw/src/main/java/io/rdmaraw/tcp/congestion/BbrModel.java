@@ -1,0 +1,150 @@
+package io.rdmaraw.tcp.congestion;
+
+/**
+ * What {@link Bbr} knows of the path: bandwidth, round trip, how acknowledgements clump, and whether the pipe is full
+ * (draft-ietf-ccwg-bbr sections 5.3.1.2, 5.3.4 and 5.5). Bandwidths are bytes per second.
+ */
+final class BbrModel {
+    static final long UNKNOWN = Long.MAX_VALUE;
+    private static final long MIN_RTT_FILTER_NANOS = 10_000_000_000L;
+    private static final long PROBE_RTT_INTERVAL_NANOS = 5_000_000_000L;
+    private static final int EXTRA_ACKED_ROUNDS = 5;
+    /** Not in the draft: as Linux bounds it (bbr_extra_acked_max_us). */
+    private static final long EXTRA_ACKED_NANOS = 100_000_000L;
+    private static final double FULL_BW_GROWTH = 1.25;
+    private static final int FULL_BW_ROUNDS = 3;
+
+    // rounds, section 5.5.1
+    /** C.delivered, as last told. */
+    long deliveredBytes;
+    private long nextRoundDelivered;
+    boolean roundStart;
+    long roundCount;
+    long roundsSinceProbeUp;
+
+    /** The highest bandwidth of the probing cycle before and of this one: MaxBwFilterLen of 2. */
+    private long maxBwBefore;
+    private long maxBwNow;
+
+    long minRttNanos = UNKNOWN;
+    long minRttStampNanos;
+    long probeRttMinNanos = UNKNOWN;
+    long probeRttStampNanos;
+    boolean probeRttExpired;
+
+    // extra_acked, section 5.5.9: the highest of five rounds before and of up to five now
+    private long extraAckedStartNanos;
+    private long extraAckedDelivered;
+    private long extraAckedBefore;
+    private long extraAckedNow;
+    private int extraAckedRounds;
+
+    // full pipe, section 5.3.1.2
+    private long fullBw;
+    private int fullBwCount;
+    boolean fullBwNow;
+    boolean fullBwReached;
+
+    void start(long nowNanos) {
+        minRttStampNanos = nowNanos;
+        probeRttStampNanos = nowNanos;
+        extraAckedStartNanos = nowNanos;
+    }
+
+    long maxBw() {
+        return Math.max(maxBwBefore, maxBwNow);
+    }
+
+    long extraAckedBytes() {
+        return Math.max(extraAckedBefore, extraAckedNow);
+    }
+
+    void startRound() {
+        nextRoundDelivered = deliveredBytes;
+    }
+
+    /** UpdateRound and UpdateMaxBw. */
+    void updateMaxBw(RateSample rs) {
+        roundStart = rs.priorDeliveredBytes >= nextRoundDelivered;
+        if (roundStart) {
+            startRound();
+            roundCount++;
+            roundsSinceProbeUp++;
+        }
+        if (rs.deliveryRate > 0 && (rs.deliveryRate >= maxBw() || !rs.appLimited)) {
+            maxBwNow = Math.max(maxBwNow, rs.deliveryRate);
+        }
+    }
+
+    /** A cycle of probing has ended. */
+    void advanceMaxBwFilter() {
+        if (maxBwNow > 0) {
+            maxBwBefore = maxBwNow;
+            maxBwNow = 0;
+        }
+    }
+
+    void resetFullBw() {
+        fullBw = 0;
+        fullBwCount = 0;
+        fullBwNow = false;
+    }
+
+    /** The baseline of a probe. */
+    void resetFullBw(long deliveryRate) {
+        resetFullBw();
+        fullBw = deliveryRate;
+    }
+
+    void checkFullBwReached(RateSample rs) {
+        if (fullBwNow || !roundStart || rs.appLimited) {
+            return;
+        }
+        if (rs.deliveryRate >= fullBw * FULL_BW_GROWTH) {
+            resetFullBw(rs.deliveryRate);
+            return;
+        }
+        fullBwCount++;
+        fullBwNow = fullBwCount >= FULL_BW_ROUNDS;
+        fullBwReached |= fullBwNow;
+    }
+
+    void restartExtraAcked(long nowNanos) {
+        extraAckedStartNanos = nowNanos;
+        extraAckedDelivered = 0;
+    }
+
+    void updateAckAggregation(RateSample rs, long bw, int cwnd, long nowNanos) {
+        if (roundStart && ++extraAckedRounds >= (fullBwReached ? EXTRA_ACKED_ROUNDS : 1)) {
+            extraAckedRounds = 0;
+            extraAckedBefore = extraAckedNow;
+            extraAckedNow = 0;
+        }
+        long expected = bytes(bw, nowNanos - extraAckedStartNanos);
+        if (extraAckedDelivered <= expected) {
+            restartExtraAcked(nowNanos);
+            expected = 0;
+        }
+        extraAckedDelivered += rs.newlyDeliveredBytes;
+        long extra = Math.min(extraAckedDelivered - expected, cwnd);
+        extraAckedNow = Math.max(extraAckedNow, Math.min(extra, bytes(bw, EXTRA_ACKED_NANOS)));
+    }
+
+    void updateMinRtt(RateSample rs, long nowNanos) {
+        probeRttExpired = nowNanos - probeRttStampNanos > PROBE_RTT_INTERVAL_NANOS;
+        if (rs.rttNanos >= 0 && (rs.rttNanos < probeRttMinNanos || probeRttExpired)) {
+            probeRttMinNanos = Math.max(1, rs.rttNanos);
+            probeRttStampNanos = nowNanos;
+        }
+        boolean expired = nowNanos - minRttStampNanos > MIN_RTT_FILTER_NANOS;
+        if (probeRttMinNanos < minRttNanos || expired) {
+            minRttNanos = probeRttMinNanos;
+            minRttStampNanos = probeRttStampNanos;
+        }
+    }
+
+    /** What a bandwidth carries in a time. */
+    static long bytes(long bw, long nanos) {
+        return (long) ((double) bw * nanos * 1e-9);
+    }
+}
