@@ -4,11 +4,12 @@
 
 hardware_usage() {
   cat <<'USAGE'
-usage: ./rdma-raw hardware-check --device D [--peer D] [--out DIR] [--setup WORDS]
+usage: ./rdma-raw hardware-check DEVICE [--peer D] [--out DIR] [--setup WORDS]
 
 Checks everything that only a card can show, and writes a report: docs/cards.md.
 
-  --device D   the RDMA device, such as mlx5_0; emulated: a pair of emulated ones, to see what this does
+  DEVICE, -d D, --device D
+               the RDMA device, such as mlx5_0; emulated: a pair of emulated ones, to see what this does
   --peer D     a second device that the first reaches by a cable or a switch; without one the device's own loopback is
                measured, and the conformance suite, which needs two, is left out
   --out DIR    where the report goes (hardware-report); DIR/REPORT.md is the summary, and DIR.tar.gz all of it: the one
@@ -16,6 +17,8 @@ Checks everything that only a card can show, and writes a report: docs/cards.md.
   --setup WORDS  of an emulated pair: how host and card are set up, such as vf or roce-off; see docs/hardware.md
 
 It takes about four minutes, and two without a second device; a step is ended after 15 minutes, the suite after 30.
+
+Exit codes: 0 every step is right; 1 a step failed; 2 wrong arguments, or something that is needed is missing.
 USAGE
 }
 
@@ -252,16 +255,26 @@ run_hardware_check() {
   hardware_out=hardware-report
   while [ $# -gt 0 ]; do
     case "$1" in
-      -d | --device) device="${2:?--device needs a name}" && shift 2 ;;
-      --peer) peer="${2:?--peer needs a name}" && shift 2 ;;
-      --setup) setup="${2:?--setup needs words}" && shift 2 ;;
-      --out) hardware_out="${2:?--out needs a directory}" && shift 2 ;;
       -h | --help) hardware_usage && return ;;
       --device=* | --peer=* | --out=* | --setup=*) set -- "${1%%=*}" "${1#*=}" "${@:2}" ;;
-      *) die "hardware-check has no option '$1': ./rdma-raw hardware-check --help" ;;
+      -d | --device | --peer | --out | --setup)
+        [ -n "${2:-}" ] || die "hardware-check: $1 wants a value: ./rdma-raw hardware-check --help"
+        case "$1" in
+          -d | --device) device="$2" ;;
+          --peer) peer="$2" ;;
+          --out) hardware_out="$2" ;;
+          --setup) setup="$2" ;;
+        esac
+        shift 2
+        ;;
+      -*) die "hardware-check has no option '$1': ./rdma-raw hardware-check --help" ;;
+      *)
+        [ -z "$device" ] || die "hardware-check takes one device, not '$device' and '$1': a second one is --peer"
+        device="$1" && shift
+        ;;
     esac
   done
-  [ -n "$device" ] || die "hardware-check wants a device, such as --device mlx5_0: ./rdma-raw hardware-check --help"
+  [ -n "$device" ] || die "hardware-check wants a device, such as mlx5_0: ./rdma-raw hardware-check --help"
   require_jdk
   require_built
   if [ "$device" = emulated ]; then

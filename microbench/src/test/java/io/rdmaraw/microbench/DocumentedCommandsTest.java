@@ -44,7 +44,7 @@ class DocumentedCommandsTest {
         return found;
     }
 
-    private static CommandLine everything() {
+    static CommandLine everything() {
         CommandLine root = io.rdmaraw.tools.Main.commandLine();
         Main.commandLine().getSubcommands().forEach(root::addSubcommand);
         root.addSubcommand("example", io.rdmaraw.examples.Main.commandLine());

@@ -22,7 +22,7 @@ class GoldenOutputTest {
             "report --from ../docs/report/report.json --out " + FIXED,
             "report --only nothing",
             "report --from nothing.json",
-            "profile rx -s 0.5 --warm-up 0.5 --profiler jfr --out " + FIXED + "-profile.html",
+            "profile rx -D 0.5 --warm-up 0.5 --profiler jfr --out " + FIXED + "-profile.html",
             "profile",
             "profile --pid 999999999",
             "profile rx --wire",
@@ -53,7 +53,7 @@ class GoldenOutputTest {
     void aCommandSaysWhatItSaid(String arguments) {
         BenchRun run = BenchRun.of(arguments.split(" "));
         // Which methods a profile finds is another matter in each run.
-        String out = !arguments.startsWith("profile rx -s") ? run.out() : run.out().lines()
+        String out = !arguments.startsWith("profile rx -D") ? run.out() : run.out().lines()
                 .filter(line -> !line.matches(".* {2,}[0-9.]+")).collect(Collectors.joining("\n", "", "\n"));
         GoldenOutput.check(arguments, run.exitCode(), out, run.err());
     }

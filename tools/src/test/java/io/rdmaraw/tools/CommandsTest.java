@@ -89,7 +89,7 @@ class CommandsTest {
         }
         Path received = directory.resolve("received.pcap");
         CompletableFuture<ToolRun> rx = CompletableFuture.supplyAsync(() -> ToolRun.of("pktgen", "rx", "-d",
-                "soft:loop:pktgen", "-m", "dst-mac 02:00:00:00:00:02 ether-type 0x88b5", "-n", "30", "-o",
+                "soft:loop:pktgen", "-M", "dst-mac 02:00:00:00:00:02 ether-type 0x88b5", "-n", "30", "-o",
                 received.toString(), "--json"));
         // The receiver's rule may not stand yet: what comes before it is dropped, so send until it has its frames.
         while (!rx.isDone()) {
@@ -122,8 +122,8 @@ class CommandsTest {
 
     @Test
     void pktgenStopsAfterItsSecondsAndKeepsItsRate() throws Exception {
-        ToolRun run = ToolRun.of("pktgen", "tx", "-d", "soft:loop:rate", "-s", "0.5", "-r", "1000", "-t",
-                "eth/ipv4/udp", "-l", "128", "--json");
+        ToolRun run = ToolRun.of("pktgen", "tx", "-d", "soft:loop:rate", "-D", "0.5", "--rate", "1000", "-T",
+                "eth/ipv4/udp", "-s", "128", "--json");
         assertEquals(0, run.exitCode(), run.err());
         long frames = run.json().get("frames").asLong();
         // At most what the time that really passed allows.
@@ -135,13 +135,13 @@ class CommandsTest {
     @Test
     void everyFlowOfAProbedTransmissionIsMeasuredAtTheReceiver() throws Exception {
         CompletableFuture<ToolRun> rx = CompletableFuture.supplyAsync(() -> ToolRun.of("pktgen", "rx", "-d",
-                "soft:loop:probe", "-m", "dst-mac 02:00:00:00:00:02 dst 10.0.0.9 udp dst-port 7", "-n", "400",
+                "soft:loop:probe", "-M", "dst-mac 02:00:00:00:00:02 dst 10.0.0.9 udp dst-port 7", "-n", "400",
                 "--probe",
                 "--json"));
         while (!rx.isDone()) {
-            ToolRun tx = ToolRun.of("pktgen", "tx", "-d", "soft:loop:probe", "-t",
+            ToolRun tx = ToolRun.of("pktgen", "tx", "-d", "soft:loop:probe", "-T",
                     "eth/ipv4(src=10.0.0.1..10.0.0.4,dst=10.0.0.9)/udp(src=1000..1009,dst=7)", "--imix", "--probe",
-                    "-r", "20k", "-n", "480", "--json");
+                    "--rate", "20k", "-n", "480", "--json");
             assertEquals(0, tx.exitCode(), tx.err());
         }
         ToolRun run = rx.get(30, TimeUnit.SECONDS);
@@ -158,7 +158,7 @@ class CommandsTest {
 
     @Test
     void pktgenStopsInTimeHoweverSlowItsRate() throws Exception {
-        ToolRun run = ToolRun.of("pktgen", "tx", "-d", "soft:loop:slow", "-s", "0.2", "-r", "0.001", "--json");
+        ToolRun run = ToolRun.of("pktgen", "tx", "-d", "soft:loop:slow", "-D", "0.2", "--rate", "0.001", "--json");
         assertEquals(0, run.exitCode(), run.err());
         assertTrue(run.json().get("seconds").asDouble() < 900, "it waited for its rate: " + run.out());
     }
@@ -175,15 +175,15 @@ class CommandsTest {
         "pktgen echo                            | pktgen has no command 'echo'; it has tx, rx",
         "pktgen --echo                          | pktgen has no option --echo",
         "pktgen rx                              | Missing required option",
-        "pktgen rx -m all -n -1                 | --count must not be",
-        "pktgen tx -r -1                        | is not a rate",
-        "pktgen tx -t eth -f x                  | mutually exclusive",
-        "pktgen tx -f x -l 100                  | go with --template",
-        "pktgen tx --imix -l 100                | one of them",
+        "pktgen rx -M all -n -1                 | --count must not be",
+        "pktgen tx --rate -1                    | is not a rate",
+        "pktgen tx -T eth -f x                  | mutually exclusive",
+        "pktgen tx -f x -s 100                  | go with --template",
+        "pktgen tx --imix -s 100                | one of them",
         "pktgen tx --replay                     | --replay goes with",
-        "pktgen tx -f x --replay -r 5           | one of them",
+        "pktgen tx -f x --replay --rate 5       | one of them",
         "pktgen tx --speed 2                    | --speed goes with",
-        "pktgen tx -r 5parsec                   | is not a rate",
+        "pktgen tx --rate 5parsec               | is not a rate",
     })
     void wrongArgumentsAreRefusedBeforeAnythingIsTried(String arguments, String fault) {
         ToolRun run = ToolRun.of(arguments == null ? new String[0] : arguments.split(" "));
@@ -198,10 +198,10 @@ class CommandsTest {
         "demo -d soft:nothing                   | nothing",
         "demo -d mlx5_99                        | mlx5_99",
         "devinfo -d mlx5_99                     | mlx5_99",
-        "pktgen tx -t eth/sctp                  | there is no layer 'sctp'",
-        "pktgen tx -t eth/ipv4 -l 20            | a frame of 20 bytes is not possible",
+        "pktgen tx -T eth/sctp                  | there is no layer 'sctp'",
+        "pktgen tx -T eth/ipv4 -s 20            | a frame of 20 bytes is not possible",
         "pktgen tx -f /no/such/file             | there is no file /no/such/file",
-        "pktgen rx -m bogus                     | is not a flow rule",
+        "pktgen rx -M bogus                     | is not a flow rule",
     })
     void whatCannotBeDoneIsSaidInASentence(String arguments, String part) {
         ToolRun run = ToolRun.of(arguments.split(" "));
@@ -216,7 +216,7 @@ class CommandsTest {
         assertEquals(0, tx.exitCode(), tx.err());
         assertTrue(tx.err().contains("no rule matched any frame"), tx.err());
         assertEquals(10, tx.json().get("dropped").asLong());
-        ToolRun rx = ToolRun.of("pktgen", "rx", "-d", "soft:loop:nobody", "-m", "ether-type 0x88b5", "-s", "0.1");
+        ToolRun rx = ToolRun.of("pktgen", "rx", "-d", "soft:loop:nobody", "-M", "ether-type 0x88b5", "-D", "0.1");
         assertEquals(1, rx.exitCode(), rx.out());
         assertTrue(rx.err().contains("no frame matched \"ether-type 0x88b5\" on soft:loop:nobody, which is in memory"),
                 rx.err());

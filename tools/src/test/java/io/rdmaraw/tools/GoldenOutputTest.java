@@ -22,14 +22,16 @@ class GoldenOutputTest {
 
     /** Beside the help: runs that work, then runs that do not. */
     private static final List<String> RUNS = List.of(
-            "demo " + DEVICE + " -s 0.3",
-            "demo -s 0",
+            "demo " + DEVICE + " -D 0.3",
+            "demo -D 0",
             "devinfo -d soft:loop --list",
             "devinfo -d mlx5_99",
             "doctor -d soft:loop",
+            "doctor soft:loop",
             "doctor --devices soft:loop",
+            "devinfo soft:loop -d soft:loop",
             "pktgen tx " + DEVICE + " -n 10",
-            "pktgen tx -t eth/sctp",
+            "pktgen tx -T eth/sctp",
             "pktgen rx " + DEVICE,
             "bw " + DEVICE + " -F -n 100 --warm-up 0",
             "bw -P",
@@ -49,7 +51,7 @@ class GoldenOutputTest {
     /** What the launcher answers by itself: the help of its own commands, and what it refuses. */
     private static final List<String> LAUNCHER_RUNS = List.of(
             "build --help", "build now",
-            "hardware-check --help", "hardware-check", "hardware-check --typo",
+            "hardware-check --help", "hardware-check", "hardware-check --typo", "hardware-check mlx5_0 --peer", "hardware-check mlx5_0 mlx5_1",
             "install --help", "install here",
             "java --help", "java",
             "release --help", "release",

@@ -36,7 +36,7 @@ public abstract class ServerCommand implements Callable<Integer> {
     @Spec
     private CommandSpec spec;
 
-    @Option(names = {"-t", "--transport"}, paramLabel = "T", defaultValue = "rdma-raw",
+    @Option(names = "--transport", paramLabel = "T", defaultValue = "rdma-raw",
             converter = TransportNames.class, completionCandidates = TransportNames.class,
             description = "${COMPLETION-CANDIDATES}; default ${DEFAULT-VALUE}")
     private Transport transport;
@@ -50,7 +50,7 @@ public abstract class ServerCommand implements Callable<Integer> {
                     + "16384 for 9000; default ${DEFAULT-VALUE}")
     private int slotBytes;
 
-    @Option(names = {"-a", "--address"}, paramLabel = "IP",
+    @Option(names = "--address", paramLabel = "IP",
             description = "the address to listen on; default the first one of the device's interface, in memory"
                     + " 127.0.0.1")
     private String address;

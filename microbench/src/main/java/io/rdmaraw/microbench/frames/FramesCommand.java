@@ -17,7 +17,7 @@ public final class FramesCommand implements Callable<Integer> {
     @Option(names = {"-d", "--device"}, paramLabel = "D", defaultValue = "soft:loop", description = "the device")
     private String device;
 
-    @Option(names = {"-l", "--length"}, paramLabel = "BYTES", defaultValue = "64",
+    @Option(names = {"-s", "--length"}, paramLabel = "BYTES", defaultValue = "64",
             description = "length of the frames without FCS, 60 to 1514")
     private int frameBytes;
 

@@ -42,7 +42,7 @@ public final class ProfileCommand implements Callable<Integer> {
     @Option(names = "--wire", description = "on AF_XDP over a veth pair, as root; echo, udp and tcp")
     private boolean wire;
 
-    @Option(names = {"-s", "--seconds"}, paramLabel = "S", defaultValue = "10", description = "of samples, 0.1 to 3600")
+    @Option(names = {"-D", "--seconds"}, paramLabel = "S", defaultValue = "10", description = "of samples, 0.1 to 3600")
     private double seconds;
 
     @Option(names = "--warm-up", paramLabel = "S", defaultValue = "5", description = "before them, for the compiler")

@@ -93,7 +93,8 @@ final class Page {
             return;
         }
         html.append("<h2 id=\"figures\">In short</h2>\n<p>A ratio above 1 is better than what it is compared with; rows"
-                + " where it is worse are red.</p>\n<div class=\"t\"><table class=\"key\"><thead><tr><th>"
+                + " where it is worse are red. A ratio is the median of the ratios of runs in pairs, which need not be"
+                + " that of the medians.</p>\n<div class=\"t\"><table class=\"key\"><thead><tr><th>"
                 + "<th class=\"n\">ratio<th class=\"n more\">median<th>compared with<th class=\"n more\">spread</tr>"
                 + "</thead><tbody>\n");
         for (KeyFigures.Figure figure : figures) {

@@ -42,8 +42,8 @@ public final class TcpCommand implements Callable<Integer> {
             + " io_uring and NIO")
     private boolean quick;
 
-    @Option(names = "--seconds", paramLabel = "N", description = "length of each measurement, instead of 2, or of 0.4"
-            + " with --quick")
+    @Option(names = {"-D", "--seconds"}, paramLabel = "N", description = "length of each measurement, instead of 2,"
+            + " or of 0.4 with --quick")
     private Double seconds;
 
     @Option(names = "--loop-only", description = "only what needs neither root nor a network")

@@ -25,7 +25,7 @@ import java.util.concurrent.Callable;
 public final class UdpCommand implements Callable<Integer> {
     private static final int[] WINDOWS = {1, 64};
 
-    @Option(names = {"-l", "--length"}, paramLabel = "BYTES", defaultValue = "18",
+    @Option(names = {"-s", "--length"}, paramLabel = "BYTES", defaultValue = "18",
             description = "length of the datagrams, 0 to 1472")
     private int payloadBytes;
 

@@ -18,7 +18,7 @@ public final class WireCommand implements Callable<Integer> {
     static final double WARM_UP_SECONDS = 15;
     static final double QUICK_WARM_UP_SECONDS = 5;
 
-    @Option(names = {"-l", "--length"}, paramLabel = "BYTES", defaultValue = "64",
+    @Option(names = {"-s", "--length"}, paramLabel = "BYTES", defaultValue = "64",
             description = "length of the frames without FCS, 60 to 1514")
     private int frameBytes;
 

@@ -28,11 +28,11 @@ public final class DemoCommand implements Callable<Integer> {
             description = "a second device, which the first one reaches, for the event loop that echoes")
     private String echoDevice;
 
-    @Option(names = {"-s", "--seconds"}, paramLabel = "S", defaultValue = "5",
+    @Option(names = {"-D", "--seconds"}, paramLabel = "S", defaultValue = "5",
             description = "duration; the first half, 3 seconds at most, is warm-up and does not count in the rates")
     private double seconds;
 
-    @Option(names = {"-l", "--length"}, paramLabel = "BYTES", defaultValue = "64",
+    @Option(names = {"-s", "--length"}, paramLabel = "BYTES", defaultValue = "64",
             description = "length of the frames without FCS, 60 or more")
     private int frameBytes;
 

@@ -3,6 +3,7 @@ package io.rdmaraw.tools.devinfo;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.rdmaraw.tools.command.DeviceChoice;
 import io.rdmaraw.tools.command.ExitCode;
 import io.rdmaraw.tools.command.ToolException;
 import io.rdmaraw.tools.output.Json;
@@ -15,6 +16,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.Callable;
 import java.util.stream.Stream;
+import picocli.CommandLine.ArgGroup;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
@@ -26,11 +28,10 @@ import picocli.CommandLine.Spec;
 public final class DevinfoCommand implements Callable<Integer> {
     private static final String FAILURE = "failure";
 
-    @Option(names = {"-d", "--device"}, paramLabel = "D",
-            description = "only this device, such as soft:loop, mlx5_0 or the name of a network device")
-    private String device;
+    @ArgGroup
+    private DeviceChoice choice;
 
-    @Option(names = {"-l", "--list"}, description = "print the names only, and those of what AF_XDP could open")
+    @Option(names = "--list", description = "print the names only, and those of what AF_XDP could open")
     private boolean namesOnly;
 
     @Option(names = "--json", description = "print one JSON object")
@@ -39,8 +40,11 @@ public final class DevinfoCommand implements Callable<Integer> {
     @Spec
     private CommandSpec spec;
 
+    private String device;
+
     @Override
     public Integer call() {
+        device = DeviceChoice.nameOrNull(choice);
         List<String> names = device == null ? VerbsDevices.names() : List.of(device);
         if (device == null && namesOnly) {
             names = Stream.concat(names.stream(), NetworkInterfaces.onThisHost().stream()).distinct().toList();

@@ -3,6 +3,7 @@ package io.rdmaraw.tools.doctor;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.rdmaraw.net.rdma.PortInterfaces;
+import io.rdmaraw.tools.command.DeviceChoice;
 import io.rdmaraw.tools.command.ExitCode;
 import io.rdmaraw.tools.doctor.Finding.Severity;
 import io.rdmaraw.tools.output.Json;
@@ -16,6 +17,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.Callable;
+import picocli.CommandLine.ArgGroup;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
@@ -24,11 +26,11 @@ import picocli.CommandLine.Spec;
 /** {@code rdma-raw doctor}. */
 @Command(name = "doctor", mixinStandardHelpOptions = true,
         description = "Says what a device lacks on this host and how to put it right: capabilities, locked memory,"
-                + " kernel options, interface, MTU, offloads. Ends with 1 if the device cannot work.")
+                + " kernel options, interface, MTU, offloads. Without a device: every one there is. Ends with 1 if"
+                + " the device cannot work.")
 public final class DoctorCommand implements Callable<Integer> {
-    @Option(names = {"-d", "--device"}, paramLabel = "D",
-            description = "the device, such as soft:xdp:eth0 or mlx5_0 (default: every device there is)")
-    private String device;
+    @ArgGroup
+    private DeviceChoice choice;
 
     @Option(names = "--json", description = "print one JSON object")
     private boolean json;
@@ -36,8 +38,11 @@ public final class DoctorCommand implements Callable<Integer> {
     @Spec
     private CommandSpec spec;
 
+    private String device;
+
     @Override
     public Integer call() {
+        device = DeviceChoice.nameOrNull(choice);
         Map<String, List<Finding>> findings = new LinkedHashMap<>();
         devices().forEach(name -> findings.put(name, examine(name)));
         PrintWriter out = spec.commandLine().getOut();

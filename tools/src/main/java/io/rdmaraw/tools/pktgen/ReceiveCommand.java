@@ -27,7 +27,7 @@ import picocli.CommandLine.Spec;
         description = {"Receives the frames that a flow rule matches, counts them, and writes them to a file if"
                 + " asked to.", FlowRuleHelp.SYNTAX})
 final class ReceiveCommand implements Callable<Integer> {
-    @Option(names = {"-m", "--match"}, paramLabel = "RULE", required = true,
+    @Option(names = {"-M", "--match"}, paramLabel = "RULE", required = true,
             description = "which frames, such as \"dst 198.18.0.2 udp dst-port 9\" or \"ether-type 0x88b5\"")
     private String match;
 

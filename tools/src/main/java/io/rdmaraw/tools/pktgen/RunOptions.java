@@ -11,7 +11,7 @@ final class RunOptions {
             description = "the device: see ./rdma-raw devinfo --list")
     private String device;
 
-    @Option(names = {"-p", "--port", "--ib-port"}, paramLabel = "N", defaultValue = "1",
+    @Option(names = {"-i", "--ib-port"}, paramLabel = "N", defaultValue = "1",
             description = "the port of the device")
     private int port;
 
@@ -19,7 +19,7 @@ final class RunOptions {
             description = "end after so many frames; 0: no limit")
     private long count;
 
-    @Option(names = {"-s", "--seconds"}, paramLabel = "S", defaultValue = "0",
+    @Option(names = {"-D", "--seconds"}, paramLabel = "S", defaultValue = "0",
             description = "end after so many seconds; 0: no limit")
     private double seconds;
 
@@ -29,7 +29,7 @@ final class RunOptions {
     void check(CommandLine commandLine) {
         require(commandLine, count >= 0, "--count must not be negative");
         require(commandLine, seconds >= 0 && seconds <= 31_536_000, "--seconds must be 0 to 31536000");
-        require(commandLine, port >= 1 && port <= 255, "--port must be 1 to 255");
+        require(commandLine, port >= 1 && port <= 255, "--ib-port must be 1 to 255");
     }
 
     static void require(CommandLine commandLine, boolean right, String fault) {

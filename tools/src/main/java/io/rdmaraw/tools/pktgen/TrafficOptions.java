@@ -18,14 +18,14 @@ final class TrafficOptions {
     @ArgGroup
     private Source source = new Source();
 
-    @Option(names = {"-l", "--length"}, paramLabel = "BYTES", defaultValue = "0",
+    @Option(names = {"-s", "--length"}, paramLabel = "BYTES", defaultValue = "0",
             description = "length of the templates' frames without FCS; 0: as the templates say")
     private int frameBytes;
 
     @Option(names = "--imix", description = "lengths of simple IMIX: of 12 frames 7 of 60 bytes, 4 of 590, 1 of 1514")
     private boolean imix;
 
-    @Option(names = {"-r", "--rate"}, paramLabel = "RATE", defaultValue = "0", converter = TrafficRate.Converter.class,
+    @Option(names = "--rate", paramLabel = "RATE", defaultValue = "0", converter = TrafficRate.Converter.class,
             description = "frames or bits per second: 100000, 1.5Mpps, 10Gbit; 0: no limit")
     private TrafficRate rate;
 
@@ -40,7 +40,7 @@ final class TrafficOptions {
 
     /** The source of the frames: one or the other. */
     static final class Source {
-        @Option(names = {"-t", "--template"}, paramLabel = "TEMPLATE", description = {FrameTemplate.SYNTAX
+        @Option(names = {"-T", "--template"}, paramLabel = "TEMPLATE", description = {FrameTemplate.SYNTAX
                 + "; again for more flows.", "A value may be a range: udp(src=1000..1999),"
                 + " ipv4(src=10.0.0.1..10.0.0.9);"
                 + " each combination is a flow, " + TemplateRanges.MAX_TEMPLATES + " at most (default: "

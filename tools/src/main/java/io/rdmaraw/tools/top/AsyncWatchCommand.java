@@ -1,6 +1,7 @@
 package io.rdmaraw.tools.top;
 
 import io.rdmaraw.ffi.FdWaiter;
+import io.rdmaraw.tools.command.DeviceChoice;
 import io.rdmaraw.tools.output.Json;
 import io.rdmaraw.tools.run.EndOnSignal;
 import io.rdmaraw.verbs.AsyncEvent;
@@ -14,7 +15,6 @@ import picocli.CommandLine.ArgGroup;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
-import picocli.CommandLine.Parameters;
 import picocli.CommandLine.Spec;
 
 /** {@code rdma-raw asyncwatch}. */
@@ -25,7 +25,7 @@ public final class AsyncWatchCommand implements Callable<Integer> {
     private static final long LOOK_NANOS = 100_000_000;
 
     @ArgGroup(multiplicity = "1")
-    private Device named;
+    private DeviceChoice named;
 
     @Option(names = {"-n", "--count"}, paramLabel = "N", defaultValue = "0", description = "events; 0: until Ctrl-C")
     private int count;
@@ -38,18 +38,9 @@ public final class AsyncWatchCommand implements Callable<Integer> {
 
     private String device;
 
-    /** The device, as an argument or as the other commands have it. */
-    static final class Device {
-        @Parameters(paramLabel = "DEVICE", description = "see ./rdma-raw devinfo --list")
-        private String argument;
-
-        @Option(names = {"-d", "--device"}, paramLabel = "D", description = "the same")
-        private String option;
-    }
-
     @Override
     public Integer call() {
-        device = named.argument != null ? named.argument : named.option;
+        device = named.name();
         PrintWriter out = spec.commandLine().getOut();
         try (EndOnSignal goOn = new EndOnSignal(); VerbsContext context = VerbsDevices.open(device);
                 FdWaiter waiter = new FdWaiter(context.asyncFd())) {

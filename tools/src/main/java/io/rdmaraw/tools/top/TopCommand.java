@@ -34,14 +34,14 @@ public final class TopCommand implements Callable<Integer> {
     @ArgGroup
     private ProcessChoice process = new ProcessChoice();
 
-    @Option(names = {"-i", "--interval"}, paramLabel = "S", defaultValue = "1", description = "seconds, 0.1 to 3600")
+    @Option(names = "--interval", paramLabel = "S", defaultValue = "1", description = "seconds, 0.1 to 3600")
     private double intervalSeconds;
 
     @Option(names = {"-n", "--count"}, paramLabel = "N", defaultValue = "0",
             description = "screens; 0: until q or Ctrl-C")
     private int count;
 
-    @Option(names = {"-c", "--channels"}, paramLabel = "N", defaultValue = "12",
+    @Option(names = "--channels", paramLabel = "N", defaultValue = "12",
             description = "channels and connections to show")
     private int channels;
 

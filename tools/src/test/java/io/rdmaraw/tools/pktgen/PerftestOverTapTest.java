@@ -80,8 +80,8 @@ class PerftestOverTapTest {
 
     @Test
     void pktgenReceivesWhatPerftestSends() throws Exception {
-        PeerProcess receiver = pktgen("rx", "-d", "mlx5_0", "-m", "dst-mac " + PKTGEN_MAC + " allow-host-traffic", "-n",
-                Integer.toString(FRAMES), "-s", "60", "--json");
+        PeerProcess receiver = pktgen("rx", "-d", "mlx5_0", "-M", "dst-mac " + PKTGEN_MAC + " allow-host-traffic", "-n",
+                Integer.toString(FRAMES), "-D", "60", "--json");
         // It tells every second what has come in; with the first time it is there.
         receiver.awaitOutput(" rx ", Await.PATIENCE);
         assertIterations(perftest("--client").await(Await.PATIENCE));
@@ -94,8 +94,8 @@ class PerftestOverTapTest {
     void perftestReceivesWhatPktgenSends() throws Exception {
         PeerProcess receiver = perftest("--server", "-r", "2048");
         receiver.awaitOutput("MsgRate", Await.PATIENCE);
-        PeerProcess sender = pktgen("tx", "-d", "mlx5_0", "-t", "eth(dst=" + PERFTEST_MAC + ",src=" + PKTGEN_MAC
-                + ",type=0x88b5)", "-l", Integer.toString(FRAME_BYTES), "-n", Integer.toString(FRAMES), "--json");
+        PeerProcess sender = pktgen("tx", "-d", "mlx5_0", "-T", "eth(dst=" + PERFTEST_MAC + ",src=" + PKTGEN_MAC
+                + ",type=0x88b5)", "-s", Integer.toString(FRAME_BYTES), "-n", Integer.toString(FRAMES), "--json");
         assertEquals(FRAMES, resultOf(sender).get("frames").asInt());
         assertIterations(receiver.await(Await.PATIENCE));
     }

@@ -36,7 +36,7 @@ class OtherNamespaceTest {
             } while (run.out().lines().noneMatch(line -> line.matches(connection)));
             assertTrue(run.out().contains("\t cubic rto:"), run.out());
             assertTrue(ToolRun.of("ss", "-l", pid).out().contains("LISTEN"), run.out());
-            ToolRun top = ToolRun.of("top", "--pid", pid, "-n", "1", "-i", "0.2");
+            ToolRun top = ToolRun.of("top", "--pid", pid, "-n", "1", "--interval", "0.2");
             assertEquals(0, top.exitCode(), top.err());
             assertTrue(top.out().contains("connections: ESTABLISHED 1"), top.out());
         }
