@@ -325,6 +325,23 @@ documented_commands() {
   (cd "$ROOT" && bash -euxo pipefail -c "$commands")
 }
 
+# The quick start's program as an image of its own, by its Containerfile; what Maven does there is done by hand.
+own_image() {
+  local project="$container_work/own"
+  local -a capabilities
+  cp -r "$ROOT/examples/quickstart" "$project"
+  mkdir -p "$project"/target/{lib,classes}
+  cp "$ROOT"/tools/target/lib/*.jar "$project/target/lib/"
+  "$JAVA_HOME/bin/javac" -d "$project/target/classes" -cp "$project/target/lib/*" "$project"/src/main/java/*.java
+  "$JAVA_HOME/bin/jar" --create --file "$project/target/hello-1.jar" -C "$project/target/classes" .
+  podman build --quiet --tag hello "$project" >/dev/null
+  read -ra capabilities <<<"$(device_options soft:xdp:eth0)"
+  podman run --detach --name own "${capabilities[@]}" --security-opt "seccomp=$ROOT/examples/containers/seccomp.json" \
+    localhost/hello >/dev/null
+  same "$(curl -sS --retry 30 --retry-delay 1 --retry-connrefused "http://$(container_address own):8080/")" Hello "HTTP"
+  podman rm --force --time 10 own >/dev/null
+}
+
 # What doctor and the server say in a container of these options, which lacks something: it has to hold a text.
 tells() {
   local text="$1" said
@@ -376,6 +393,7 @@ run_container_steps() {
   printf '{"defaultAction": "SCMP_ACT_ALLOW", "syscalls": [{"names": ["bpf"], "action": "SCMP_ACT_ERRNO", "errnoRet": 1}]}' \
     >"$container_work/bpf.json"
   container_step documented "the commands of docs/containers.md, as they stand there" documented_commands
+  container_step own "the quick start's server, in an image of its own" own_image
   hardened_steps
   sentence_steps
   kube_steps

@@ -4,6 +4,8 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
+import java.io.PrintWriter;
+import java.io.StringWriter;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -85,6 +87,19 @@ class OptionsTest {
             }
         });
         assertEquals(Map.of(), wrong);
+    }
+
+    /** Of what the launcher runs by other programs it has a list of its own. */
+    @Test
+    void completionHasTheCommandsOfBenchAndExample() {
+        StringWriter out = new StringWriter();
+        assertEquals(0, io.rdmaraw.tools.Main.commandLine().setOut(new PrintWriter(out)).execute("completion"));
+        for (String name : List.of("bench", "example")) {
+            String function = out.toString().split("function _picocli_rdma-raw_" + name + "\\(\\) ", 2)[1];
+            List<String> completed = List.of(function.split("local commands=\"", 2)[1].split("\"", 2)[0].split(" "));
+            DocumentedCommandsTest.everything().getSubcommands().get(name).getSubcommands().forEach((word, command) ->
+                    assertTrue(completed.contains(word) || command.getCommandSpec().usageMessage().hidden(), word));
+        }
     }
 
     /** Who knows perftest's letters looks up the others there. */

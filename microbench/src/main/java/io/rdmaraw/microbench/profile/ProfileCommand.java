@@ -6,6 +6,7 @@ import io.rdmaraw.tools.output.Environment;
 import io.rdmaraw.tools.output.Json;
 import java.io.PrintWriter;
 import java.nio.file.Path;
+import java.util.Arrays;
 import java.util.Locale;
 import java.util.Optional;
 import java.util.concurrent.Callable;
@@ -33,10 +34,10 @@ public final class ProfileCommand implements Callable<Integer> {
         ASYNC, JFR
     }
 
-    @Parameters(arity = "0..1", paramLabel = "PATH", description = "rx, echo, udp or tcp")
-    private ProfiledPath path;
+    @Parameters(arity = "0..1", paramLabel = "PATH|PID", description = "rx, echo, udp or tcp, or a process")
+    private String what;
 
-    @Option(names = "--pid", paramLabel = "PID", description = "look at this process, in place of a path")
+    @Option(names = "--pid", paramLabel = "PID", description = "the same for a process")
     private Long pid;
 
     @Option(names = "--wire", description = "on AF_XDP over a veth pair, as root; echo, udp and tcp")
@@ -62,9 +63,12 @@ public final class ProfileCommand implements Callable<Integer> {
     @Spec
     private CommandSpec spec;
 
+    private ProfiledPath path;
+
     @Override
     public Integer call() throws InterruptedException {
-        check((path == null) != (pid == null), "say what to profile: rx, echo, udp or tcp, or --pid and a process");
+        readArgument();
+        check((path == null) != (pid == null), "say what to profile: rx, echo, udp or tcp, or the number of a process");
         check(!wire || pid == null && path != ProfiledPath.RX, "--wire is for echo, udp and tcp");
         check(seconds >= 0.1 && seconds <= 3600, "--seconds must be 0.1 to 3600");
         check(warmUpSeconds >= 0 && warmUpSeconds <= 3600, "--warm-up must be 0 to 3600");
@@ -91,6 +95,20 @@ public final class ProfileCommand implements Callable<Integer> {
         }
         print(title, new Costs(samples), page);
         return 0;
+    }
+
+    private void readArgument() {
+        if (what == null) {
+            return;
+        }
+        if (what.matches("\\d{1,18}")) {
+            check(pid == null, "one process, please");
+            pid = Long.valueOf(what);
+            return;
+        }
+        path = Arrays.stream(ProfiledPath.values()).filter(each -> each.name().equalsIgnoreCase(what)).findFirst()
+                .orElseThrow(() -> new ParameterException(spec.commandLine(), "there is no path '" + what
+                        + "': it is rx, echo, udp or tcp, or the number of a process"));
     }
 
     private Load load() {

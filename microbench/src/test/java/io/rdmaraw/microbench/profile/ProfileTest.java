@@ -144,9 +144,11 @@ class ProfileTest {
             BenchRun run = BenchRun.of(wrong);
             assertEquals(2, run.exitCode(), run.err());
         }
-        BenchRun gone = BenchRun.of("profile", "--pid", "2147483646", "--profiler", "jfr", "--out",
-                directory.resolve("page.html").toString());
-        assertEquals(1, gone.exitCode());
-        assertTrue(gone.err().contains("rdma-raw: no such process: 2147483646"), gone.err());
+        for (String process : List.of("--pid=2147483646", "2147483646")) {
+            BenchRun gone = BenchRun.of("profile", process, "--profiler", "jfr", "--out",
+                    directory.resolve("page.html").toString());
+            assertEquals(1, gone.exitCode());
+            assertTrue(gone.err().contains("rdma-raw: no such process: 2147483646"), gone.err());
+        }
     }
 }

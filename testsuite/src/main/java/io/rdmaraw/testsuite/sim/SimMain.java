@@ -82,23 +82,27 @@ public final class SimMain {
     }
 
     private String parse(String[] args) {
-        try {
-            for (int i = 0; i < args.length; i++) {
-                if (args[i].equals("--json")) {
-                    json = true;
-                } else if (i + 1 == args.length) {
-                    return "unknown option or missing value: " + args[i];
-                } else {
-                    String complaint = option(args[i], args[++i]);
-                    if (complaint != null) {
-                        return complaint;
-                    }
+        for (int i = 0; i < args.length; i++) {
+            if (args[i].equals("--json")) {
+                json = true;
+            } else if (i + 1 == args.length) {
+                return "unknown option or missing value: " + args[i];
+            } else {
+                String complaint = readOption(args[i], args[++i]);
+                if (complaint != null) {
+                    return complaint;
                 }
             }
-        } catch (NumberFormatException e) {
-            return "not a number: " + e.getMessage();
         }
         return seeds < 1 || threads < 1 ? "--seeds and --threads must be at least 1" : null;
+    }
+
+    private String readOption(String name, String value) {
+        try {
+            return option(name, value);
+        } catch (NumberFormatException e) {
+            return name + " wants a number, not '" + value + '\'';
+        }
     }
 
     private String option(String name, String value) {

@@ -49,6 +49,9 @@ public final class CommandLines {
     /** picocli names an unknown subcommand by an index that starts at a word which the user has not written. */
     private static String message(ParameterException e) {
         CommandLine command = e.getCommandLine();
+        if (e.getMessage().matches(".*is not an? (double|int|long)")) {
+            return e.getMessage().replaceFirst("(is not) an? (?:double|int|long)$", "$1 a number");
+        }
         if (command.getParent() == null || command.getSubcommands().isEmpty()
                 || !(e instanceof UnmatchedArgumentException unknown)) {
             return e.getMessage();

@@ -26,11 +26,20 @@ public final class CompletionCommand implements Callable<Integer> {
             Map.entry("example", List.of("--device", "--port", "--address", "--transport", "--help")),
             Map.entry("sim", List.of("--seeds", "--help")),
             Map.entry("hardware-check", List.of("--device", "--peer", "--out", "--help")),
-            Map.entry("test", List.of("--fast", "--containers", "--kernels", "--help")),
+            Map.entry("test", List.of("--fast", "--containers", "--kernels", "--conformance", "--frameworks",
+                    "--netty-versions", "--engine", "--faults", "--rdma-core", "--aarch64", "--help")),
             Map.entry("release", List.of("--dry-run", "--out", "--help")),
             Map.entry("build", List.of("--help")),
             Map.entry("install", List.of("--help")),
             Map.entry("java", List.of("--help"))));
+
+    /** The words that follow them; these have the options of their command. */
+    private static final Map<String, List<String>> WORDS_OF_OTHERS = Map.of(
+            "bench", List.of("frames", "wire", "udp", "tcp", "tcp-core", "idle", "dns", "http", "frameworks"),
+            "example", List.of("http", "http2", "http3", "dns", "redis", "proxy", "echo", "vertx", "reactor-netty",
+                    "grpc", "spring-boot", "micronaut", "lettuce"),
+            "profile", List.of("rx", "echo", "udp", "tcp"),
+            "sim", List.of("goodput", "scripts", "link"));
 
     @Spec
     private CommandSpec spec;
@@ -47,10 +56,17 @@ public final class CompletionCommand implements Callable<Integer> {
         CommandLine root = new CommandLine(CommandSpec.create().name("rdma-raw"));
         spec.parent().subcommands().forEach((name, command) -> root.addSubcommand(name, command));
         ELSEWHERE.forEach((name, options) -> {
-            CommandSpec other = CommandSpec.create().name(name);
-            options.forEach(option -> other.addOption(OptionSpec.builder(option).build()));
+            CommandLine other = withOptions(name, options);
+            WORDS_OF_OTHERS.getOrDefault(name, List.of())
+                    .forEach(word -> other.addSubcommand(word, withOptions(word, options)));
             root.addSubcommand(name, other);
         });
         return root;
+    }
+
+    private static CommandLine withOptions(String name, List<String> options) {
+        CommandSpec command = CommandSpec.create().name(name);
+        options.forEach(option -> command.addOption(OptionSpec.builder(option).build()));
+        return new CommandLine(command);
     }
 }

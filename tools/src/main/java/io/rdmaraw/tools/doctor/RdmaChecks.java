@@ -34,11 +34,7 @@ final class RdmaChecks {
         String device = devices.contains(name) ? name : behind(name, devices);
         if (device == null) {
             findings.add(Finding.fail("RDMA device", "there is no RDMA device '" + name + "' and none behind a network"
-                    + " device of that name", devices.isEmpty()
-                    ? "this host has no RDMA device (or its driver is not loaded: mlx5_ib; or it is in another network"
-                            + " namespace: rdma dev set DEV netns PID): use soft:loop, or soft:xdp:<netdev> on a"
-                            + " network device"
-                    : "use one of: " + String.join(", ", devices)));
+                    + " device of that name", remedy(name, devices)));
             return findings;
         }
         findings.add(Finding.ok("RDMA device", device));
@@ -49,6 +45,17 @@ final class RdmaChecks {
             findings.addAll(netdevs.check(netdev, false));
         }
         return findings;
+    }
+
+    private String remedy(String name, List<String> devices) {
+        if (host.list("sys/class/net").contains(name)) {
+            return "soft:xdp:" + name + " runs on this interface; if it is a ConnectX: sudo modprobe mlx5_ib, and the"
+                    + " packages rdma-core and ibverbs-providers";
+        }
+        return devices.isEmpty() ? "this host has no RDMA device. With a ConnectX: sudo modprobe mlx5_ib, and the"
+                + " packages rdma-core and ibverbs-providers; from another network namespace: rdma dev set DEV netns"
+                + " PID. Without: soft:loop, or soft:xdp:NETDEV on a network interface"
+                : "use one of: " + String.join(", ", devices);
     }
 
     /** Returns the port's network interface, or null. */

@@ -50,7 +50,9 @@ public final class BwCommand implements Callable<Integer> {
         List<BandwidthSample> samples = new ArrayList<>();
         try (EndOnSignal goOn = new EndOnSignal()) {
             for (int size : sizes) {
-                samples.addAll(measure(size, goOn));
+                if (samples.isEmpty() || goOn.getAsBoolean()) {
+                    samples.addAll(measure(size, goOn));
+                }
             }
             print(samples);
         }
@@ -94,7 +96,7 @@ public final class BwCommand implements Callable<Integer> {
             all.addAll(measure(there, frameBytes, () -> goOn.getAsBoolean() && other.isWell()));
             other.await();
         }
-        all.addAll(back);
+        back.forEach(sample -> all.add(sample.ofTheWayBack()));
         return all;
     }
 

@@ -48,6 +48,9 @@ final class LatencyRun {
                 progress.println("answers until it is interrupted");
                 progress.flush();
                 ponger.run(goOn);
+                progress.println(String.format(Locale.ROOT, "received %,d pings, %,d of them could not be answered",
+                        ponger.pings(), ponger.unanswered()));
+                progress.flush();
                 return null;
             }
             try (ServerThread thread = new ServerThread(ponger::run)) {

@@ -46,6 +46,11 @@ final class Ponger implements PerfEndpoint.FrameSink {
         }
     }
 
+    /** Pings that came. */
+    long pings() {
+        return pings;
+    }
+
     /** Pings that got no answer because the send queue was full. */
     long unanswered() {
         return unanswered;

@@ -130,7 +130,9 @@ public final class ServerNetwork implements AutoCloseable {
             return server;
         } catch (AssertionError e) {
             server.close();
-            throw new ToolException("the server did not start: " + server.output().strip(), e);
+            String said = server.output().strip();
+            throw new ToolException("the server did not start" + (said.isEmpty() ? ": it said nothing in "
+                    + START_LIMIT.toSeconds() + " s; is this machine very busy?" : ": " + said), e);
         }
     }
 

@@ -54,6 +54,8 @@ public final class AsyncWatchCommand implements Callable<Integer> {
                     seen++;
                 }
             }
+            spec.commandLine().getErr().println(device + ": " + seen + " events");
+            spec.commandLine().getErr().flush();
         }
         return 0;
     }

@@ -232,7 +232,9 @@ class DoctorChecksTest {
     @Test
     void rdmaDevicesAreFoundByTheirOwnNameOrTheirNetdevs() throws IOException {
         RdmaChecks checks = new RdmaChecks(host, netdevChecks, PortInterfaces.ofFiles(root.resolve("sys")));
-        assertFinding(Severity.FAIL, "no RDMA device 'mlx5_0'", "soft:loop", checks.check("mlx5_0"));
+        assertFinding(Severity.FAIL, "no RDMA device 'mlx5_0'", "modprobe mlx5_ib", checks.check("mlx5_0"));
+        netdev("eth7", "0x1003", "1", "1500");
+        assertFinding(Severity.FAIL, "none behind a network device", "soft:xdp:eth7 runs", checks.check("eth7"));
         write("sys/class/infiniband/mlx5_0/device/net/ens1/mtu", "1500");
         netdev("ens1", "0x1003", "1", "1500");
         assertFinding(Severity.FAIL, "uverbs* are missing", "ib_uverbs", checks.check("mlx5_0"));

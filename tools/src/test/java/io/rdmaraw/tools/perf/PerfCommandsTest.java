@@ -60,6 +60,7 @@ class PerfCommandsTest {
         assertEquals(List.of(3000, 3000, 3000, 3000), rows.findValues("n_iterations").stream().map(JsonNode::asInt)
                 .toList());
         assertEquals(List.of(0, 0), rows.findValues("lost").stream().map(JsonNode::asInt).toList());
+        assertEquals(List.of("client", "server", "client back", "server back"), rows.findValuesAsText("side"));
     }
 
     @Test

@@ -1,0 +1,28 @@
+package io.rdmaraw.tools.demo;
+
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.PrintWriter;
+import java.io.StringWriter;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** The demo that is ended by its user. */
+@Timeout(60)
+class EchoDemoTest {
+    private static final String DEVICE = "soft:loop:ended-early";
+
+    /** After the warm-up nothing was measured: a few frames in no time must not make a rate of hundreds of millions. */
+    @Test
+    void ratesOfADemoThatEndsInItsWarmUpAreOfTheWarmUp() throws Exception {
+        StringWriter said = new StringWriter();
+        AtomicInteger asked = new AtomicInteger();
+        DemoResult result = new EchoDemo(new DemoOptions(DEVICE, DEVICE, 60, ProbeFrame.MIN_BYTES, 16),
+                new PrintWriter(said), () -> asked.incrementAndGet() == 1).run();
+        assertTrue(result.frames() > 0, result.toString());
+        // Asked once, it goes on for a second.
+        assertTrue(result.nanosPerFrame() * result.frames() >= 1e9, result.toString());
+        assertTrue(said.toString().contains("before the warm-up was over"), said.toString());
+    }
+}
