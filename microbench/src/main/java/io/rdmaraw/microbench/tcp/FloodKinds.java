@@ -6,7 +6,7 @@ import java.util.stream.Collectors;
 import picocli.CommandLine.ITypeConverter;
 import picocli.CommandLine.TypeConversionException;
 
-/** The names that {@code --flood} takes. */
+/** The names that {@code --flood-kind} takes. */
 final class FloodKinds extends ArrayList<String> implements ITypeConverter<FloodKind> {
     private static final long serialVersionUID = 1L;
 

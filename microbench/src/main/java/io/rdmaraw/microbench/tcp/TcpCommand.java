@@ -67,7 +67,7 @@ public final class TcpCommand implements Callable<Integer> {
     @Mixin
     private OffloadsOption veth;
 
-    @Option(names = "--flood", paramLabel = "KIND", defaultValue = "syn", converter = FloodKinds.class,
+    @Option(names = "--flood-kind", paramLabel = "KIND", defaultValue = "syn", converter = FloodKinds.class,
             completionCandidates = FloodKinds.class,
             description = "what the case 'flood' sends: ${COMPLETION-CANDIDATES}")
     private FloodKind flood;

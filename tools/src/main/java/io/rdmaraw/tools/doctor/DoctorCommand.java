@@ -19,6 +19,7 @@ import java.util.Set;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.ArgGroup;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.Help.Ansi;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Spec;
@@ -100,8 +101,18 @@ public final class DoctorCommand implements Callable<Integer> {
     private static void printText(PrintWriter out, Map<String, List<Finding>> findings) {
         findings.forEach((name, list) -> {
             out.println(name);
-            list.forEach(finding -> out.println(finding.toString().indent(2).stripTrailing()));
+            list.forEach(finding -> out.println(coloured(finding).indent(2).stripTrailing()));
         });
         out.flush();
+    }
+
+    /** In a terminal that wants colours, as picocli does it for the help. */
+    private static String coloured(Finding finding) {
+        String text = finding.toString();
+        return switch (finding.severity()) {
+            case FAIL -> text.replaceFirst("FAIL", Ansi.AUTO.string("@|bold,red FAIL|@"));
+            case WARN -> text.replaceFirst("WARN", Ansi.AUTO.string("@|yellow WARN|@"));
+            default -> text;
+        };
     }
 }
