@@ -9,7 +9,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /** The demo that is ended by its user. */
-@Timeout(60)
+@Timeout(300)
 class EchoDemoTest {
     private static final String DEVICE = "soft:loop:ended-early";
 
