@@ -10,6 +10,11 @@ SV_EXPORT const char *softverbs_open_error(const struct ibv_device *device)
     return ((const struct sv_device *)device)->open_error;
 }
 
+SV_EXPORT const char *softverbs_mode(struct ibv_context *context)
+{
+    return sv_device_of(context)->mode;
+}
+
 /* EUI-64 of the MAC address, as Ethernet devices have it. */
 SV_EXPORT __be64 ibv_get_device_guid(struct ibv_device *ibv)
 {

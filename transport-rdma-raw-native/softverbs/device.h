@@ -67,11 +67,14 @@ struct sv_faults {
     } next[SOFTVERBS_CALL_COUNT];
 };
 
+enum { SV_MODE_BYTES = 384 };
+
 struct sv_device {
     struct ibv_device ibv;
     const struct sv_port_ops *ops;
     void *port;                 /* the wire's own state */
     char open_error[SV_EXPLANATION_BYTES];
+    char mode[SV_MODE_BYTES];   /* how it runs and why, since it was opened */
     unsigned index;             /* never used twice */
     bool configured;            /* "loop" and the devices of the environment: always present */
     unsigned lists;             /* lists of ibv_get_device_list() that contain it; guarded by the list's mutex */

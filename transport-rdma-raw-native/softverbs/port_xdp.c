@@ -5,8 +5,11 @@
  * frames for both the kernel and the library (DONT_TRAP, sniffer, multicast defaults) come through an AF_PACKET ring.
  *
  * SOFTVERBS_XDP_MODE in the environment selects the mode:
- *   generic   the default: works with every driver and keeps offloads for the kernel's own traffic, but the kernel
- *     copies its own large frames before the program sees them
+ *   auto      the default: the best of the following three that is known to be sound with this driver and kernel, or
+ *     what stands in for it where it cannot be had (xdp_mode.c). A port through AF_PACKET does not: there the kernel sees
+ *     the frames too, so the user has to name it
+ *   generic   works with every driver and keeps offloads for the kernel's own traffic, but the kernel copies its own
+ *     large frames before the program sees them
  *   native    the driver's own XDP
  *   zerocopy  the same, and the driver works on the library's memory itself
  *   tap       a tc ingress program redirects the frames to a TAP interface with the sockets and generic XDP: the
@@ -17,15 +20,19 @@
  * goes to the one whose program has been there for longest. In the other modes an interface has one program, and a
  * queue the sockets of one process.
  */
+#include "busy_poll.h"
 #include "packet_sender.h"
 #include "refusal.h"
 #include "tap.h"
 #include "xdp_interface.h"
+#include "xdp_mode.h"
 #include "xdp_queue.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 enum { MAX_QUEUES = SV_STEER_MAX_QUEUES, COPY_FRAMES = 1024 };
@@ -40,6 +47,7 @@ struct xdp_port {
     bool native;
     bool zero_copy;
     bool partial;           /* see sv_xdp_partial() */
+    struct sv_busy_poll busy_poll;
     uint32_t queues;
     struct sv_xdp_queue *queue[MAX_QUEUES];
     uint32_t handed;        /* queues for which the broker has made sockets */
@@ -54,8 +62,10 @@ static unsigned drain(struct sv_wire *wire)
 {
     struct xdp_port *port = (struct xdp_port *)wire;
     uint32_t limit[MAX_QUEUES];
-    for (uint32_t i = 0; i < port->queues; i++)
+    for (uint32_t i = 0; i < port->queues; i++) {
+        sv_xdp_queue_busy_poll(port->queue[i]);
         limit[i] = sv_xdp_queue_produced(port->queue[i]);
+    }
     unsigned total = port->copies.map == NULL ? 0 : sv_packet_ring_drain(&port->copies, wire->device);
     for (uint32_t i = 0; i < port->queues; i++)
         total += sv_xdp_queue_drain(port->queue[i], wire->device, limit[i]);
@@ -111,6 +121,9 @@ static int open_queue(struct xdp_port *port, uint32_t number, bool untold)
     if (!wire->brokered)
         error = sv_steering_set_sockets(wire->steering, number, queue->main.receiver.fd, queue->syns.receiver.fd);
     sv_steering_set_queues(wire->steering, port->queues);
+    if (error == 0)
+        error = sv_busy_poll_add(&port->busy_poll, queue->main.receiver.fd, number);
+    queue->busy_poll = port->busy_poll.wanted;
     if (error == 0)
         error = sv_wire_add_receiver(wire, &queue->main.receiver);
     return error != 0 ? error : sv_wire_add_receiver(wire, &queue->syns.receiver);
@@ -225,26 +238,17 @@ static int attach_program(struct xdp_port *port)
                       port->native ? ": try without SOFTVERBS_XDP_MODE=native" : "");
 }
 
-static bool is_mode(const char *name)
-{
-    const char *mode = getenv("SOFTVERBS_XDP_MODE");
-    return mode != NULL && strcmp(mode, name) == 0;
-}
+static enum sv_xdp_port_mode mode_of(const struct sv_wire *wire);
 
-static int choose_mode(struct xdp_port *port)
+static int take_mode(struct xdp_port *port, enum sv_xdp_port_mode mode)
 {
-    const char *mode = getenv("SOFTVERBS_XDP_MODE");
-    if (mode == NULL || *mode == '\0' || strcmp(mode, "generic") == 0)
-        return 0;
-    if (is_mode("tap"))
+    if (mode == SV_XDP_MODE_TAP)
         return sv_tap_open(&port->tap);
-    port->zero_copy = strcmp(mode, "zerocopy") == 0;
-    if (!port->zero_copy && strcmp(mode, "native") != 0)
-        return sv_explain(EINVAL, "SOFTVERBS_XDP_MODE is '%s': it may be generic, native, zerocopy or tap", mode);
-    port->native = true;
-    if (port->wire.flags & IFF_LOOPBACK)
+    port->zero_copy = mode == SV_XDP_MODE_ZERO_COPY;
+    port->native = port->zero_copy || mode == SV_XDP_MODE_NATIVE;
+    if (port->native && (port->wire.flags & IFF_LOOPBACK))
         return sv_explain(EOPNOTSUPP, "the loopback interface '%s' has no native XDP: run without "
-                          "SOFTVERBS_XDP_MODE=%s", port->wire.netdev, mode);
+                          "SOFTVERBS_XDP_MODE=%s", port->wire.netdev, sv_xdp_mode_name(mode));
     return 0;
 }
 
@@ -326,11 +330,24 @@ static void close_handed(struct xdp_port *port)
     }
 }
 
+/*
+ * A driver may start its queues anew for a program, with other NAPI instances: those that sockets have taken for theirs
+ * would be gone. No frame is taken before there is a rule. A broker has done it by now.
+ */
+static int attach_early(struct xdp_port *port)
+{
+    if (port->tap.ifindex != 0)
+        return sv_explain(EOPNOTSUPP, "in mode tap nothing can be polled busily: run without SOFTVERBS_XDP_BUSY_POLL");
+    return port->wire.brokered ? 0 : attach_program(port);
+}
+
 static int open_port(struct sv_wire *wire)
 {
     struct xdp_port *port = (struct xdp_port *)wire;
     port->program = port->redirect = port->copies.receiver.fd = port->sender.fd = -1;
-    int error = choose_mode(port);
+    int error = sv_busy_poll_init(&port->busy_poll, wire->netdev, wire->ifindex);
+    if (error == 0)
+        error = take_mode(port, mode_of(wire));
     bool tap = port->tap.ifindex != 0;
     if (error == 0)
         error = tap ? sv_packet_sender_open(&port->sender, wire->ifindex) : sv_guard_take(wire);
@@ -342,6 +359,8 @@ static int open_port(struct sv_wire *wire)
     wire->super_frames = !port->native && (port->partial || tap);
     if (error == 0)
         error = open_steering(port);
+    if (error == 0 && port->busy_poll.wanted)
+        error = attach_early(port);
     if (error == 0)
         error = open_queues(port);
     close_handed(port);
@@ -351,12 +370,14 @@ static int open_port(struct sv_wire *wire)
         return error;
     check_large_frames(port);
     sv_wire_mtu_known(wire);
-    return wire->brokered ? 0 : attach_program(port);
+    return port->program >= 0 ? 0 : attach_program(port);
 }
 
+/* The settings of NAPI instances first: without the program a driver may have others. */
 static void detach(struct sv_wire *wire)
 {
     struct xdp_port *port = (struct xdp_port *)wire;
+    sv_busy_poll_end(&port->busy_poll);
     if (port->redirect >= 0)
         close(port->redirect);
     if (port->program >= 0)
@@ -417,12 +438,68 @@ static int rule_added(struct sv_device *device, const struct sv_rule_spec *spec,
      .may_be_brokered = COPIES_SENT, \
      .open = open_port, .detach = detach, .close = close_port, .drain = drain, .send = SEND}
 
-static const struct sv_wire_kind xdp_kind = XDP_KIND(send_frames, true);
-static const struct sv_wire_kind tap_kind = XDP_KIND(send_by_packet_socket, false);
+static const struct sv_wire_kind kinds[SV_XDP_MODES] = {
+    [SV_XDP_MODE_GENERIC] = XDP_KIND(send_frames, true),
+    [SV_XDP_MODE_NATIVE] = XDP_KIND(send_frames, true),
+    [SV_XDP_MODE_ZERO_COPY] = XDP_KIND(send_frames, true),
+    [SV_XDP_MODE_TAP] = XDP_KIND(send_by_packet_socket, false),
+};
 
+static enum sv_xdp_port_mode mode_of(const struct sv_wire *wire)
+{
+    return (enum sv_xdp_port_mode)(wire->kind - kinds);
+}
+
+/* ---- which mode ---- */
+
+static int choose_mode(const struct sv_device *device, struct sv_xdp_choice *choice)
+{
+    struct utsname kernel;
+    char driver[SV_XDP_DRIVER_BYTES];
+    if (uname(&kernel) != 0)
+        kernel.release[0] = '\0';
+    sv_xdp_driver(strchr(device->ibv.name, ':') + 1, driver);
+    return sv_xdp_mode_choose(getenv("SOFTVERBS_XDP_MODE"), driver, kernel.release, choice);
+}
+
+/* A mode that could not be had, and its reason. */
+struct refused {
+    const char *mode;
+    char reason[SV_EXPLANATION_BYTES];
+};
+
+static void refuse(struct refused *refused, enum sv_xdp_port_mode mode, int error)
+{
+    refused->mode = sv_xdp_mode_name(mode);
+    snprintf(refused->reason, sizeof refused->reason, "%s",
+             *sv_explanation() != '\0' ? sv_explanation() : strerror(error));
+    (void)sv_explain(0, "%s", "");
+}
+
+/*
+ * Where a mode of the driver cannot be had (for its MTU, its memory, a broker's policy) the next one is tried. A process
+ * that has the interface (EBUSY) is in the way of all of them.
+ */
 static int open_device(struct sv_device *device)
 {
-    return sv_wire_port_open(device, is_mode("tap") ? &tap_kind : &xdp_kind);
+    struct sv_xdp_choice choice;
+    struct refused refused = {.mode = ""};
+    int error = choose_mode(device, &choice);
+    if (error != 0)
+        return error;
+    enum sv_xdp_port_mode mode = choice.mode;
+    while ((error = sv_wire_port_open(device, &kinds[mode])) != 0) {
+        if (error == EBUSY || choice.forced || mode == SV_XDP_MODE_GENERIC)
+            return error;
+        refuse(&refused, mode--, error);
+    }
+    const char *polled = ((const struct xdp_port *)device->port)->busy_poll.wanted ? " with busy polling" : "";
+    if (mode == choice.mode)
+        snprintf(device->mode, sizeof device->mode, "AF_XDP in mode %s%s: %s", sv_xdp_mode_name(mode), polled, choice.why);
+    else
+        snprintf(device->mode, sizeof device->mode, "AF_XDP in mode %s%s, as %s cannot be had: %s",
+                 sv_xdp_mode_name(mode), polled, refused.mode, refused.reason);
+    return 0;
 }
 
 const struct sv_port_ops sv_xdp_ops = {

@@ -4,9 +4,12 @@
 #include <errno.h>
 #include <linux/ethtool.h>
 #include <linux/sockios.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 /* 0 or an errno: EOPNOTSUPP from drivers without this query. */
 static int ask(const struct sv_wire *wire, void *question)
@@ -25,6 +28,19 @@ int sv_xdp_receive_queues(const struct sv_wire *wire, uint32_t *queues)
         return EOPNOTSUPP;
     *queues = channels.rx_count + channels.combined_count;
     return 0;
+}
+
+void sv_xdp_driver(const char *netdev, char driver[SV_XDP_DRIVER_BYTES])
+{
+    struct ethtool_drvinfo info = {.cmd = ETHTOOL_GDRVINFO};
+    struct ifreq request = {.ifr_data = (void *)&info};
+    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    snprintf(request.ifr_name, sizeof request.ifr_name, "%s", netdev);
+    driver[0] = '\0';
+    if (fd >= 0 && ioctl(fd, SIOCETHTOOL, &request) == 0)
+        snprintf(driver, SV_XDP_DRIVER_BYTES, "%.*s", SV_XDP_DRIVER_BYTES - 1, info.driver);
+    if (fd >= 0)
+        close(fd);
 }
 
 static bool is_driver(const struct sv_wire *wire, const char *const *names, size_t count)

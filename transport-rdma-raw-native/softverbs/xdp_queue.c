@@ -369,6 +369,13 @@ static void limit_unsolicited(struct sv_xdp_queue *queue, struct sv_device *devi
     queue->sorted_until = limit;
 }
 
+/* xsk_recvmsg() runs one turn of the NAPI instance (net/xdp/xsk.c). The position is a hint, as in sv_xdp_queue_drain(). */
+void sv_xdp_queue_busy_poll(const struct sv_xdp_queue *queue)
+{
+    if (SV_UNLIKELY(queue->busy_poll) && sv_xdp_queue_produced(queue) == rx_consumed(&queue->main.rx))
+        (void)recvfrom(queue->main.receiver.fd, NULL, 0, MSG_DONTWAIT, NULL, NULL);
+}
+
 unsigned sv_xdp_queue_drain(struct sv_xdp_queue *queue, struct sv_device *device, uint32_t limit)
 {
     unsigned total = 0;
@@ -412,11 +419,14 @@ static bool is_transient(int error)
     return error == EAGAIN || error == EBUSY || error == ENOBUFS || error == EINTR;
 }
 
-/* Wakes the driver if it asks for it. The driver sends when it likes. */
+/*
+ * Wakes the driver if it asks for it. The driver sends when it likes. One that is polled busily sends while it is polled,
+ * and does not ask.
+ */
 static int kick_driver(const struct sv_xdp_queue *queue)
 {
     __atomic_thread_fence(__ATOMIC_SEQ_CST);    /* the driver sees the frames, or this sees it stopped */
-    if (!wants_wakeup(&queue->tx) || sendto(queue->sender, NULL, 0, MSG_DONTWAIT, NULL, 0) >= 0)
+    if ((!queue->busy_poll && !wants_wakeup(&queue->tx)) || sendto(queue->sender, NULL, 0, MSG_DONTWAIT, NULL, 0) >= 0)
         return 0;
     return is_transient(errno) ? 0 : errno;
 }

@@ -67,6 +67,7 @@ struct sv_xdp_queue {
     bool partial;                   /* senders on this host, and GRO, leave checksums out */
     bool super_frames;              /* ... and TCP uncut: what is beyond the MTU may be cut */
     bool zero_copy;                 /* the driver uses the chunks directly and reports when it has to be woken */
+    bool busy_poll;                 /* who finds the ring empty runs the driver: see busy_poll.h */
     uint32_t chunk_bytes;
     uint32_t stride_bytes;          /* from chunk to chunk */
     uint64_t base_mask;             /* of a received frame's address: where its chunk begins */
@@ -130,6 +131,9 @@ static inline uint32_t sv_xdp_queue_produced(const struct sv_xdp_queue *queue)
 {
     return __atomic_load_n(queue->main.rx.producer, __ATOMIC_ACQUIRE);
 }
+
+/* Runs the driver for an empty ring, if it is to be polled busily. What it brings comes into the ring. */
+void sv_xdp_queue_busy_poll(const struct sv_xdp_queue *queue);
 
 /* Dispatches the frames of the main ring before `limit`, and then some SYNs; returns their number. */
 unsigned sv_xdp_queue_drain(struct sv_xdp_queue *queue, struct sv_device *device, uint32_t limit);

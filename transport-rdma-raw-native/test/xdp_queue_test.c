@@ -26,6 +26,7 @@ static void fake_yield(void);
 
 #define sv_xdp_queue_drain tested_drain
 #define sv_xdp_queue_send tested_send
+#define sv_xdp_queue_busy_poll tested_busy_poll
 #define sv_receiver_try fake_try
 #define sv_receiver_dispatch fake_dispatch
 #define sv_receiver_deliver_whole fake_deliver_whole
@@ -41,6 +42,7 @@ static void fake_yield(void);
 
 unsigned tested_drain(struct sv_xdp_queue *queue, struct sv_device *device, uint32_t limit);
 unsigned tested_send(struct sv_xdp_queue *queue, const struct sv_frame *frames, unsigned count, int *error);
+void tested_busy_poll(const struct sv_xdp_queue *queue);
 
 #include "../softverbs/xdp_queue.c"
 
@@ -701,6 +703,24 @@ static void a_driver_that_has_stopped_is_woken(void)
     check_all_seen_once();
 }
 
+/* Who has frames does not ask for more. */
+static void an_empty_ring_is_polled_busily(void)
+{
+    kernel_open(0);
+    tested_busy_poll(&k.queue);
+    CHECK_EQ(0, k.wakes);
+    k.queue.busy_poll = true;
+    tested_busy_poll(&k.queue);
+    CHECK_EQ(1, k.wakes);
+    arrive_many(&k.main, 2);
+    tested_busy_poll(&k.queue);
+    CHECK_EQ(1, k.wakes);
+    drain_all();
+    tested_busy_poll(&k.queue);
+    CHECK_EQ(2, k.wakes);
+    check_all_seen_once();
+}
+
 static void burst(struct sv_frame *frames, unsigned count)
 {
     static const uint8_t data[FRAME];
@@ -733,6 +753,19 @@ static void a_driver_sends_when_it_likes(void)
     k.send_error = ENETDOWN;
     CHECK_EQ(8, tested_send(&k.queue, frames, 8, &error));
     CHECK_EQ(ENETDOWN, error);
+}
+
+/* Its interrupts are off, so nobody would tell it. */
+static void a_driver_that_is_polled_busily_is_always_told(void)
+{
+    struct sv_frame frames[8];
+    int error;
+    burst(frames, 8);
+    kernel_open(0);
+    k.queue.zero_copy = k.queue.busy_poll = true;
+    CHECK_EQ(8, tested_send(&k.queue, frames, 8, &error));
+    CHECK_EQ(0, error);
+    CHECK_EQ(1, k.sends);
 }
 
 /* With all chunks at a driver that gives none back, a burst costs a bounded number of calls, and is not sent. */
@@ -888,6 +921,8 @@ const struct test xdp_queue_tests[] = {
     {"xdp queue: partial checksums are completed where expected", partial_checksums_are_completed_where_expected},
     {"xdp queue: a driver that has stopped is woken", a_driver_that_has_stopped_is_woken},
     {"xdp queue: a driver sends when it likes", a_driver_sends_when_it_likes},
+    {"xdp queue: an empty ring is polled busily", an_empty_ring_is_polled_busily},
+    {"xdp queue: a driver that is polled busily is always told", a_driver_that_is_polled_busily_is_always_told},
     {"xdp queue: a driver that is stuck does not hold a sender", a_driver_that_is_stuck_does_not_hold_a_sender},
     {"xdp queue: senders do not wait for each other", senders_do_not_wait_for_each_other},
     {"xdp queue: a slow kernel gets all frames", a_slow_kernel_gets_all_frames},

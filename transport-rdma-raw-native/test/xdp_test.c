@@ -113,13 +113,74 @@ static void loopback_is_generic_only(void)
         return;
     run("ip link set lo mtu 1500");
     CHECK_EQ(0, setenv("SOFTVERBS_XDP_MODE", "fast", 1));
-    check_opens("lo", EINVAL, "it may be generic, native, zerocopy or tap");
+    check_opens("lo", EINVAL, "it may be auto, generic, native, zerocopy or tap");
     CHECK_EQ(0, setenv("SOFTVERBS_XDP_MODE", "zerocopy", 1));
     check_opens("lo", EOPNOTSUPP, "SOFTVERBS_XDP_MODE=zerocopy");
     CHECK_EQ(0, setenv("SOFTVERBS_XDP_MODE", "native", 1));
     check_opens("lo", EOPNOTSUPP, "SOFTVERBS_XDP_MODE=native");
     CHECK_EQ(0, unsetenv("SOFTVERBS_XDP_MODE"));
     check_opens("lo", 0, "");
+}
+
+static void check_mode(const char *interface, const char *text)
+{
+    char name[32];
+    snprintf(name, sizeof name, "xdp:%s", interface);
+    struct ibv_device *device = find_device(name);
+    struct ibv_context *context = ibv_open_device(device);
+    if (context == NULL)
+        test_failed(__FILE__, __LINE__, "%s: %s", name, softverbs_open_error(device));
+    if (strstr(softverbs_mode(context), text) == NULL)
+        test_failed(__FILE__, __LINE__, "%s: %s", name, softverbs_mode(context));
+    CHECK_EQ(0, strcmp("", softverbs_open_error(device)));
+    CHECK_EQ(0, ibv_close_device(context));
+}
+
+/* A veth has native mode and no zero copy, whatever it says that its driver is. */
+static void the_mode_is_that_of_the_driver(void)
+{
+    struct wire wire;
+    if (!have_namespace())
+        return;
+    link_open(&wire, 1500, 1);
+    check_opens(wire.name[0], 0, "");
+    check_mode(wire.name[0], "mode generic: native mode is no faster on veth");
+    run("ethtool -K %s rxvlan off", wire.name[0]);      /* it means nothing on a veth, and much on others */
+    driver = "mlx5_core";
+    check_mode(wire.name[0], "mode native, as zerocopy cannot be had: the interface's driver has no zero copy");
+    CHECK_EQ(0, setenv("SOFTVERBS_XDP_MODE", "generic", 1));
+    check_mode(wire.name[0], "mode generic: SOFTVERBS_XDP_MODE names it");
+    CHECK_EQ(0, setenv("SOFTVERBS_XDP_MODE", "zerocopy", 1));
+    check_opens(wire.name[0], EOPNOTSUPP, "no zero copy");
+    CHECK_EQ(0, setenv("SOFTVERBS_XDP_MODE", "auto", 1));
+    driver = "ice";
+    check_mode(wire.name[0], "mode generic: zero copy has corrupted memory with ice");
+    CHECK_EQ(0, unsetenv("SOFTVERBS_XDP_MODE"));
+    driver = NULL;
+    link_close(&wire);
+}
+
+/* Neither a veth nor what it lacks can be polled. */
+static void busy_polling_is_refused_where_nothing_can_be_polled(void)
+{
+    struct wire wire;
+    if (!have_namespace())
+        return;
+    link_open(&wire, 1500, 2);
+    CHECK_EQ(0, setenv("SOFTVERBS_XDP_BUSY_POLL", "often", 1));
+    check_opens(wire.name[0], EINVAL, "it may be on or off");
+    CHECK_EQ(0, setenv("SOFTVERBS_XDP_BUSY_POLL", "on", 1));
+    if (is_linux_6_17())
+        check_opens(wire.name[0], EOPNOTSUPP, "has no NAPI instance");
+    if (is_linux_6_6()) {
+        CHECK_EQ(0, setenv("SOFTVERBS_XDP_MODE", "tap", 1));
+        check_opens(wire.name[0], EOPNOTSUPP, "in mode tap");
+        CHECK_EQ(0, unsetenv("SOFTVERBS_XDP_MODE"));
+    }
+    CHECK_EQ(0, setenv("SOFTVERBS_XDP_BUSY_POLL", "off", 1));
+    check_opens(wire.name[0], 0, "");
+    CHECK_EQ(0, unsetenv("SOFTVERBS_XDP_BUSY_POLL"));
+    link_close(&wire);
 }
 
 /* A port that served some of an interface's queues would lose the flows of the others. */
@@ -692,6 +753,8 @@ const struct test xdp_tests[] = {
     {"xdp: what GRO has merged is completed", what_gro_has_merged_is_completed},
     {"xdp: datagrams in one packet are left to the kernel", test_datagrams_in_one_packet},
     {"xdp: a kernel without multi-buffer is named", a_kernel_without_multi_buffer_is_named},
+    {"xdp: the mode is that of the driver and kernel", the_mode_is_that_of_the_driver},
+    {"xdp: busy polling is refused where nothing can be polled", busy_polling_is_refused_where_nothing_can_be_polled},
     {"xdp: the loopback interface has no native mode", loopback_is_generic_only},
     {"xdp: an interface that hides VLAN tags is refused", an_interface_that_hides_tags_is_refused},
     {"xdp: an interface above another is refused", an_interface_above_another_is_refused},

@@ -32,6 +32,32 @@ const char *softverbs_version(void);
 /* The reason of the last failure of ibv_open_device() on this device, as a sentence, or "" if the errno says it all. */
 const char *softverbs_open_error(const struct ibv_device *device);
 
+/*
+ * How an open device runs and why, as a sentence for users: the mode of AF_XDP. "" where there is nothing to choose. Valid
+ * until the context is closed.
+ */
+const char *softverbs_mode(struct ibv_context *context);
+
+/*
+ * What the kernel and the driver tell of a network interface (generic netlink, family "netdev"). The masks have the bits
+ * of linux/netdev.h: enum netdev_xdp_act, netdev_xdp_rx_metadata, netdev_xsk_flags.
+ */
+struct softverbs_interface {
+    char driver[32];            /* as ethtool has it, "" if there is none */
+    uint64_t xdp_features;
+    uint64_t xdp_rx_metadata;
+    uint64_t xsk_features;
+    uint32_t zero_copy_segments;    /* chunks of a frame in zero copy; 1: one, 0: not told */
+    uint32_t receive_queues;    /* 0: the kernel does not tell (before Linux 6.8) */
+    uint32_t queues_with_napi;  /* of these: those that a socket can poll */
+    uint32_t left_deferring;    /* NAPI instances whose interrupts a killed process has left deferred */
+    uint32_t told;              /* 0: the kernel tells none of it but the driver (before Linux 6.3) */
+    uint32_t reserved;
+};
+
+/* ENODEV when there is no such interface in the calling thread's network namespace. Needs no permission. */
+int softverbs_query_interface(const char *netdev, struct softverbs_interface *interface);
+
 /* The counters of one queue: frames and bytes that went through, then drops by reason. */
 struct softverbs_queue_counters {
     uint64_t frames;

@@ -1,5 +1,7 @@
 package io.rdmaraw.queue;
 
+import io.netty.util.internal.logging.InternalLogger;
+import io.netty.util.internal.logging.InternalLoggerFactory;
 import io.rdmaraw.memory.RegisteredRanges;
 import io.rdmaraw.verbs.AsyncEvent;
 import io.rdmaraw.verbs.AsyncEventType;
@@ -26,6 +28,7 @@ import java.util.concurrent.atomic.AtomicInteger;
  * by one loop can be sent by every other. Counted references; closed with the last one. Thread-safe.
  */
 public final class SharedDevice {
+    private static final InternalLogger LOGGER = InternalLoggerFactory.getInstance(SharedDevice.class);
     private static final Map<String, SharedDevice> OPEN = new HashMap<>();
 
     private final String name;
@@ -95,7 +98,14 @@ public final class SharedDevice {
                 throw e;
             }
             OPEN.put(name, device);
+            logMode(name, Softverbs.modeOf(context));
             return device;
+        }
+    }
+
+    private static void logMode(String name, String mode) {
+        if (!mode.isEmpty()) {
+            LOGGER.info("{}: {}", name, mode);
         }
     }
 

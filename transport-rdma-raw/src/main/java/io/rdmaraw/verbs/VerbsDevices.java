@@ -40,6 +40,11 @@ public final class VerbsDevices {
         }
     }
 
+    /** Returns the address of a function that softverbs has beyond libibverbs; 0 where softverbs cannot be used. */
+    public static long softverbsFunction(String name) {
+        return softwareUnavailabilityCause() == null ? VerbsLibrary.softverbs().extra(name) : 0;
+    }
+
     /**
      * Opens a device.
      *

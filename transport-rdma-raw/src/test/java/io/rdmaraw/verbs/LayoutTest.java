@@ -37,6 +37,7 @@ import io.rdmaraw.verbs.flow.FlowSpec;
 import io.rdmaraw.verbs.flow.FlowSpecType;
 import io.rdmaraw.verbs.flow.FlowType;
 import io.rdmaraw.verbs.softverbs.SoftverbsCountersLayout;
+import io.rdmaraw.verbs.softverbs.SoftverbsInterfaceLayout;
 import io.rdmaraw.verbs.softverbs.SoftverbsQueueCounters;
 import java.lang.reflect.Field;
 import java.lang.reflect.Modifier;
@@ -65,6 +66,7 @@ class LayoutTest {
     private static final Map<Class<?>, String> STRUCTS = Map.ofEntries(
             Map.entry(SoftverbsQueueCounters.class, "softverbs_queue_counters"),
             Map.entry(SoftverbsCountersLayout.class, "softverbs_counters"),
+            Map.entry(SoftverbsInterfaceLayout.class, "softverbs_interface"),
             Map.entry(Sge.class, "ibv_sge"), Map.entry(SendWr.class, "ibv_send_wr"),
             Map.entry(ReceiveWr.class, "ibv_recv_wr"), Map.entry(Wc.class, "ibv_wc"),
             Map.entry(DeviceLayout.class, "ibv_device"), Map.entry(ContextLayout.class, "ibv_context"),

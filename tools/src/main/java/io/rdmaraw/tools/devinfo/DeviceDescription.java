@@ -4,6 +4,7 @@ import io.rdmaraw.verbs.DeviceAttributes;
 import io.rdmaraw.verbs.ExtendedDeviceAttributes;
 import io.rdmaraw.verbs.PortAttributes;
 import io.rdmaraw.verbs.VerbsContext;
+import io.rdmaraw.verbs.softverbs.Softverbs;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -22,6 +23,10 @@ final class DeviceDescription {
     static Map<String, Object> of(VerbsContext context) {
         ExtendedDeviceAttributes extended = context.queryDeviceExtended();
         Map<String, Object> description = general(context.deviceName(), extended.device());
+        String mode = Softverbs.modeOf(context);
+        if (!mode.isEmpty()) {
+            description.put("mode", mode);
+        }
         addRawPacket(description, extended);
         description.put("num_comp_vectors", context.completionVectors());
         List<Map<String, Object>> ports = new ArrayList<>();

@@ -8,6 +8,7 @@ import io.rdmaraw.tools.command.ExitCode;
 import io.rdmaraw.tools.doctor.Finding.Severity;
 import io.rdmaraw.tools.output.Json;
 import io.rdmaraw.verbs.VerbsDevices;
+import io.rdmaraw.verbs.softverbs.InterfaceFacts;
 import java.io.PrintWriter;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -73,7 +74,10 @@ public final class DoctorCommand implements Callable<Integer> {
         List<Finding> findings = new ArrayList<>();
         switch (kind) {
             case LOOP -> { }
-            case XDP -> findings.addAll(netdevs.check(behind, true));
+            case XDP -> {
+                findings.addAll(netdevs.check(behind, true));
+                findings.addAll(new DriverChecks(host, InterfaceFacts::of).check(behind));
+            }
             // It cuts what the interface has merged, and puts tags back.
             case PACKET -> findings.addAll(netdevs.check(behind, false));
             case RDMA -> findings.addAll(new RdmaChecks(host, netdevs, PortInterfaces.ofHost()).check(behind));

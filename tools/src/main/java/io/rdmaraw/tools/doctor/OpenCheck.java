@@ -10,6 +10,7 @@ import io.rdmaraw.verbs.RawPacketProbe;
 import io.rdmaraw.verbs.VerbsContext;
 import io.rdmaraw.verbs.VerbsDevices;
 import io.rdmaraw.verbs.VerbsException;
+import io.rdmaraw.verbs.softverbs.Softverbs;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
@@ -30,6 +31,10 @@ final class OpenCheck {
         List<Finding> findings = new ArrayList<>();
         try (VerbsContext context = VerbsDevices.open(device)) {
             findings.add(Finding.ok("open", device + " can be opened"));
+            String mode = Softverbs.modeOf(context);
+            if (!mode.isEmpty()) {
+                findings.add(Finding.ok("mode", mode));
+            }
             int ports = context.queryDeviceExtended().ports();
             for (int port = 1; port <= ports; port++) {
                 int number = port;

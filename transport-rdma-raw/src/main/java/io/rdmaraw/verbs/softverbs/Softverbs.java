@@ -15,6 +15,9 @@ import java.util.function.LongFunction;
  * opened by a {@code soft:} name.
  */
 public final class Softverbs {
+    /** {@code SV_MODE_BYTES} of device.h. */
+    private static final int MAX_MODE_BYTES = 384;
+
     private final VerbsContext context;
 
     private Softverbs(VerbsContext context) {
@@ -78,6 +81,17 @@ public final class Softverbs {
                     context.providerDeviceName());
             return read.apply(memory);
         }
+    }
+
+    /**
+     * Returns how an open device runs and why, as a sentence: the mode of AF_XDP. Empty where there is nothing to
+     * choose, or another provider drives it.
+     */
+    public static String modeOf(VerbsContext context) {
+        return isSoftverbs(context)
+                ? NativeMemory.segment(NativeCall.pointer(extra(context, "softverbs_mode"), context.openAddress()),
+                        MAX_MODE_BYTES).getString(0)
+                : "";
     }
 
     /**

@@ -1,0 +1,110 @@
+package io.rdmaraw.tools.doctor;
+
+import io.rdmaraw.verbs.softverbs.InterfaceFacts;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.function.Function;
+
+/**
+ * What the driver of a network interface can do for AF_XDP, from the kernel's own answers and not by a try: modes,
+ * frames in several pieces, queues, busy polling.
+ */
+final class DriverChecks {
+    /** SV_STEER_MAX_QUEUES of softverbs. */
+    private static final int MAX_QUEUES = 64;
+    /** Above this MTU a frame does not fit a chunk of AF_XDP (softverbs/xdp_queue.h, sv_xdp_is_jumbo()). */
+    private static final int MAX_ONE_PIECE_MTU = 3822;
+    /** What a frame of an MTU of 9,000 takes, in chunks of 4 KiB. */
+    private static final int JUMBO_CHUNKS = 3;
+    private static final String MODE = "SOFTVERBS_XDP_MODE";
+    private static final String BUSY_POLL = "SOFTVERBS_XDP_BUSY_POLL";
+    /** What the modes of a driver want beside (docs/deploying.md, Drivers, and docs/cloud.md). */
+    private static final Map<String, String> WANTS = Map.of(
+            "ena", "an MTU of 3,502 at most, and half of the queues that ethtool -l names as the most",
+            "virtio_net", "a send queue for each processor beside those in use: else sends of processors share one,"
+                    + " with a lock",
+            "mlx5_core", "Linux 6.1 or newer for zero copy: before, its sockets have queue numbers of their own",
+            "gve", "Linux 6.4; zero copy still has a copy inside the driver");
+
+    private final Host host;
+    private final Function<String, Optional<InterfaceFacts>> query;
+
+    /** @param query {@link InterfaceFacts#of}, or another one in tests */
+    DriverChecks(Host host, Function<String, Optional<InterfaceFacts>> query) {
+        this.host = host;
+        this.query = query;
+    }
+
+    List<Finding> check(String netdev) {
+        return query.apply(netdev).map(facts -> check(netdev, facts)).orElse(List.of());
+    }
+
+    private List<Finding> check(String netdev, InterfaceFacts facts) {
+        List<Finding> findings = new ArrayList<>();
+        String driver = facts.driver().isEmpty() ? netdev + "'s driver" : facts.driver();
+        if (!facts.isTold()) {
+            findings.add(Finding.ok("driver", driver + "; before Linux 6.3 the kernel does not tell what it can do, and"
+                    + " opening the device will"));
+            return findings;
+        }
+        findings.add(modes(netdev, driver, facts));
+        findings.addAll(queues(netdev, facts));
+        findings.addAll(busyPolling(netdev, facts));
+        return findings;
+    }
+
+    private Finding modes(String netdev, String driver, InterfaceFacts facts) {
+        boolean isNative = facts.has(InterfaceFacts.XDP_BASIC | InterfaceFacts.XDP_REDIRECT);
+        boolean isZeroCopy = isNative && facts.has(InterfaceFacts.XDP_ZERO_COPY);
+        boolean isLong = isNative && facts.has(InterfaceFacts.XDP_SEVERAL_PIECES);
+        String text = driver + ": modes generic" + (isNative ? ", native" : "") + (isZeroCopy ? ", zerocopy" : "")
+                + (host.isKernelFrom(6, 6) ? ", tap" : "") + (isNative ? "; an MTU above " + MAX_ONE_PIECE_MTU
+                + " in " + longModes(isLong, isLong && isZeroCopy && facts.zeroCopySegments() >= JUMBO_CHUNKS) : "");
+        String mode = host.environment(MODE).orElse("");
+        int mtu = host.read("sys/class/net/" + netdev + "/mtu").map(Integer::parseInt).orElse(0);
+        if (mode.equals("native") && !isNative || mode.equals("zerocopy") && !isZeroCopy) {
+            return Finding.fail("driver", text + "; not " + mode, "run without " + MODE + '=' + mode);
+        }
+        if (mtu > MAX_ONE_PIECE_MTU && !isLong && (mode.equals("native") || mode.equals("zerocopy"))) {
+            return Finding.fail("driver", text, "sudo ip link set dev " + netdev + " mtu " + MAX_ONE_PIECE_MTU
+                    + ", or run without " + MODE + '=' + mode);
+        }
+        String wants = WANTS.get(facts.driver());
+        return Finding.ok("driver", text + (isNative && wants != null ? "; native mode wants " + wants : ""));
+    }
+
+    private static String longModes(boolean isNative, boolean isZeroCopy) {
+        return isZeroCopy ? "all of them" : isNative ? "generic and native" : "generic alone";
+    }
+
+    private static List<Finding> queues(String netdev, InterfaceFacts facts) {
+        return facts.receiveQueues() <= MAX_QUEUES ? List.of()
+                : List.of(Finding.fail("queues", netdev + " has " + facts.receiveQueues() + " receive queues, and "
+                        + MAX_QUEUES + " can be served", "sudo ethtool -L " + netdev + " combined " + MAX_QUEUES
+                        + ", or use soft:packet:" + netdev));
+    }
+
+    private List<Finding> busyPolling(String netdev, InterfaceFacts facts) {
+        List<Finding> findings = new ArrayList<>();
+        boolean isPossible = facts.receiveQueues() > 0 && facts.queuesWithNapi() == facts.receiveQueues();
+        boolean isWanted = host.environment(BUSY_POLL).equals(Optional.of("on"));
+        if (facts.receiveQueues() == 0) {
+            findings.add(Finding.ok("busy polling", "before Linux 6.8 the kernel does not tell whether it can be had"));
+        } else if (isPossible) {
+            findings.add(Finding.ok("busy polling", isWanted ? "is on"
+                    : "can be had: " + BUSY_POLL + "=on, for loops that poll all the time"));
+        } else {
+            String text = "cannot be had: queues of " + netdev + " have no NAPI instance that a socket can poll";
+            findings.add(isWanted ? Finding.fail("busy polling", text, "run without " + BUSY_POLL)
+                    : Finding.ok("busy polling", text));
+        }
+        if (facts.leftDeferring() > 0) {
+            findings.add(Finding.warn("interrupts", "of " + facts.leftDeferring() + " queues of " + netdev + " are"
+                    + " deferred as " + BUSY_POLL + "=on does it", "if no process has it open, one was killed: the next"
+                    + " one with " + BUSY_POLL + "=on puts them back when it ends"));
+        }
+        return findings;
+    }
+}

@@ -1,0 +1,117 @@
+package io.rdmaraw.tools.doctor;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.rdmaraw.tools.doctor.Finding.Severity;
+import io.rdmaraw.verbs.softverbs.InterfaceFacts;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Optional;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** What doctor makes of a kernel's answers about drivers, and of those of this kernel. */
+class DriverChecksTest {
+    private static final long NATIVE = InterfaceFacts.XDP_BASIC | InterfaceFacts.XDP_REDIRECT;
+    private static final long ZERO_COPY = NATIVE | InterfaceFacts.XDP_ZERO_COPY;
+    private static final long ALL = ZERO_COPY | InterfaceFacts.XDP_SEVERAL_PIECES;
+
+    @TempDir
+    private Path root;
+
+    @BeforeEach
+    void aNewKernel() throws IOException {
+        write("proc/sys/kernel/osrelease", "7.3.4-test\n");
+        write("sys/class/net/eth0/mtu", "1500");
+    }
+
+    @Test
+    void theRowOfADriverIsNamed() throws IOException {
+        assertFinding(Severity.OK, "e1000e: modes generic, tap", facts("e1000e", 0, 1, 1));
+        assertFinding(Severity.OK, "igb: modes generic, native, zerocopy, tap; an MTU above 3822 in generic alone",
+                facts("igb", ZERO_COPY, 1, 1));
+        assertFinding(Severity.OK, "modes generic, native, zerocopy, tap; an MTU above 3822 in generic and native",
+                facts("ixgbe", ALL, 1, 1));
+        assertFinding(Severity.OK, "; an MTU above 3822 in all of them; native mode wants Linux 6.1",
+                facts("mlx5_core", ALL, 5, 1));
+        assertFinding(Severity.OK, "modes generic, tap", facts("odd", InterfaceFacts.XDP_BASIC, 1, 1));
+        write("proc/sys/kernel/osrelease", "6.5.0-test\n");
+        assertFinding(Severity.OK, "modes generic, native;", facts("veth", NATIVE, 1, 1));
+    }
+
+    @Test
+    void aModeThatTheDriverLacksIsAFault() throws IOException {
+        environment("SOFTVERBS_XDP_MODE=native");
+        assertFinding(Severity.FAIL, "; not native", facts("e1000e", 0, 1, 1));
+        assertFinding(Severity.OK, "native", facts("veth", NATIVE, 1, 1));
+        environment("SOFTVERBS_XDP_MODE=zerocopy");
+        assertFinding(Severity.FAIL, "; not zerocopy", facts("veth", NATIVE, 1, 1));
+        assertFinding(Severity.OK, "zerocopy", facts("igb", ZERO_COPY, 1, 1));
+        write("sys/class/net/eth0/mtu", "9000");
+        assertFinding(Severity.FAIL, "in generic alone", facts("igb", ZERO_COPY, 1, 1));
+        environment("SOFTVERBS_XDP_MODE=auto");
+        assertFinding(Severity.OK, "in generic alone", facts("igb", ZERO_COPY, 1, 1));
+    }
+
+    @Test
+    void moreQueuesThanAreServedAreAFault() {
+        assertFinding(Severity.FAIL, "96 receive queues", facts("ice", ALL, 5, 96));
+        assertTrue(check(facts("ice", ALL, 5, 64)).stream().noneMatch(f -> f.severity() == Severity.FAIL));
+    }
+
+    @Test
+    void busyPollingIsAdvisedWhereQueuesCanBePolled() throws IOException {
+        assertFinding(Severity.OK, "can be had: SOFTVERBS_XDP_BUSY_POLL=on", facts("igb", ZERO_COPY, 1, 2));
+        InterfaceFacts veth = new InterfaceFacts("veth", true, NATIVE, 7, 0, 2, 0, 0);
+        assertFinding(Severity.OK, "cannot be had: queues of eth0", veth);
+        environment("SOFTVERBS_XDP_BUSY_POLL=on");
+        assertFinding(Severity.FAIL, "cannot be had: queues of eth0", veth);
+        assertFinding(Severity.OK, "is on", facts("igb", ZERO_COPY, 1, 2));
+        assertFinding(Severity.OK, "before Linux 6.8", new InterfaceFacts("igb", true, NATIVE, 0, 0, 0, 0, 0));
+        assertFinding(Severity.WARN, "of 2 queues", new InterfaceFacts("igb", true, ALL, 0, 1, 2, 2, 2));
+    }
+
+    @Test
+    void anOldKernelTellsNothing() {
+        assertEquals(1, check(new InterfaceFacts("igb", false, 0, 0, 0, 0, 0, 0)).size());
+        assertFinding(Severity.OK, "igb; before Linux 6.3", new InterfaceFacts("igb", false, 0, 0, 0, 0, 0, 0));
+    }
+
+    /** The loopback interface is everywhere, and has nothing of all this. */
+    @Test
+    void thisKernelAnswers() {
+        InterfaceFacts loopback = InterfaceFacts.of("lo").orElseThrow();
+        assertEquals(0, loopback.xdpFeatures());
+        assertEquals(0, loopback.queuesWithNapi());
+        assertEquals(Optional.empty(), InterfaceFacts.of("no-such-device"));
+        assertEquals(List.of(), new DriverChecks(new Host(root), InterfaceFacts::of).check("no-such-device"));
+    }
+
+    private static InterfaceFacts facts(String driver, long features, int zeroCopySegments, int queues) {
+        return new InterfaceFacts(driver, true, features, 0, zeroCopySegments, queues, queues, 0);
+    }
+
+    private List<Finding> check(InterfaceFacts facts) {
+        return new DriverChecks(new Host(root), netdev -> Optional.of(facts)).check("eth0");
+    }
+
+    private void assertFinding(Severity severity, String text, InterfaceFacts facts) {
+        List<Finding> findings = check(facts);
+        assertTrue(findings.stream().anyMatch(f -> f.severity() == severity && f.text().contains(text)),
+                findings.toString());
+    }
+
+    private void environment(String variable) throws IOException {
+        write("proc/self/environ", variable + '\0');
+    }
+
+    private void write(String file, String text) throws IOException {
+        Path path = root.resolve(file);
+        Files.createDirectories(path.getParent());
+        Files.writeString(path, text);
+    }
+}

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See busy_poll.h. */
+#include "busy_poll.h"
+
+#include "objects.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#ifndef SO_INCOMING_NAPI_ID
+#define SO_INCOMING_NAPI_ID 56
+#endif
+#ifndef SO_PREFER_BUSY_POLL
+#define SO_PREFER_BUSY_POLL 69      /* Linux 5.11, as the next */
+#endif
+#ifndef SO_BUSY_POLL_BUDGET
+#define SO_BUSY_POLL_BUDGET 70
+#endif
+
+/* Of sysfs, below the interface. */
+#define DEFERS_FILE "napi_defer_hard_irqs"
+#define TIMEOUT_FILE "gro_flush_timeout"
+
+enum { BUSY_POLL_MICROS = 20, NUMBER_BYTES = 32, PATH_BYTES = 64 };
+
+static const struct sv_napi_settings deferring = {
+    .defer_hard_irqs = SV_BUSY_POLL_DEFERS,
+    .gro_flush_timeout_nanos = SV_BUSY_POLL_TIMEOUT_NANOS,
+};
+
+bool sv_busy_poll_is_left(const struct sv_napi_settings *settings)
+{
+    return settings->defer_hard_irqs == deferring.defer_hard_irqs &&
+           settings->gro_flush_timeout_nanos == deferring.gro_flush_timeout_nanos;
+}
+
+/* What a killed process has left would otherwise stay for ever; the kernel's default is 0 for both. */
+static void forget_what_is_left(struct sv_napi_settings *before)
+{
+    if (sv_busy_poll_is_left(before))
+        memset(before, 0, sizeof *before);
+}
+
+int sv_busy_poll_init(struct sv_busy_poll *poll, const char *netdev, int ifindex)
+{
+    const char *wish = getenv("SOFTVERBS_XDP_BUSY_POLL");
+    memset(poll, 0, sizeof *poll);
+    poll->family.fd = -1;
+    poll->ifindex = ifindex;
+    snprintf(poll->netdev, sizeof poll->netdev, "%s", netdev);
+    if (wish == NULL || *wish == '\0' || strcmp(wish, "off") == 0)
+        return 0;
+    if (strcmp(wish, "on") != 0)
+        return sv_explain(EINVAL, "SOFTVERBS_XDP_BUSY_POLL is '%s': it may be on or off", wish);
+    poll->wanted = true;
+    (void)sv_netdev_open(&poll->family);    /* before Linux 6.3 there is none */
+    return 0;
+}
+
+/* ---- sockets ---- */
+
+static int set(int socket, int option, int value)
+{
+    return setsockopt(socket, SOL_SOCKET, option, &value, sizeof value) == 0 ? 0 : errno;
+}
+
+static int set_options(int socket)
+{
+    int error = set(socket, SO_PREFER_BUSY_POLL, 1);
+    if (error == 0)
+        error = set(socket, SO_BUSY_POLL, BUSY_POLL_MICROS);
+    if (error == 0)
+        error = set(socket, SO_BUSY_POLL_BUDGET, SV_BURST);
+    if (error == EPERM)
+        return sv_explain(EPERM, "SOFTVERBS_XDP_BUSY_POLL=on needs CAP_NET_ADMIN, also with a broker");
+    return error == 0 ? 0 : sv_explain(error, "SOFTVERBS_XDP_BUSY_POLL=on: the kernel refuses it "
+                                       "(CONFIG_NET_RX_BUSY_POLL)");
+}
+
+/* ---- an instance ---- */
+
+static int change_instance(struct sv_busy_poll *poll, uint32_t id)
+{
+    struct sv_napi_settings before;
+    for (uint32_t i = 0; i < poll->count; i++)
+        if (poll->napi[i].id == id)
+            return 0;
+    if (poll->family.fd < 0 || poll->count == SV_STEER_MAX_QUEUES)
+        return EOPNOTSUPP;
+    int error = sv_netdev_napi(&poll->family, id, &before);
+    if (error == 0)
+        error = sv_netdev_set_napi(&poll->family, id, &deferring);
+    if (error != 0)
+        return error;
+    forget_what_is_left(&before);
+    poll->napi[poll->count].id = id;
+    poll->napi[poll->count++].before = before;
+    return 0;
+}
+
+/* ---- the interface ---- */
+
+static int open_file(const struct sv_busy_poll *poll, const char *file, int flags)
+{
+    char path[PATH_BYTES];
+    snprintf(path, sizeof path, "/sys/class/net/%s/%s", poll->netdev, file);
+    return open(path, flags | O_CLOEXEC);
+}
+
+static bool read_number(const struct sv_busy_poll *poll, const char *file, uint64_t *number)
+{
+    char text[NUMBER_BYTES];
+    int fd = open_file(poll, file, O_RDONLY);
+    ssize_t length = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+    if (fd >= 0)
+        close(fd);
+    if (length <= 0)
+        return false;
+    text[length] = '\0';
+    *number = strtoull(text, NULL, 10);
+    return true;
+}
+
+static int write_number(const struct sv_busy_poll *poll, const char *file, uint64_t number)
+{
+    char text[NUMBER_BYTES];
+    int length = snprintf(text, sizeof text, "%llu\n", (unsigned long long)number);
+    int fd = open_file(poll, file, O_WRONLY);
+    if (fd < 0)
+        return errno;
+    int error = write(fd, text, (size_t)length) == length ? 0 : errno;
+    close(fd);
+    return error;
+}
+
+static int write_settings(const struct sv_busy_poll *poll, const struct sv_napi_settings *settings)
+{
+    int error = write_number(poll, DEFERS_FILE, settings->defer_hard_irqs);
+    return error != 0 ? error : write_number(poll, TIMEOUT_FILE, settings->gro_flush_timeout_nanos);
+}
+
+/* /sys may be of another network namespace, in which another interface has the name. */
+static bool is_ours(const struct sv_busy_poll *poll)
+{
+    uint64_t ifindex;
+    return read_number(poll, "ifindex", &ifindex) && ifindex == (uint64_t)poll->ifindex &&
+           if_nametoindex(poll->netdev) == (unsigned)poll->ifindex;
+}
+
+static int change_interface(struct sv_busy_poll *poll)
+{
+    uint64_t defers, timeout;
+    if (poll->whole_interface)
+        return 0;
+    if (!is_ours(poll) || !read_number(poll, DEFERS_FILE, &defers) || !read_number(poll, TIMEOUT_FILE, &timeout))
+        return ENOENT;
+    poll->before = (struct sv_napi_settings){.defer_hard_irqs = (uint32_t)defers, .gro_flush_timeout_nanos = timeout};
+    forget_what_is_left(&poll->before);
+    int error = write_settings(poll, &deferring);
+    poll->whole_interface = error == 0;
+    if (error != 0)
+        (void)write_settings(poll, &poll->before);
+    return error;
+}
+
+/* ---- both ---- */
+
+/*
+ * Before Linux 6.13 a socket learned its instance from its first frame, since 6.14 from the queue that it is bound to,
+ * where the driver tells the kernel which one that is.
+ */
+static bool learns_later(const struct sv_busy_poll *poll)
+{
+    struct sv_napi_settings settings;
+    uint32_t id = 0;
+    if (poll->family.fd < 0 || sv_netdev_queue_napi(&poll->family, poll->ifindex, 0, &id) == EOPNOTSUPP)
+        return true;
+    return id != 0 && sv_netdev_napi(&poll->family, id, &settings) == EOPNOTSUPP;
+}
+
+int sv_busy_poll_add(struct sv_busy_poll *poll, int socket, uint32_t queue)
+{
+    int id = 0;
+    socklen_t size = sizeof id;
+    if (!poll->wanted)
+        return 0;
+    int error = set_options(socket);
+    if (error != 0)
+        return error;
+    if (getsockopt(socket, SOL_SOCKET, SO_INCOMING_NAPI_ID, &id, &size) != 0)
+        id = 0;
+    if (id == 0 && !learns_later(poll))
+        return sv_explain(EOPNOTSUPP, "receive queue %u of '%s' has no NAPI instance that a socket can poll (veth and "
+                          "the like have none): run without SOFTVERBS_XDP_BUSY_POLL", queue, poll->netdev);
+    error = id != 0 ? change_instance(poll, (uint32_t)id) : EOPNOTSUPP;
+    if (error != 0)
+        error = change_interface(poll);
+    return error == 0 ? 0 : sv_explain(error, "SOFTVERBS_XDP_BUSY_POLL=on can't defer the interrupts of '%s': it needs "
+                                       "CAP_NET_ADMIN, and before Linux 6.13 a /sys that can be written", poll->netdev);
+}
+
+void sv_busy_poll_end(struct sv_busy_poll *poll)
+{
+    for (uint32_t i = 0; i < poll->count; i++)
+        (void)sv_netdev_set_napi(&poll->family, poll->napi[i].id, &poll->napi[i].before);
+    if (poll->whole_interface && is_ours(poll))
+        (void)write_settings(poll, &poll->before);
+    if (poll->wanted)
+        sv_netdev_close(&poll->family);
+    poll->count = 0;
+    poll->whole_interface = poll->wanted = false;
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* softverbs_query_interface(): what an interface is, before anything is opened on it. */
+#include "busy_poll.h"
+#include "objects.h"
+#include "xdp_interface.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* More than any interface has. */
+enum { MOST_QUEUES = 4096 };
+
+static void count_queues(const struct sv_netdev_family *family, int ifindex, struct softverbs_interface *interface)
+{
+    struct sv_napi_settings settings;
+    uint32_t napi;
+    while (interface->receive_queues < MOST_QUEUES &&
+           sv_netdev_queue_napi(family, ifindex, interface->receive_queues, &napi) == 0) {
+        interface->receive_queues++;
+        interface->queues_with_napi += napi != 0;
+        interface->left_deferring += napi != 0 && sv_netdev_napi(family, napi, &settings) == 0 &&
+                                     sv_busy_poll_is_left(&settings);
+    }
+}
+
+SV_EXPORT int softverbs_query_interface(const char *netdev, struct softverbs_interface *interface)
+{
+    struct sv_netdev_family family;
+    struct sv_netdev_facts facts;
+    memset(interface, 0, sizeof *interface);
+    int ifindex = (int)if_nametoindex(netdev);
+    if (ifindex == 0)
+        return ENODEV;
+    sv_xdp_driver(netdev, interface->driver);
+    if (sv_netdev_open(&family) != 0)
+        return 0;
+    if (sv_netdev_facts(&family, ifindex, &facts) == 0) {
+        interface->told = 1;
+        interface->xdp_features = facts.xdp_features;
+        interface->xdp_rx_metadata = facts.xdp_rx_metadata;
+        interface->xsk_features = facts.xsk_features;
+        interface->zero_copy_segments = facts.zero_copy_segments;
+        count_queues(&family, ifindex, interface);
+    }
+    sv_netdev_close(&family);
+    return 0;
+}

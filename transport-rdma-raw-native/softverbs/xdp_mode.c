@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which mode a port on AF_XDP has. A mode of the driver takes its place in the path of all the kernel's traffic on the
+ * interface, and some drivers have crashed or corrupted memory by it. So these modes are chosen only where others are
+ * known to run them every day; else the kernel's generic one is, which no driver can get wrong.
+ */
+#include "xdp_mode.h"
+
+#include "objects.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LINUX(MAJOR, MINOR) ((MAJOR) << 16 | (MINOR))
+#define ANY_LATER UINT32_MAX
+
+static const char *const mode_names[SV_XDP_MODES] = {"generic", "native", "zerocopy", "tap"};
+
+/*
+ * From the table that Firedancer chooses by, which stands on its tests of kernels (fd_config_auto.c, features "DRV" and
+ * "Zero Copy", of 2026-09): it has driver mode on mlx5_core from 5.15 on without 6.4, and on i40e from 5.19 on, zero copy
+ * on mlx5_core from 6.1 on. That is the release in which the sockets of mlx5_core got the queue numbers of the interface:
+ * before, zero copy wants numbers from N to 2N (commit 3db4c85cde7a).
+ */
+static const struct {
+    const char *driver;
+    enum sv_xdp_port_mode mode;
+    uint32_t first, last;           /* kernels, both included */
+} sound[] = {
+    {"i40e", SV_XDP_MODE_ZERO_COPY, LINUX(5, 19), ANY_LATER},
+    {"mlx5_core", SV_XDP_MODE_NATIVE, LINUX(5, 15), LINUX(6, 0)},
+    {"mlx5_core", SV_XDP_MODE_ZERO_COPY, LINUX(6, 1), LINUX(6, 3)},
+    {"mlx5_core", SV_XDP_MODE_ZERO_COPY, LINUX(6, 5), ANY_LATER},
+};
+
+/* Of drivers that have more than the generic mode: why not. */
+static const struct {
+    const char *driver;
+    const char *reason;
+} others[] = {
+    /* netdev 20260512152658.2818805 (lore.kernel.org); firedancer-io/firedancer pull requests 11245 and 11246. */
+    {"ice", "zero copy has corrupted memory with ice"},
+    /* amzn/amzn-drivers issues 221, 264 and 330, and README.rst of its driver. */
+    {"ena", "native mode takes half of ena's queues, and zero copy has corrupted memory"},
+    /* drivers/net/virtio_net.c, virtnet_xdp_set(). */
+    {"virtio_net", "native mode wants a send queue more per processor from virtio_net, and ends the kernel's offloads"},
+    /* docs.anza.xyz/operations/running-with-af-xdp. */
+    {"bnxt_en", "bnxt_en has no sound zero copy"},
+    /* Measured: docs/design-decisions.md, AF_XDP. */
+    {"veth", "native mode is no faster on veth, and cuts what the kernel sends there"},
+};
+
+const char *sv_xdp_mode_name(enum sv_xdp_port_mode mode)
+{
+    return mode_names[mode];
+}
+
+/* Of "6.12.117+deb13-amd64". One that cannot be read is older than all. */
+static uint32_t version_of(const char *release)
+{
+    char *rest;
+    unsigned long major = strtoul(release, &rest, 10);
+    unsigned long minor = *rest == '.' ? strtoul(rest + 1, NULL, 10) : 0;
+    return major > UINT16_MAX || minor > UINT16_MAX ? 0 : LINUX((uint32_t)major, (uint32_t)minor);
+}
+
+static void explain_generic(const char *driver, struct sv_xdp_choice *choice)
+{
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+        if (strcmp(driver, others[i].driver) == 0) {
+            snprintf(choice->why, sizeof choice->why, "%s", others[i].reason);
+            return;
+        }
+    snprintf(choice->why, sizeof choice->why, "of %s on this kernel it is not known that another one is sound and faster",
+             *driver == '\0' ? "this driver" : driver);
+}
+
+static void choose_known(const char *driver, const char *release, struct sv_xdp_choice *choice)
+{
+    uint32_t version = version_of(release);
+    for (size_t i = 0; i < sizeof sound / sizeof sound[0]; i++)
+        if (strcmp(driver, sound[i].driver) == 0 && version >= sound[i].first && version <= sound[i].last) {
+            choice->mode = sound[i].mode;
+            snprintf(choice->why, sizeof choice->why, "%s is known to be sound in it on Linux %u.%u", driver,
+                     version >> 16, version & UINT16_MAX);
+            return;
+        }
+    explain_generic(driver, choice);
+}
+
+int sv_xdp_mode_choose(const char *wish, const char *driver, const char *release, struct sv_xdp_choice *choice)
+{
+    memset(choice, 0, sizeof *choice);
+    if (wish == NULL || *wish == '\0' || strcmp(wish, "auto") == 0) {
+        choose_known(driver, release, choice);
+        return 0;
+    }
+    for (int mode = 0; mode < SV_XDP_MODES; mode++)
+        if (strcmp(wish, mode_names[mode]) == 0) {
+            choice->mode = (enum sv_xdp_port_mode)mode;
+            choice->forced = true;
+            snprintf(choice->why, sizeof choice->why, "SOFTVERBS_XDP_MODE names it");
+            return 0;
+        }
+    return sv_explain(EINVAL, "SOFTVERBS_XDP_MODE is '%s': it may be auto, generic, native, zerocopy or tap", wish);
+}

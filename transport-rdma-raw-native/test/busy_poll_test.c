@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Busy polling against a kernel of the test's own, which has NAPI instances that can be set. */
+#include "busy_poll.h"
+#include "harness.h"
+
+#include <linux/genetlink.h>
+#include <linux/netlink.h>
+#include <stdalign.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#ifndef SO_INCOMING_NAPI_ID
+#define SO_INCOMING_NAPI_ID 56
+#endif
+
+/* ---- the kernel ---- */
+
+enum { INSTANCES = 2, FIRST_ID = 300, FAMILY = 77, QUEUE_GET = 10, NAPI_GET = 11, NAPI_SET = 14 };
+enum { REQUEST_BYTES = 256 };
+
+static bool kernel_is_ours;
+static bool has_napi_set;
+static uint32_t socket_napi;            /* what a socket says that its instance is */
+static struct sv_napi_settings instance[INSTANCES];
+static alignas(struct nlmsghdr) uint8_t asked[REQUEST_BYTES];
+
+static const struct nlattr *attribute(uint16_t type)
+{
+    const struct nlmsghdr *request = (const struct nlmsghdr *)asked;
+    const uint8_t *at = (const uint8_t *)NLMSG_DATA(request) + GENL_HDRLEN;
+    while (at < asked + request->nlmsg_len && ((const struct nlattr *)at)->nla_type != type)
+        at += NLA_ALIGN(((const struct nlattr *)at)->nla_len);
+    CHECK(at < asked + request->nlmsg_len);
+    return (const struct nlattr *)at;
+}
+
+static uint32_t number_of(uint16_t type)
+{
+    uint32_t number;
+    memcpy(&number, (const uint8_t *)attribute(type) + NLA_HDRLEN, sizeof number);
+    return number;
+}
+
+static uint8_t *add(uint8_t *at, uint16_t type, const void *value, uint16_t bytes)
+{
+    struct nlattr header = {.nla_len = (uint16_t)(NLA_HDRLEN + bytes), .nla_type = type};
+    memcpy(at, &header, sizeof header);
+    memcpy(at + NLA_HDRLEN, value, bytes);
+    return at + NLA_ALIGN(header.nla_len);
+}
+
+static size_t acknowledge(uint8_t *at, int error)
+{
+    struct {
+        struct nlmsghdr header;
+        struct nlmsgerr body;
+    } message = {.header = {.nlmsg_len = sizeof message, .nlmsg_type = NLMSG_ERROR}, .body = {.error = -error}};
+    memcpy(at, &message, sizeof message);
+    return sizeof message;
+}
+
+/* Returns an errno. */
+static int carry_out(uint8_t command, uint8_t **at)
+{
+    if (command == CTRL_CMD_GETFAMILY && ((const struct nlmsghdr *)asked)->nlmsg_type == GENL_ID_CTRL) {
+        const uint16_t family = FAMILY;
+        *at = add(*at, CTRL_ATTR_FAMILY_ID, &family, sizeof family);
+        return 0;
+    }
+    if (command == QUEUE_GET) {
+        const uint32_t id = FIRST_ID;
+        *at = add(*at, 4, &id, sizeof id);
+        return 0;
+    }
+    if (!has_napi_set && command == NAPI_SET)
+        return EOPNOTSUPP;
+    struct sv_napi_settings *settings = &instance[number_of(2) - FIRST_ID];
+    if (command == NAPI_SET) {
+        settings->defer_hard_irqs = number_of(5);
+        memcpy(&settings->gro_flush_timeout_nanos, (const uint8_t *)attribute(6) + NLA_HDRLEN, sizeof(uint64_t));
+        return 0;
+    }
+    CHECK_EQ(NAPI_GET, command);
+    if (has_napi_set) {
+        const uint32_t timeout = (uint32_t)settings->gro_flush_timeout_nanos;       /* as the kernel writes small ones */
+        *at = add(*at, 5, &settings->defer_hard_irqs, sizeof(uint32_t));
+        *at = add(*at, 6, &timeout, sizeof timeout);
+    }
+    return 0;
+}
+
+/* In the place of the C library's. */
+ssize_t send(int fd, const void *data, size_t bytes, int flags)
+{
+    if (!kernel_is_ours)
+        return syscall(SYS_sendto, fd, data, bytes, flags, NULL, 0);
+    CHECK(bytes <= sizeof asked);
+    memcpy(asked, data, bytes);
+    return (ssize_t)bytes;
+}
+
+ssize_t recv(int fd, void *data, size_t bytes, int flags)
+{
+    if (!kernel_is_ours)
+        return syscall(SYS_recvfrom, fd, data, bytes, flags, NULL, NULL);
+    const struct nlmsghdr *request = (const struct nlmsghdr *)asked;
+    struct nlmsghdr *answer = data;
+    uint8_t *at = (uint8_t *)data + NLMSG_LENGTH(GENL_HDRLEN);
+    memset(data, 0, NLMSG_LENGTH(GENL_HDRLEN));
+    int error = carry_out(((const struct genlmsghdr *)NLMSG_DATA(request))->cmd, &at);
+    if (error != 0)
+        return (ssize_t)acknowledge(data, error);
+    *answer = (struct nlmsghdr){.nlmsg_len = (uint32_t)(at - (uint8_t *)data), .nlmsg_type = request->nlmsg_type};
+    return (ssize_t)(answer->nlmsg_len + acknowledge(at, 0));
+}
+
+int getsockopt(int fd, int level, int option, void *value, socklen_t *size)
+{
+    if (!kernel_is_ours || level != SOL_SOCKET || option != SO_INCOMING_NAPI_ID)
+        return (int)syscall(SYS_getsockopt, fd, level, option, value, size);
+    memcpy(value, &socket_napi, sizeof socket_napi);
+    return 0;
+}
+
+/* ---- tests ---- */
+
+static void kernel_begins(bool napi_set)
+{
+    memset(instance, 0, sizeof instance);
+    has_napi_set = napi_set;
+    kernel_is_ours = true;
+    CHECK_EQ(0, setenv("SOFTVERBS_XDP_BUSY_POLL", "on", 1));
+}
+
+static void kernel_ends(void)
+{
+    kernel_is_ours = false;
+    CHECK_EQ(0, unsetenv("SOFTVERBS_XDP_BUSY_POLL"));
+}
+
+static int add_queue(struct sv_busy_poll *poll, uint32_t queue, uint32_t napi)
+{
+    int fd = socket(AF_INET, SOCK_DGRAM, 0);
+    socket_napi = napi;
+    int error = sv_busy_poll_add(poll, fd, queue);
+    close(fd);
+    return error;
+}
+
+static bool may_poll(void)
+{
+    const int on = 1;
+    int fd = socket(AF_INET, SOCK_DGRAM, 0);
+    bool may = setsockopt(fd, SOL_SOCKET, 69 /* SO_PREFER_BUSY_POLL */, &on, sizeof on) == 0;
+    close(fd);
+    if (!may)
+        printf("skipped: busy polling needs CAP_NET_ADMIN\n");
+    return may;
+}
+
+static void test_settings_are_put_back(void)
+{
+    struct sv_busy_poll poll;
+    if (!may_poll())
+        return;
+    kernel_begins(true);
+    instance[1] = (struct sv_napi_settings){.defer_hard_irqs = 1, .gro_flush_timeout_nanos = 5000};
+    CHECK_EQ(0, sv_busy_poll_init(&poll, "lo", 1));
+    CHECK_EQ(0, add_queue(&poll, 0, FIRST_ID));
+    CHECK_EQ(0, add_queue(&poll, 1, FIRST_ID + 1));
+    CHECK_EQ(0, add_queue(&poll, 2, FIRST_ID + 1));     /* two queues of an instance */
+    for (int i = 0; i < INSTANCES; i++)
+        CHECK(sv_busy_poll_is_left(&instance[i]));
+    sv_busy_poll_end(&poll);
+    CHECK_EQ(0, instance[0].defer_hard_irqs);
+    CHECK_EQ(0, instance[0].gro_flush_timeout_nanos);
+    CHECK_EQ(1, instance[1].defer_hard_irqs);
+    CHECK_EQ(5000, instance[1].gro_flush_timeout_nanos);
+    kernel_ends();
+}
+
+static void test_what_a_killed_process_left(void)
+{
+    struct sv_busy_poll killed, next;
+    if (!may_poll())
+        return;
+    kernel_begins(true);
+    CHECK_EQ(0, sv_busy_poll_init(&killed, "lo", 1));
+    CHECK_EQ(0, add_queue(&killed, 0, FIRST_ID));
+    CHECK_EQ(0, sv_busy_poll_init(&next, "lo", 1));
+    CHECK_EQ(0, add_queue(&next, 0, FIRST_ID));
+    sv_busy_poll_end(&next);
+    CHECK_EQ(0, instance[0].defer_hard_irqs);
+    CHECK_EQ(0, instance[0].gro_flush_timeout_nanos);
+    sv_netdev_close(&killed.family);
+    kernel_ends();
+}
+
+/* Since Linux 6.14 a bound socket knows whether it has one. */
+static void test_a_queue_without_an_instance(void)
+{
+    struct sv_busy_poll poll;
+    if (!may_poll())
+        return;
+    kernel_begins(true);
+    CHECK_EQ(0, sv_busy_poll_init(&poll, "lo", 1));
+    CHECK_EQ(EOPNOTSUPP, add_queue(&poll, 0, 0));
+    sv_busy_poll_end(&poll);
+    kernel_ends();
+}
+
+/* Before Linux 6.13 all instances of an interface are set, by its files. */
+static void test_an_old_kernel_without_files(void)
+{
+    struct sv_busy_poll poll;
+    if (!may_poll())
+        return;
+    kernel_begins(false);
+    CHECK_EQ(0, sv_busy_poll_init(&poll, "svt-none", 1));
+    CHECK_EQ(ENOENT, add_queue(&poll, 0, 0));
+    CHECK_EQ(ENOENT, add_queue(&poll, 0, FIRST_ID));
+    sv_busy_poll_end(&poll);
+    kernel_ends();
+}
+
+static void test_off(void)
+{
+    struct sv_busy_poll poll;
+    CHECK_EQ(0, sv_busy_poll_init(&poll, "lo", 1));
+    CHECK(!poll.wanted);
+    CHECK_EQ(0, add_queue(&poll, 0, 0));
+    sv_busy_poll_end(&poll);
+}
+
+const struct test busy_poll_tests[] = {
+    {"busy poll: settings of NAPI instances are put back", test_settings_are_put_back},
+    {"busy poll: what a killed process left is not taken for the user's", test_what_a_killed_process_left},
+    {"busy poll: a queue without a NAPI instance is refused", test_a_queue_without_an_instance},
+    {"busy poll: an old kernel wants the interface's files", test_an_old_kernel_without_files},
+    {"busy poll: it is off unless it is asked for", test_off},
+    {NULL, NULL},
+};

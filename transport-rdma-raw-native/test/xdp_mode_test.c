@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which mode AF_XDP has on which driver and kernel. */
+#include "harness.h"
+#include "xdp_mode.h"
+
+static struct sv_xdp_choice choice_of(const char *wish, const char *driver, const char *release)
+{
+    struct sv_xdp_choice choice;
+    CHECK_EQ(0, sv_xdp_mode_choose(wish, driver, release, &choice));
+    CHECK(choice.why[0] != '\0');
+    return choice;
+}
+
+static void check_chosen(const char *driver, const char *release, const char *mode)
+{
+    struct sv_xdp_choice choice = choice_of(NULL, driver, release);
+    CHECK(!choice.forced);
+    if (strcmp(mode, sv_xdp_mode_name(choice.mode)) != 0)
+        test_failed(__FILE__, __LINE__, "%s on %s has %s", driver, release, sv_xdp_mode_name(choice.mode));
+}
+
+static void test_drivers_known_to_be_sound(void)
+{
+    check_chosen("i40e", "5.18.0-4-amd64", "generic");
+    check_chosen("i40e", "5.19.0", "zerocopy");
+    check_chosen("i40e", "6.12.117+deb13-amd64", "zerocopy");
+    check_chosen("mlx5_core", "5.18.19", "native");
+    check_chosen("mlx5_core", "6.0.19", "native");
+    check_chosen("mlx5_core", "6.1.0-50-amd64", "zerocopy");
+    check_chosen("mlx5_core", "6.3.13", "zerocopy");
+    check_chosen("mlx5_core", "6.4.0", "generic");
+    check_chosen("mlx5_core", "6.5.0", "zerocopy");
+    check_chosen("mlx5_core", "7.0", "zerocopy");
+    check_chosen("mlx5_core", "10.1", "zerocopy");
+}
+
+/* Also those with every mode. */
+static void test_other_drivers(void)
+{
+    static const char *const drivers[] = {"ice", "ena", "virtio_net", "bnxt_en", "veth", "igb", "gve", "mlx5", "i40",
+                                          "mlx5_core2", ""};
+    for (size_t i = 0; i < sizeof drivers / sizeof drivers[0]; i++)
+        check_chosen(drivers[i], "7.3.4", "generic");
+    CHECK(strstr(choice_of("auto", "ice", "7.3.4").why, "corrupted memory with ice") != NULL);
+    CHECK(strstr(choice_of("auto", "igb", "7.3.4").why, "igb") != NULL);
+}
+
+static void test_releases_that_cannot_be_read(void)
+{
+    check_chosen("i40e", "", "generic");
+    check_chosen("i40e", "next", "generic");
+    check_chosen("i40e", "99999999999999999999.1", "generic");
+    check_chosen("i40e", "-1.0", "generic");
+    check_chosen("i40e", "6", "zerocopy");
+}
+
+static void test_wishes(void)
+{
+    static const char *const names[] = {"generic", "native", "zerocopy", "tap"};
+    struct sv_xdp_choice choice;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        choice = choice_of(names[i], "mlx5_core", "6.8.0");
+        CHECK(choice.forced);
+        CHECK_EQ(0, strcmp(names[i], sv_xdp_mode_name(choice.mode)));
+    }
+    CHECK(!choice_of("", "mlx5_core", "6.8.0").forced);
+    CHECK(!choice_of("auto", "mlx5_core", "6.8.0").forced);
+    CHECK_EQ(SV_XDP_MODE_ZERO_COPY, choice_of("auto", "mlx5_core", "6.8.0").mode);
+    CHECK_EQ(EINVAL, sv_xdp_mode_choose("Auto", "mlx5_core", "6.8.0", &choice));
+}
+
+const struct test xdp_mode_tests[] = {
+    {"xdp mode: drivers known to be sound have their own", test_drivers_known_to_be_sound},
+    {"xdp mode: other drivers have the kernel's, with a reason", test_other_drivers},
+    {"xdp mode: a release that cannot be read is old", test_releases_that_cannot_be_read},
+    {"xdp mode: a wish is followed", test_wishes},
+    {NULL, NULL},
+};
