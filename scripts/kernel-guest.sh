@@ -88,11 +88,14 @@ kernel_segments() {
   awk '$1 == "Tcp:" && $2 ~ /^[0-9]/ { print $11 }' /proc/net/snmp
 }
 
-# start_http MODE DEVICE ADDRESS [OPTION...]: status 3 and the last line of the log if it does not listen.
+# start_http MODE DEVICE ADDRESS [OPTION...]: status 3 and the last line of the log if it does not listen. A mode that
+# ends with +busy is polled busily.
 start_http() {
-  local mode="$1" device="$2" address="$3" turns=0 pid
+  local mode="$1" device="$2" address="$3" turns=0 pid busy=off
   shift 3
-  SOFTVERBS_XDP_MODE="$mode" setsid java --enable-native-access=ALL-UNNAMED -cp '/opt/rdma-raw/lib/*' \
+  [ "${mode%+busy}" = "$mode" ] || busy=on
+  SOFTVERBS_XDP_BUSY_POLL="$busy" SOFTVERBS_XDP_MODE="${mode%+busy}" \
+    setsid java --enable-native-access=ALL-UNNAMED -cp '/opt/rdma-raw/lib/*' \
     io.rdmaraw.examples.Main http --device "$device" --address "$address" "$@" >/run/http.log 2>&1 </dev/null &
   pid=$!
   echo "$pid" >/run/http.pid
@@ -136,6 +139,23 @@ kill_http() {
   return "$status"
 }
 
+# Ends the server as its operator does.
+end_http() {
+  local pid
+  pid="$(cat /run/http.pid)"
+  kill "$pid"
+  while kill -0 "$pid" 2>/dev/null; do
+    sleep 0.1
+  done
+}
+
+# interrupts_are_deferred INTERFACE: as they are for busy polling. The kernel has it in a file of the interface before
+# Linux 6.13, and tells it of each NAPI instance since, as doctor does.
+interrupts_are_deferred() {
+  [ "$(cat "/sys/class/net/$1/gro_flush_timeout")" = 0 ] || return 0
+  { run_doctor auto "soft:xdp:$1" || true; } | grep 'are deferred as SOFTVERBS_XDP_BUSY_POLL'
+}
+
 before_linux() {
   [ "$(printf '%s\n' "$1" "$(uname -r)" | sort -V | head -n 1)" != "$1" ]
 }
@@ -169,8 +189,10 @@ run_java_tests() {
 
 # Prints what doctor says; its status tells whether the device works.
 run_doctor() {
-  SOFTVERBS_XDP_MODE="$1" java --enable-native-access=ALL-UNNAMED -cp '/opt/rdma-raw/lib/*' io.rdmaraw.tools.Main \
-    doctor --device "$2"
+  local busy=off
+  [ "${1%+busy}" = "$1" ] || busy=on
+  SOFTVERBS_XDP_BUSY_POLL="$busy" SOFTVERBS_XDP_MODE="${1%+busy}" java --enable-native-access=ALL-UNNAMED \
+    -cp '/opt/rdma-raw/lib/*' io.rdmaraw.tools.Main doctor --device "$2"
 }
 
 if [ $$ = 1 ]; then

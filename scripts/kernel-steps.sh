@@ -71,7 +71,7 @@ refusal_of() {
 # Where a mode may be refused the sentence says what to do instead.
 is_known_refusal() {
   case "$1" in
-    native) grep -q "try without SOFTVERBS_XDP_MODE=native" "$2" ;;
+    native*) grep -q "try without SOFTVERBS_XDP_MODE=native" "$2" ;;
     zerocopy) grep -q "SOFTVERBS_XDP_MODE=native copies" "$2" ;;
     tap | long) grep -q "Linux 6\.6" "$2" ;;
     *) return 1 ;;
@@ -92,6 +92,17 @@ tags_are_refused() {
   [ "$status" = 3 ] && grep -q "ethtool -K $interface rxvlan off" "$kernel_work/started" || return 1
   echo "@@ $(refusal_of "$kernel_work/started")"
   return 3
+}
+
+# Polled busily, and killed: what it leaves of the card's interrupts the next one puts back.
+polled_busily() {
+  local card="$1" address="$2" status=0
+  served native+busy "$card" "$address" in_machine b || return
+  in_machine a interrupts_are_deferred "$card" || { echo "@@ the interrupts of $card were not deferred" && return 1; }
+  in_machine a start_http native+busy "soft:xdp:$card" "$address" || return 1
+  in_machine a end_http
+  in_machine a interrupts_are_deferred "$card" || status=$?
+  [ "$status" != 0 ] || { echo "@@ the interrupts of $card stay deferred" && return 1; }
 }
 
 # What the kernel does beside the device.
@@ -151,7 +162,12 @@ card_steps() {
   for mode in "${KERNEL_MODES[@]}"; do
     kernel_step "$card" "$mode" served "$mode" "$card" "$address" in_machine b
   done
-  kernel_step "$card" "MTU 9000" with_long_frames "$card" generic "$card" "$address" in_machine b
+  # Drivers with XDP of their own.
+  case "$card" in
+    virtio* | igb) kernel_step "$card" "busy polling" polled_busily "$card" "$address" ;;
+  esac
+  # By the default mode.
+  kernel_step "$card" "MTU 9000" with_long_frames "$card" auto "$card" "$address" in_machine b
 }
 
 # The first machine alone, over veth.

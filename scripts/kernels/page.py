@@ -10,7 +10,8 @@ import sys
 
 # As the steps are made, whichever runs found them first.
 ROWS = ["tests", "veth", "virtio", "virtio-plain", "virtio-queues", "e1000e", "igb", "vmxnet3"]
-COLUMNS = ["driver", "tags beside frames", "generic", "native", "zerocopy", "tap", "packet", "MTU 9000"]
+COLUMNS = ["driver", "tags beside frames", "generic", "native", "zerocopy", "tap", "packet", "busy polling",
+           "MTU 9000"]
 MEASURED = "measured at"
 LONGEST_IN_A_CELL = 60
 HEAD = """# Kernels and drivers
