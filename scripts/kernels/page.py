@@ -18,7 +18,8 @@ HEAD = """# Kernels and drivers
 
 Made by `./rdma-raw test --kernels --out docs/report/kernels.md`, do not edit. Kernels and drivers are Debian's, cards and
 processors are emulated by QEMU: this tells what works, not how fast. A run replaces the cells that it measures; the last
-column has the commits and days of those in its row.
+column has the commits and days of those in its row. Queues leased to a netkit interface (Linux 7.1) are not among them: that
+wants a driver with zero copy whose queues can be taken one by one, as netdevsim is, and Debian's kernels lack netdevsim.
 """
 
 

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,6 +34,9 @@ static const struct sv_napi_settings deferring = {
     .gro_flush_timeout_nanos = SV_BUSY_POLL_TIMEOUT_NANOS,
 };
 
+static pthread_mutex_t wanted_mutex = PTHREAD_MUTEX_INITIALIZER;
+static struct sv_busy_poll *all_wanted;
+
 bool sv_busy_poll_is_left(const struct sv_napi_settings *settings)
 {
     return settings->defer_hard_irqs == deferring.defer_hard_irqs &&
@@ -58,7 +62,12 @@ int sv_busy_poll_init(struct sv_busy_poll *poll, const char *netdev, int ifindex
     if (strcmp(wish, "on") != 0)
         return sv_explain(EINVAL, "SOFTVERBS_XDP_BUSY_POLL is '%s': it may be on or off", wish);
     poll->wanted = true;
+    poll->pid = getpid();
     (void)sv_netdev_open(&poll->family);    /* before Linux 6.3 there is none */
+    pthread_mutex_lock(&wanted_mutex);
+    poll->next = all_wanted;
+    all_wanted = poll;
+    pthread_mutex_unlock(&wanted_mutex);
     return 0;
 }
 
@@ -204,14 +213,38 @@ int sv_busy_poll_add(struct sv_busy_poll *poll, int socket, uint32_t queue)
                                        "CAP_NET_ADMIN, and before Linux 6.13 a /sys that can be written", poll->netdev);
 }
 
-void sv_busy_poll_end(struct sv_busy_poll *poll)
+/* With the mutex held. */
+static void put_back(struct sv_busy_poll *poll)
 {
     for (uint32_t i = 0; i < poll->count; i++)
         (void)sv_netdev_set_napi(&poll->family, poll->napi[i].id, &poll->napi[i].before);
     if (poll->whole_interface && is_ours(poll))
         (void)write_settings(poll, &poll->before);
-    if (poll->wanted)
-        sv_netdev_close(&poll->family);
     poll->count = 0;
-    poll->whole_interface = poll->wanted = false;
+    poll->whole_interface = false;
+}
+
+void sv_busy_poll_end(struct sv_busy_poll *poll)
+{
+    if (!poll->wanted)
+        return;
+    pthread_mutex_lock(&wanted_mutex);
+    put_back(poll);
+    struct sv_busy_poll **link = &all_wanted;
+    while (*link != poll)
+        link = &(*link)->next;
+    *link = poll->next;
+    pthread_mutex_unlock(&wanted_mutex);
+    sv_netdev_close(&poll->family);
+    poll->wanted = false;
+}
+
+/* A child that has not called exec(2) has its parent's list. */
+__attribute__((destructor)) void sv_busy_poll_end_all(void)
+{
+    pthread_mutex_lock(&wanted_mutex);
+    for (struct sv_busy_poll *poll = all_wanted; poll != NULL; poll = poll->next)
+        if (poll->pid == getpid())
+            put_back(poll);
+    pthread_mutex_unlock(&wanted_mutex);
 }

@@ -13,8 +13,8 @@
  * stay off meanwhile (the kernel's Documentation/networking/napi.rst). SOFTVERBS_XDP_BUSY_POLL=on asks for it.
  *
  * While a port has it, NAPI instances defer their interrupts. That is set for each instance where the kernel can
- * (Linux 6.13), else for the interface, and put back at the end. A process that is killed leaves it, by values that
- * nobody else would choose, so that the next one does not take them for the user's.
+ * (Linux 6.13), else for the interface, and put back at the end, also by exit(3) with the device open. A process that is
+ * killed leaves it, by values that nobody else would choose, so that the next one does not take them for the user's.
  */
 
 /* For this long after a poll interrupts are off: what a sleeper may wait for a frame. */
@@ -22,6 +22,8 @@ enum { SV_BUSY_POLL_DEFERS = 2, SV_BUSY_POLL_TIMEOUT_NANOS = 20011 };
 
 struct sv_busy_poll {
     bool wanted;
+    struct sv_busy_poll *next;      /* of those that are wanted */
+    int pid;
     char netdev[IFNAMSIZ];
     int ifindex;
     struct sv_netdev_family family;
@@ -43,6 +45,8 @@ int sv_busy_poll_init(struct sv_busy_poll *poll, const char *netdev, int ifindex
 int sv_busy_poll_add(struct sv_busy_poll *poll, int socket, uint32_t queue);
 /* Puts back what was set before. */
 void sv_busy_poll_end(struct sv_busy_poll *poll);
+/* The same for all that this process has, when it ends. */
+void sv_busy_poll_end_all(void);
 /* Whether a process that was killed has left these settings. */
 bool sv_busy_poll_is_left(const struct sv_napi_settings *settings);
 

@@ -193,7 +193,27 @@ static void test_what_a_killed_process_left(void)
     sv_busy_poll_end(&next);
     CHECK_EQ(0, instance[0].defer_hard_irqs);
     CHECK_EQ(0, instance[0].gro_flush_timeout_nanos);
-    sv_netdev_close(&killed.family);
+    sv_busy_poll_end(&killed);
+    kernel_ends();
+}
+
+/* A program may end with its devices open, as a JVM does when it is told to. */
+static void test_the_end_of_the_program(void)
+{
+    struct sv_busy_poll poll;
+    if (!may_poll())
+        return;
+    kernel_begins(true);
+    CHECK_EQ(0, sv_busy_poll_init(&poll, "lo", 1));
+    CHECK_EQ(0, add_queue(&poll, 0, FIRST_ID));
+    poll.pid++;
+    sv_busy_poll_end_all();
+    CHECK(sv_busy_poll_is_left(&instance[0]));
+    poll.pid--;
+    sv_busy_poll_end_all();
+    CHECK_EQ(0, instance[0].defer_hard_irqs);
+    CHECK_EQ(0, instance[0].gro_flush_timeout_nanos);
+    sv_busy_poll_end(&poll);
     kernel_ends();
 }
 
@@ -236,6 +256,7 @@ static void test_off(void)
 const struct test busy_poll_tests[] = {
     {"busy poll: settings of NAPI instances are put back", test_settings_are_put_back},
     {"busy poll: what a killed process left is not taken for the user's", test_what_a_killed_process_left},
+    {"busy poll: settings are put back at the program's end", test_the_end_of_the_program},
     {"busy poll: a queue without a NAPI instance is refused", test_a_queue_without_an_instance},
     {"busy poll: an old kernel wants the interface's files", test_an_old_kernel_without_files},
     {"busy poll: it is off unless it is asked for", test_off},
