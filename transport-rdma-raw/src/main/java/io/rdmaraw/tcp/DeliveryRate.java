@@ -41,6 +41,10 @@ final class DeliveryRate {
 
     /** Gives the connection its congestion control, and what that needs. */
     static void use(TcpConnection c, CongestionControl control) {
+        if (c.rate != null) {
+            // One that measures rates has no threshold; the next would take the window for boundless after recovery.
+            c.ssthresh = Math.max(c.cwnd, 2 * c.sndMss);
+        }
         c.congestion = control;
         c.rate = control instanceof RateBasedControl rateBased ? new DeliveryRate(rateBased) : null;
         if (c.rate != null && c.flight != null) {

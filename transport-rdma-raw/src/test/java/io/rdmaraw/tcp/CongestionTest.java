@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.rdmaraw.tcp.congestion.Bbr;
 import io.rdmaraw.tcp.congestion.CongestionControl;
 import io.rdmaraw.tcp.congestion.CongestionControls;
 import io.rdmaraw.tcp.congestion.CongestionWindow;
@@ -311,6 +312,19 @@ class CongestionTest {
         }
         assertEquals("There is no congestion control named \"vegas\", there are bbr, cubic, dctcp, reno",
                 assertThrows(IllegalArgumentException.class, () -> CongestionControls.named("vegas")).getMessage());
+    }
+
+    /** BBR has no threshold; who follows it in the middle of recovery must not take that for the window. */
+    @Test
+    void anotherAlgorithmTakesOverInRecovery() {
+        Dialogue d = Dialogue.established(Dialogue.plain().congestionControl(Bbr::new));
+        d.send(4000).says("A 1 len 1000 ack 1", "A 1001 len 1000 ack 1", "A 2001 len 1000 ack 1",
+                "PA 3001 len 1000 ack 1");
+        d.after(10).hears("A 1 ack 1 sack 1001-4001").says("A 1 len 1000 ack 1");
+        int window = d.c.congestionWindowBytes();
+        d.c.congestionControl("cubic");
+        d.after(10).hears("A 1 ack 4001").saysNothing();
+        assertTrue(d.c.congestionWindowBytes() <= window, d.c.congestionWindowBytes() + " bytes");
     }
 
     /** As on Linux: the window is the path's, whoever governs it. */
