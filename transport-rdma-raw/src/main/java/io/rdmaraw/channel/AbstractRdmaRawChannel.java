@@ -48,6 +48,12 @@ abstract class AbstractRdmaRawChannel extends AbstractChannel {
         return ioHandler;
     }
 
+    /** Returns the settings of the channel's group; while it is on no loop the defaults. */
+    final RdmaRawIoHandlerConfig groupConfig() {
+        RdmaRawIoHandler handler = ioHandler;
+        return handler == null ? RdmaRawIoHandlerConfig.defaults() : handler.config();
+    }
+
     /**
      * The channel is about to join this loop. What the returned future waits for is done before; what is thrown, or
      * fails the future, fails the registration.

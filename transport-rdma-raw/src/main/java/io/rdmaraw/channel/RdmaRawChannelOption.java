@@ -91,6 +91,57 @@ public final class RdmaRawChannelOption {
             ChannelOption.valueOf(RdmaRawChannelOption.class, "SO_MAX_PACING_RATE");
 
     /**
+     * Bytes of a TCP connection that may wait unsent in its send buffer: what is written beyond that stays in the
+     * channel's outbound buffer, and counts against its water marks, so that what is urgent overtakes it there. At
+     * least a segment is taken; more is when less than half of this is unsent. 0, the default, for no such bound. The
+     * same option as {@code EpollChannelOption.TCP_NOTSENT_LOWAT}. Without effect on connections that the kernel
+     * carries.
+     */
+    public static final ChannelOption<Long> TCP_NOTSENT_LOWAT =
+            ChannelOption.valueOf("io.netty.channel.epoll.EpollChannelOption#TCP_NOTSENT_LOWAT");
+
+    /**
+     * Whether only full segments are sent, whatever {@code TCP_NODELAY} says: what is held back goes when this is set
+     * to false, when the output ends, or after 200 ms without anything on its way. Default false; the same option as
+     * {@code EpollChannelOption.TCP_CORK}. Without effect on connections that the kernel carries.
+     */
+    public static final ChannelOption<Boolean> TCP_CORK =
+            ChannelOption.valueOf("io.netty.channel.epoll.EpollChannelOption#TCP_CORK");
+
+    /**
+     * Whether each segment is acknowledged at once (true), or acknowledgements wait for what goes out anyway, up to 40
+     * ms (false). Unless it is set the first 16 of a connection, and of what comes after a pause, are sent at once. It
+     * lasts, while on Linux it does not. The same option as {@code EpollChannelOption.TCP_QUICKACK}. Without effect on
+     * connections that the kernel carries.
+     */
+    public static final ChannelOption<Boolean> TCP_QUICKACK =
+            ChannelOption.valueOf("io.netty.channel.epoll.EpollChannelOption#TCP_QUICKACK");
+
+    /**
+     * For how many seconds, about, a server waits for data before it accepts a connection; after that it does so
+     * without. 0, the default, for not at all. To be set before binding. The same option as {@code
+     * EpollChannelOption.TCP_DEFER_ACCEPT}. Without effect on connections that the kernel carries.
+     */
+    public static final ChannelOption<Integer> TCP_DEFER_ACCEPT =
+            ChannelOption.valueOf("io.netty.channel.epoll.EpollChannelOption#TCP_DEFER_ACCEPT");
+
+    /**
+     * The largest payload of a segment that the peer is told, and that it is sent: 88 to 32,767 bytes, options
+     * included; 0, the default, for what the MTU allows. To be set before connecting, for accepted connections on the
+     * server before binding. Without effect on connections that the kernel carries.
+     */
+    public static final ChannelOption<Integer> TCP_MAXSEG =
+            ChannelOption.valueOf(RdmaRawChannelOption.class, "TCP_MAXSEG");
+
+    /**
+     * For how many seconds the connection of a closed channel waits for the end of what its peer sends, when the peer
+     * has acknowledged ours: FIN-WAIT-2. 0, the default, for a minute; below 0 the peer is reset at once. Without
+     * effect on connections that the kernel carries.
+     */
+    public static final ChannelOption<Integer> TCP_LINGER2 =
+            ChannelOption.valueOf(RdmaRawChannelOption.class, "TCP_LINGER2");
+
+    /**
      * Whether a flush by a task of the loop may wait for what the tasks behind it flush, up to 32 flushes: they share a
      * doorbell, which on an interface is a system call. For frameworks that answer by a task for each connection, as
      * gRPC does. Who blocks the loop after such a flush, in the same task or the next, holds it up. Default false.

@@ -49,6 +49,7 @@ public final class RdmaRawIoHandlerConfig {
     private final long spinNanos;
     private final boolean segmentationOffload;
     private final int maxReceiveBufferBytes;
+    private final int receiveBufferBytes;
     private final int maxUnresolvedPackets;
     private final String ipDevice;
     private final UnnamedDevice unnamedDevice;
@@ -80,6 +81,7 @@ public final class RdmaRawIoHandlerConfig {
         listensByDevice = builder.listensByDevice;
         connectsByDevice = builder.connectsByDevice;
         takeover = builder.takeover;
+        receiveBufferBytes = builder.tcp.receiveBufferBytes();
         handover = takeover == null ? new PortHandover() : takeover.handover();
         SecureRandom random = new SecureRandom();
         fastOpenKeyHigh = builder.fastOpenKeyHigh != 0 ? builder.fastOpenKeyHigh
@@ -115,7 +117,7 @@ public final class RdmaRawIoHandlerConfig {
      * @param segmentationBytes the longest payload that the device cuts into segments; 0 if it cuts none
      */
     TcpConfig tcpConfig(int mtuBytes, int maxParts, int segmentationBytes) {
-        return tcpLimits.applyTo(TcpConfig.builder()).mtuBytes(mtuBytes)
+        return tcpLimits.applyTo(settings.tcp.toCore()).mtuBytes(mtuBytes)
                 .maxSlices(Math.clamp(maxParts, 1, Segment.MAX_SLICES)).segmentationBytes(segmentationBytes)
                 .maxReceiveBufferBytes(maxReceiveBufferBytes)
                 .congestionControl(CongestionControls.named(settings.congestionControl))
@@ -130,6 +132,11 @@ public final class RdmaRawIoHandlerConfig {
 
     FrameQueueOptions queueOptions() {
         return queueOptions;
+    }
+
+    /** Returns with how many bytes a receive buffer begins that is not set. */
+    int receiveBufferBytes() {
+        return receiveBufferBytes;
     }
 
     /** Returns the congestion control of connections that have not chosen one. */
@@ -274,6 +281,7 @@ public final class RdmaRawIoHandlerConfig {
         private String ipDevice;
         private NioChannels nioChannels = NioChannels.ofProperty();
         private RdmaRawTcpLimits tcpLimits = new RdmaRawTcpLimits();
+        private RdmaRawTcpSettings tcp = new RdmaRawTcpSettings();
         private String congestionControl = "cubic";
         private long minRtoNanos = TimeUnit.MILLISECONDS.toNanos(200);
         private Predicate<InetSocketAddress> listensByDevice = local -> true;
@@ -419,6 +427,12 @@ public final class RdmaRawIoHandlerConfig {
             long nanos = unit.toNanos(duration);
             TcpConfig.builder().minRtoNanos(nanos);
             minRtoNanos = nanos;
+            return this;
+        }
+
+        /** Sets how TCP behaves where its channels do not say. The settings are copied. */
+        public Builder tcp(RdmaRawTcpSettings settings) {
+            tcp = ObjectUtil.checkNotNull(settings, "settings").copy();
             return this;
         }
 
@@ -574,6 +588,8 @@ public final class RdmaRawIoHandlerConfig {
          * @throws IllegalArgumentException when one is out of its range, which the message names
          */
         public RdmaRawIoHandlerConfig build() {
+            // Refuses settings that contradict each other.
+            tcp.toCore().minRtoNanos(minRtoNanos).build();
             return new RdmaRawIoHandlerConfig(copy());
         }
     }

@@ -15,6 +15,7 @@ import io.rdmaraw.host.TcpNetwork;
 import io.rdmaraw.loop.LoopTasks;
 import io.rdmaraw.net.IpAddress;
 import io.rdmaraw.net.PortSharing;
+import io.rdmaraw.tcp.TcpListener;
 import io.rdmaraw.tcp.stack.ConnectionAcceptor;
 import io.rdmaraw.tcp.stack.ListeningPort;
 import io.rdmaraw.tcp.stack.TcpStack;
@@ -423,8 +424,8 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
         }
 
         @Override
-        public int fastOpenBacklog() {
-            return config.getTcpFastopen();
+        public void applyOptions(TcpListener listener) {
+            config.applyTo(listener);
         }
 
         @Override

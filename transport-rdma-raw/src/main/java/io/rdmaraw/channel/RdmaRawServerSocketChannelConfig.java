@@ -5,6 +5,7 @@ import io.netty.channel.ServerChannelRecvByteBufAllocator;
 import io.netty.channel.socket.ServerSocketChannelConfig;
 import io.netty.util.NetUtil;
 import io.netty.util.internal.ObjectUtil;
+import io.rdmaraw.tcp.TcpListener;
 import jdk.net.ExtendedSocketOptions;
 
 import java.net.StandardSocketOptions;
@@ -23,6 +24,11 @@ public final class RdmaRawServerSocketChannelConfig
                             RdmaRawServerSocketChannelConfig::setReusePort)
                     .with(ChannelOption.TCP_FASTOPEN, c -> c.tcpFastopen,
                             RdmaRawServerSocketChannelConfig::setTcpFastopen)
+                    .with(RdmaRawChannelOption.TCP_DEFER_ACCEPT, c -> c.deferAcceptSeconds,
+                            RdmaRawServerSocketChannelConfig::setDeferAccept)
+                    .with(RdmaRawChannelOption.TCP_MAXSEG, c -> c.maxSegmentBytes,
+                            RdmaRawServerSocketChannelConfig::setMaxSegment)
+                    .alsoAs(RdmaRawChannelOption.ofIoUring("TCP_DEFER_ACCEPT"), RdmaRawChannelOption.TCP_DEFER_ACCEPT)
                     .with(RdmaRawChannelOption.ACCEPT_GROUP, c -> c.acceptGroup,
                             RdmaRawServerSocketChannelConfig::setAcceptGroup)
                     .alsoAs(StandardSocketOptions.SO_RCVBUF, ChannelOption.SO_RCVBUF)
@@ -30,6 +36,7 @@ public final class RdmaRawServerSocketChannelConfig
                     .alsoAs(StandardSocketOptions.SO_REUSEPORT, RdmaRawChannelOption.SO_REUSEPORT)
                     .without(ExtendedSocketOptions.SO_INCOMING_NAPI_ID, RdmaRawChannelOption.NO_NAPI_ID);
 
+    private final RdmaRawServerSocketChannel channel;
     private volatile int backlog = Math.max(1, NetUtil.SOMAXCONN);
     /** 0 while it is not set. */
     private volatile int receiveBufferBytes;
@@ -37,9 +44,12 @@ public final class RdmaRawServerSocketChannelConfig
     private volatile boolean reusePort;
     private volatile RdmaRawEventLoopGroup acceptGroup;
     private volatile int tcpFastopen;
+    private volatile int deferAcceptSeconds;
+    private volatile int maxSegmentBytes;
 
     RdmaRawServerSocketChannelConfig(RdmaRawServerSocketChannel channel) {
         super(channel, new ServerChannelRecvByteBufAllocator());
+        this.channel = channel;
     }
 
     /** Hands what accepted connections inherit to one of them. */
@@ -47,6 +57,21 @@ public final class RdmaRawServerSocketChannelConfig
         if (receiveBufferBytes > 0) {
             child.setReceiveBufferSize(receiveBufferBytes);
         }
+    }
+
+    /** Hands what holds before a connection is accepted to a loop's listener. */
+    void applyTo(TcpListener listener) {
+        listener.fastOpen(tcpFastopen);
+        listener.deferAccept(deferAcceptSeconds);
+        listener.maxSegment(maxSegmentBytes);
+    }
+
+    private void setDeferAccept(int seconds) {
+        deferAcceptSeconds = ObjectUtil.checkPositiveOrZero(seconds, "TCP_DEFER_ACCEPT");
+    }
+
+    private void setMaxSegment(int bytes) {
+        maxSegmentBytes = RdmaRawSocketChannelConfig.checkMaxSegment(bytes);
     }
 
     @Override
@@ -123,7 +148,7 @@ public final class RdmaRawServerSocketChannelConfig
 
     @Override
     public int getReceiveBufferSize() {
-        return receiveBufferBytes > 0 ? receiveBufferBytes : RdmaRawSocketChannelConfig.DEFAULT_RECEIVE_BUFFER_BYTES;
+        return receiveBufferBytes > 0 ? receiveBufferBytes : channel.groupConfig().receiveBufferBytes();
     }
 
     /** Sets the receive buffer of the connections to be accepted, in bytes. */

@@ -24,6 +24,7 @@ import java.net.InetSocketAddress;
 import java.net.SocketAddress;
 import java.nio.channels.ClosedChannelException;
 import java.nio.channels.NotYetConnectedException;
+import java.nio.file.Path;
 import java.util.function.Consumer;
 
 /**
@@ -52,6 +53,8 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
     private volatile InetSocketAddress localAddress;
     private volatile InetSocketAddress remoteAddress;
     private InetSocketAddress requestedLocal;
+    /** The last one; null when there was none. */
+    private ConnectionCapture capture;
 
     /** Makes an open, unregistered channel. */
     public RdmaRawSocketChannel() {
@@ -69,12 +72,6 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
     @Override
     protected AbstractUnsafe newUnsafe() {
         return new StreamUnsafe();
-    }
-
-    /** Returns what connections of the group have that choose none; before it has one, what they have by default. */
-    String groupCongestionControl() {
-        RdmaRawIoHandler handler = ioHandler();
-        return (handler == null ? RdmaRawIoHandlerConfig.defaults() : handler.config()).congestionControl();
     }
 
     @Override
@@ -140,6 +137,23 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
         return promise;
     }
 
+    /**
+     * Writes what the connection sends and receives from now on to a pcap file, for Wireshark and tcpdump: until so
+     * many bytes are written, a second has passed since the channel was closed, or it leaves its loop. The loop writes,
+     * so this is for finding faults; one connection of a loop is captured at a time. Any thread.
+     *
+     * @param maxBytes the most that the file becomes, 1 KiB or more
+     * @return a future of its beginning, which fails when there is no connection, the kernel carries it, or the file
+     *         cannot be made
+     */
+    public Future<Void> capture(Path file, long maxBytes) {
+        ConnectionCapture.checkBound(maxBytes);
+        return eventLoop().submit(() -> {
+            capture = ConnectionCapture.begin(this, file, maxBytes);
+            return null;
+        });
+    }
+
     /** Returns the connection; null before there is one. */
     StreamTransport transport() {
         return transport;
@@ -171,6 +185,9 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
 
     @Override
     void leaveLoop() {
+        if (capture != null && isOpen()) {
+            capture.end();
+        }
         loopStack = null;
         if (transport != null) {
             transport.detach();

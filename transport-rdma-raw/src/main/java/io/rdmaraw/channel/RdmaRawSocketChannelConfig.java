@@ -15,10 +15,6 @@ import java.net.StandardSocketOptions;
 /** The settings of a {@link RdmaRawSocketChannel}. Can be set on any thread. */
 public final class RdmaRawSocketChannelConfig extends AbstractRdmaRawChannelConfig<RdmaRawSocketChannelConfig>
         implements SocketChannelConfig {
-    /**
-     * Initial size of the receive buffer if SO_RCVBUF is not set; it grows as {@link RdmaRawIoHandlerConfig} allows.
-     */
-    static final int DEFAULT_RECEIVE_BUFFER_BYTES = 256 * 1024;
     /** Initial size of the send buffer if SO_SNDBUF is not set, in bytes. */
     private static final int DEFAULT_SEND_BUFFER_BYTES = 512 * 1024;
     /** Auto-tuning limit of the send buffer, in bytes (Linux: tcp_wmem[2]). */
@@ -26,6 +22,8 @@ public final class RdmaRawSocketChannelConfig extends AbstractRdmaRawChannelConf
     private static final int LEAST_RECEIVE_BUFFER_BYTES = 2048;
     private static final int MAX_BYTE = 255;
     private static final int DSCP_SHIFT = 2;
+    private static final int LEAST_MAXSEG_BYTES = 88;
+    private static final int MOST_MAXSEG_BYTES = 32_767;
     private static final OptionTable<RdmaRawSocketChannelConfig> TABLE = newTable();
 
     private final RdmaRawSocketChannel channel;
@@ -44,6 +42,12 @@ public final class RdmaRawSocketChannelConfig extends AbstractRdmaRawChannelConf
     /** Null while the group's holds. */
     private volatile String congestionControl;
     private volatile long maxPacingRate;
+    private volatile int notSentLowWaterBytes;
+    private volatile int maxSegmentBytes;
+    private volatile int finWait2Seconds;
+    /** Null while the core decides. */
+    private volatile Boolean quickAck;
+    private volatile boolean cork;
     private volatile boolean tcpNoDelay = true;
     private volatile boolean keepAlive;
     private volatile boolean reuseAddress;
@@ -88,6 +92,19 @@ public final class RdmaRawSocketChannelConfig extends AbstractRdmaRawChannelConf
         if (maxPacingRate > 0) {
             connection.maxPacingRate(maxPacingRate);
         }
+        if (maxSegmentBytes > 0) {
+            connection.maxSegment(maxSegmentBytes);
+        }
+        if (quickAck != null) {
+            connection.quickAck(quickAck);
+        }
+        connection.notSentLowWater(notSentLowWaterBytes);
+        connection.finWait2Millis(finWait2Millis());
+        connection.cork(cork);
+    }
+
+    private int finWait2Millis() {
+        return finWait2Seconds < 0 ? -1 : millis(finWait2Seconds);
     }
 
     /** Hands the settings to a socket of the kernel's; the kernel sizes buffers that are not set. */
@@ -144,6 +161,18 @@ public final class RdmaRawSocketChannelConfig extends AbstractRdmaRawChannelConf
                         RdmaRawSocketChannelConfig::setCongestionControl)
                 .with(RdmaRawChannelOption.SO_MAX_PACING_RATE, c -> c.maxPacingRate,
                         RdmaRawSocketChannelConfig::setMaxPacingRate)
+                .with(RdmaRawChannelOption.TCP_NOTSENT_LOWAT, c -> (long) c.notSentLowWaterBytes,
+                        RdmaRawSocketChannelConfig::setNotSentLowWater)
+                .with(RdmaRawChannelOption.TCP_CORK, c -> c.cork, RdmaRawSocketChannelConfig::setCork)
+                .with(RdmaRawChannelOption.TCP_QUICKACK, c -> Boolean.TRUE.equals(c.quickAck),
+                        RdmaRawSocketChannelConfig::setQuickAck)
+                .with(RdmaRawChannelOption.TCP_MAXSEG, c -> c.maxSegmentBytes,
+                        RdmaRawSocketChannelConfig::setMaxSegment)
+                .with(RdmaRawChannelOption.TCP_LINGER2, c -> c.finWait2Seconds,
+                        RdmaRawSocketChannelConfig::setLinger2)
+                .alsoAs(RdmaRawChannelOption.ofIoUring("TCP_NOTSENT_LOWAT"), RdmaRawChannelOption.TCP_NOTSENT_LOWAT)
+                .alsoAs(RdmaRawChannelOption.ofIoUring("TCP_CORK"), RdmaRawChannelOption.TCP_CORK)
+                .alsoAs(RdmaRawChannelOption.ofIoUring("TCP_QUICKACK"), RdmaRawChannelOption.TCP_QUICKACK)
                 .alsoAs(RdmaRawChannelOption.ofIoUring("TCP_KEEPIDLE"), RdmaRawChannelOption.TCP_KEEPIDLE)
                 .alsoAs(RdmaRawChannelOption.ofIoUring("TCP_KEEPINTVL"), RdmaRawChannelOption.TCP_KEEPINTVL)
                 .alsoAs(RdmaRawChannelOption.ofIoUring("TCP_KEEPCNT"), RdmaRawChannelOption.TCP_KEEPCNT)
@@ -200,9 +229,43 @@ public final class RdmaRawSocketChannelConfig extends AbstractRdmaRawChannelConf
         channel.settingChanged(connection -> connection.synRetries(retries));
     }
 
+    /** As Linux, which has 32 bits for it. */
+    private void setNotSentLowWater(long bytes) {
+        if (bytes < 0 || bytes > 0xFFFF_FFFFL) {
+            throw new IllegalArgumentException("TCP_NOTSENT_LOWAT: " + bytes + " (expected: 0-4294967295)");
+        }
+        int most = (int) Math.min(Integer.MAX_VALUE, bytes);
+        notSentLowWaterBytes = most;
+        channel.settingChanged(connection -> connection.notSentLowWater(most));
+    }
+
+    private void setCork(boolean on) {
+        cork = on;
+        channel.settingChanged(connection -> connection.cork(on));
+    }
+
+    private void setQuickAck(boolean on) {
+        quickAck = on;
+        channel.settingChanged(connection -> connection.quickAck(on));
+    }
+
+    private void setMaxSegment(int bytes) {
+        maxSegmentBytes = checkMaxSegment(bytes);
+        channel.settingChanged(this::applyTo);
+    }
+
+    static int checkMaxSegment(int bytes) {
+        return bytes == 0 ? 0 : ObjectUtil.checkInRange(bytes, LEAST_MAXSEG_BYTES, MOST_MAXSEG_BYTES, "TCP_MAXSEG");
+    }
+
+    private void setLinger2(int seconds) {
+        finWait2Seconds = seconds;
+        channel.settingChanged(connection -> connection.finWait2Millis(finWait2Millis()));
+    }
+
     private String getCongestionControl() {
         String chosen = congestionControl;
-        return chosen != null ? chosen : channel.groupCongestionControl();
+        return chosen != null ? chosen : channel.groupConfig().congestionControl();
     }
 
     private void setCongestionControl(String name) {
@@ -251,7 +314,7 @@ public final class RdmaRawSocketChannelConfig extends AbstractRdmaRawChannelConf
     /** Returns how many bytes the peer may send ahead of the reader; unless it was set, what it begins with. */
     @Override
     public int getReceiveBufferSize() {
-        return receiveBufferBytes > 0 ? receiveBufferBytes : DEFAULT_RECEIVE_BUFFER_BYTES;
+        return receiveBufferBytes > 0 ? receiveBufferBytes : channel.groupConfig().receiveBufferBytes();
     }
 
     /**

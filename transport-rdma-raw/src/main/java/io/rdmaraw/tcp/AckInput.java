@@ -61,6 +61,9 @@ final class AckInput {
             SackInput.process(c, f, s, sample, now);
         }
         sample.deliveredBytes = sample.ackedBytes + f.scoreboard.sackedBytes() - sackedBefore;
+        if (sample.deliveredBytes > 0 && c.is(Tcb.ECN_SENDER) && s.has(TcpFlags.ECE)) {
+            c.requireExtras().deliveredMarkedBytes += sample.deliveredBytes;
+        }
         // RFC 5681 section 2: nothing new, no data, nothing else it could be for
         sample.duplicate = ack == una && s.payloadLength == 0 && !windowChanged && !s.has(TcpFlags.FIN)
                 && !f.scoreboard.isEmpty();
@@ -94,6 +97,7 @@ final class AckInput {
 
     static void releaseIfIdle(TcpConnection c, Flight f) {
         if (f.scoreboard.isEmpty() && f.queue.isEmpty() && (!c.is(Tcb.FIN_QUEUED) || c.is(Tcb.FIN_SENT))) {
+            SendTimes.end(c, f);
             c.flight = null;
             c.engine.pools.give(f);
         }
@@ -124,7 +128,7 @@ final class AckInput {
      */
     private static void onAnswerToProbe(TcpConnection c) {
         c.unansweredTimeouts = 0;
-        if (c.sndWnd > 0 && c.retransmitTimer == RetransmitTimer.PERSIST) {
+        if (c.sndWnd > 0 && c.retransmitTimer == RetransmitTimer.PERSIST && !ConnectionTimers.isHeldByCork(c)) {
             c.backoff = 0;
             c.stopRetransmitTimer();
         }

@@ -4,6 +4,8 @@ package io.rdmaraw.tcp;
 final class AckPolicy {
     /** Acknowledged at once when a connection begins, so that the peer's slow start gets going; as Linux does. */
     private static final byte QUICK_ACKS = 16;
+    /** The user wants no acknowledgement delayed. */
+    static final byte ALWAYS_QUICK = -1;
     /** Smaller ones are no sign of a path's MTU: what a connection never sends below itself (Handshake). */
     private static final int LEAST_FULL_SEGMENT_BYTES = 48;
 
@@ -14,15 +16,24 @@ final class AckPolicy {
         c.quickAcks = QUICK_ACKS;
     }
 
+    /** The user says whether acknowledgements are delayed (TCP_QUICKACK). */
+    static void quickAck(TcpConnection c, boolean on) {
+        c.quickAcks = on ? ALWAYS_QUICK : 0;
+        if (on && c.is(Tcb.ACK_DELAYED)) {
+            c.set(Tcb.ACK_NOW);
+            c.engine.ready(c);
+        }
+    }
+
     /** Data has arrived in order. */
     static void onData(TcpConnection c, int length, boolean push, long now) {
-        if (now - c.lastReceiveNanos > c.rtoNanos) {
+        if (now - c.lastReceiveNanos > c.rtoNanos && c.quickAcks != ALWAYS_QUICK) {
             // The peer starts again after a pause, perhaps from a small window.
             c.quickAcks = QUICK_ACKS;
         }
         measureSegments(c, Math.min(length, 0xFFFF), push);
         // RFC 5681 section 4.2: at least for every second full-sized segment
-        if (c.rcvNxt - c.lastAckSent > c.receiveMss || c.quickAcks > 0) {
+        if (c.rcvNxt - c.lastAckSent > c.receiveMss || c.quickAcks != 0) {
             c.set(Tcb.ACK_NOW);
         } else if (!c.is(Tcb.ACK_DELAYED)) {
             c.set(Tcb.ACK_DELAYED);

@@ -9,6 +9,9 @@ import io.rdmaraw.tcp.send.Flight;
  * when the connection has nothing more to send.
  */
 final class ConnectionTimers {
+    /** How long TCP_CORK holds data back (tcp(7)). */
+    private static final long MAX_CORK_NANOS = 200_000_000L;
+
     private ConnectionTimers() {
     }
 
@@ -32,12 +35,13 @@ final class ConnectionTimers {
     }
 
     static long keepAliveIdleNanos(TcpConnection c) {
-        return c.keepAliveIdleMillis == 0 ? c.engine.config.keepAliveIdleNanos : millis(c.keepAliveIdleMillis);
+        return c.extras == null || c.extras.keepAliveIdleMillis == 0 ? c.engine.config.keepAliveIdleNanos
+                : millis(c.extras.keepAliveIdleMillis);
     }
 
     static long keepAliveIntervalNanos(TcpConnection c) {
-        return c.keepAliveIntervalMillis == 0 ? c.engine.config.keepAliveIntervalNanos
-                : millis(c.keepAliveIntervalMillis);
+        return c.extras == null || c.extras.keepAliveIntervalMillis == 0 ? c.engine.config.keepAliveIntervalNanos
+                : millis(c.extras.keepAliveIntervalMillis);
     }
 
     private static boolean isIdleTimerSet(TcpConnection c) {
@@ -65,7 +69,7 @@ final class ConnectionTimers {
             c.stalledSinceNanos = now;
         }
         if (c.idleDeadlineNanos == Tcb.FROM_NOW) {
-            c.idleDeadlineNanos = now + c.engine.config.finWait2Nanos;
+            c.idleDeadlineNanos = now + finWait2Nanos(c);
         }
         if (c.orphan != null && c.orphan.sinceNanos == Tcb.FROM_NOW) {
             c.orphan.sinceNanos = now;
@@ -78,12 +82,23 @@ final class ConnectionTimers {
         if (f != null && !paced && c.state.synchronizedState() && f.scoreboard.isEmpty()
                 && c.retransmitTimer != RetransmitTimer.PERSIST) {
             // RFC 9293 section 3.8.6.1: the window keeps us from sending and nothing in flight will bring news.
-            c.setRetransmitTimer(RetransmitTimer.PERSIST, now + RttEstimator.backedOff(c));
+            c.setRetransmitTimer(RetransmitTimer.PERSIST,
+                    now + (isHeldByCork(c) ? MAX_CORK_NANOS : RttEstimator.backedOff(c)));
         }
         c.deadlineNanos = earliest(c);
         if (c.deadlineNanos < c.wheelDeadlineNanos) {
             c.engine.wheel.schedule(c);
         }
+    }
+
+    private static long finWait2Nanos(TcpConnection c) {
+        return c.extras == null || c.extras.finWait2Millis == 0 ? c.engine.config.finWait2Nanos
+                : millis(c.extras.finWait2Millis);
+    }
+
+    /** The peer's window would take what is queued, and nothing is in flight. */
+    static boolean isHeldByCork(TcpConnection c) {
+        return c.isCorked() && c.sndWnd > 0 && c.sndWnd >= c.unsentBytes();
     }
 
     /** (Re)starts the retransmission timer from now, after something was sent or acknowledged (RFC 6298 5.1 to 5.3). */
@@ -122,6 +137,11 @@ final class ConnectionTimers {
     }
 
     static void startFinWait2(TcpConnection c) {
+        if (c.extras != null && c.extras.finWait2Millis == ConnectionExtras.NO_FIN_WAIT_2) {
+            c.engine.reset(c);
+            c.engine.finish(c, CloseReason.FINISHED, TcpState.CLOSED);
+            return;
+        }
         c.idleDeadlineNanos = Tcb.FROM_NOW;
         c.engine.ready(c);
     }
@@ -166,6 +186,11 @@ final class ConnectionTimers {
 
     /** RFC 9293 section 3.8.6.1: probe a zero window, at growing intervals, as long as the peer answers. */
     private static void onPersist(TcpConnection c, long now) {
+        if (isHeldByCork(c)) {
+            // The peer has nothing to answer for.
+            c.set(Tcb.OVERRIDE_SWS);
+            return;
+        }
         if (giveUp(c)) {
             return;
         }
@@ -247,7 +272,8 @@ final class ConnectionTimers {
         if (c.userTimeoutMillis > 0) {
             return c.keepAliveProbesSent > 0 && silenceNanos >= millis(c.userTimeoutMillis);
         }
-        int limit = c.keepAliveProbes > 0 ? c.keepAliveProbes : c.engine.config.keepAliveProbes;
+        int own = c.extras == null ? 0 : c.extras.keepAliveProbes;
+        int limit = own > 0 ? own : c.engine.config.keepAliveProbes;
         return c.keepAliveProbesSent >= limit;
     }
 }

@@ -44,6 +44,9 @@ final class DataInput {
             return;
         }
         c.dataRefused = false;
+        if (s.dscp != 0 || c.extras != null) {
+            c.requireExtras().receivedDscp = (byte) s.dscp;
+        }
         if (fin) {
             c.finSeq = end;
             c.set(Tcb.FIN_SEEN);

@@ -70,7 +70,7 @@ final class Handshake {
         }
         out.window = ReceiveWindow.advertise(c, true);
         // RFC 6691: the MTU less the fixed headers, whatever options there are
-        out.mss = c.linkMtu - c.headerBytes();
+        out.mss = Math.min(c.linkMtu - c.headerBytes(), c.maxSegmentBytes());
         // On a passive open only what the peer has offered (RFC 7323 sections 2.2, 3.2; RFC 2018 section 2)
         if (answer ? c.is(Tcb.WINDOW_SCALING) : config.windowScaling) {
             c.rcvWndShift = (byte) ReceiveWindow.shiftFor(c.maxReceiveBufferBytes);
@@ -107,7 +107,8 @@ final class Handshake {
 
     /** RFC 7413 section 4.2.1 step 2: data goes with the SYN only beside a cookie. */
     private static void attachData(TcpConnection c, Segment out) {
-        int limit = Math.min(c.peerMss, c.mtu - c.headerBytes()) - out.optionsLengthBytes();
+        int limit = Math.min(Math.min(c.peerMss, c.mtu - c.headerBytes()), c.maxSegmentBytes())
+                - out.optionsLengthBytes();
         int length = Math.min(c.queuedBytes(), limit);
         if (out.fastOpenCookieBytes > 0 && length > 0) {
             c.fastOpenBytes = (char) c.flight.queue.slice(c.iss + 1, length, c.engine.config.maxSlices, out);
@@ -138,7 +139,8 @@ final class Handshake {
     static void onTimeout(TcpConnection c, long now) {
         TcpConfig config = c.engine.config;
         boolean passive = c.is(Tcb.PASSIVE_OPEN);
-        boolean tooOften = passive ? c.unansweredTimeouts >= config.synAckRetries : isSynSentTooOften(c, config);
+        boolean tooOften = passive ? c.unansweredTimeouts >= config.synAckRetries && !isAcceptDeferred(c)
+                : isSynSentTooOften(c, config);
         if (tooOften || passive && c.listener.closed) {
             ConnectionTimers.timeOut(c);
             return;
@@ -148,15 +150,28 @@ final class Handshake {
         if (passive && !c.is(Tcb.EARLY) && c.listener.overflowedWithin(waitedNanos, now)) {
             // Most are a flood's, and their answer goes nowhere. A client that waits for it asks again.
             c.engine.counters.synAcksWithheld++;
-        } else {
+        } else if (!isAcceptDeferred(c)) {
+            // Also when the time to wait for data is over: the client's answer then opens the connection.
             c.set(Tcb.SYN_DUE);
         }
         c.setRetransmitTimer(RetransmitTimer.SYN, now + RttEstimator.backedOff(c));
     }
 
+    /** The client has answered our SYN-ACK, and has some time left to send data. */
+    private static boolean isAcceptDeferred(TcpConnection c) {
+        return c.acceptDeferred && c.unansweredTimeouts < c.listener.deferredTimeouts;
+    }
+
+    /** As Linux does (tcp_check_req): the acknowledgement of the handshake alone is as if it had not come. */
+    private static boolean defersAccept(TcpConnection c, Segment s) {
+        return c.is(Tcb.PASSIVE_OPEN) && !c.is(Tcb.EARLY) && c.unansweredTimeouts < c.listener.deferredTimeouts
+                && s.sequenceLength() == 0 && c.lastSendNanos != Tcb.NEVER;
+    }
+
     /** A user timeout takes the place of the configuration's number, not of the one set for the connection. */
     private static boolean isSynSentTooOften(TcpConnection c, TcpConfig config) {
-        return c.synRetries > 0 ? c.unansweredTimeouts >= c.synRetries
+        int own = c.extras == null ? 0 : c.extras.synRetries;
+        return own > 0 ? c.unansweredTimeouts >= own
                 : c.unansweredTimeouts >= config.synRetries && c.userTimeoutMillis == 0;
     }
 
@@ -234,6 +249,9 @@ final class Handshake {
                 s.sourceHigh, s.sourceLow, s.sourcePort);
         c.listener = listener;
         c.set(Tcb.PASSIVE_OPEN);
+        if (listener.maxSegmentBytes > 0) {
+            c.maxSegment(listener.maxSegmentBytes);
+        }
         prepare(c, iss, engine.config.mtuBytes);
         negotiate(c, s, now, engine.config.ecn != TcpConfig.EcnMode.OFF && Ecn.offered(s));
         c.state = SYN_RECEIVED;
@@ -305,7 +323,7 @@ final class Handshake {
 
     /** What it would be on a path of this MTU. */
     static int sendMss(TcpConnection c, int mtuBytes) {
-        int mss = Math.min(c.peerMss, mtuBytes - c.headerBytes());
+        int mss = Math.min(Math.min(c.peerMss, mtuBytes - c.headerBytes()), c.maxSegmentBytes());
         return Math.max(8, mss - (c.is(Tcb.TIMESTAMPS) ? TIMESTAMPS_OPTION_BYTES : 0));
     }
 
@@ -326,6 +344,11 @@ final class Handshake {
             // It echoes a time before the SYN came: an old connection's TIME-WAIT answers what an old SYN has made, and
             // the numbers happen to fit (RFC 7323 section 3.2). A RST here would end that TIME-WAIT (RFC 1337).
             c.engine.counters.unacceptableSegments++;
+            return false;
+        }
+        if (defersAccept(c, s)) {
+            c.acceptDeferred = true;
+            c.engine.counters.acceptsDeferred++;
             return false;
         }
         c.sndUna = c.iss + 1;
@@ -380,8 +403,8 @@ final class Handshake {
             ConnectionTimers.restart(c, c.flight, now);
             PathMtu.resendTooBig(c);
         } else if (!c.is(Tcb.SYN_RETRANSMITTED)) {
-            // The time at which a SYN cookie was sent is not known.
-            if (c.lastSendNanos != Tcb.NEVER) {
+            // The time at which a SYN cookie was sent is not known. A client that was waited for had thought meanwhile.
+            if (c.lastSendNanos != Tcb.NEVER && !c.acceptDeferred) {
                 RttEstimator.sample(c, now - c.lastSendNanos);
                 RttEstimator.sampleMinimum(c, now - c.lastSendNanos, now);
             }

@@ -34,7 +34,7 @@ final class ListenInput {
             listener.lastOverflowNanos = now;
         }
         if (mode == TcpConfig.SynCookieMode.ALWAYS || full && mode == TcpConfig.SynCookieMode.ON_OVERFLOW) {
-            sendCookie(engine, s, now);
+            sendCookie(engine, listener, s, now);
         } else if (full) {
             engine.counters.synDrops++;
         } else {
@@ -55,7 +55,7 @@ final class ListenInput {
         }
     }
 
-    private static void sendCookie(TcpEngine engine, Segment s, long now) {
+    private static void sendCookie(TcpEngine engine, TcpListener listener, Segment s, long now) {
         Segment out = engine.replies.add();
         if (out == null) {
             return;
@@ -70,6 +70,9 @@ final class ListenInput {
         out.window = Math.min(0xFFFF, config.receiveBufferBytes);
         boolean ipv4 = s.sourceHigh == 0 && s.sourceLow >>> 32 == 0xFFFF;
         out.mss = config.mtuBytes - (ipv4 ? 40 : 60);
+        if (listener.maxSegmentBytes > 0) {
+            out.mss = Math.min(out.mss, listener.maxSegmentBytes);
+        }
         if (config.timestamps && s.timestamps) {
             int offset = engine.initialSequence.timestampOffset(s.destinationHigh, s.destinationLow, s.sourceHigh,
                     s.sourceLow);

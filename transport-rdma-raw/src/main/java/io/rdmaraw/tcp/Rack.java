@@ -21,6 +21,7 @@ final class Rack {
             c.rackForwardAck = end;
         } else if (!retransmitted && Sequence.before(end, c.rackForwardAck)) {
             c.set(Tcb.REORDERING_SEEN);
+            c.requireExtras().reorderings++;
         }
         // Step 2: it may be the original that is acknowledged, not the retransmission.
         long rtt = now - sent;

@@ -109,6 +109,10 @@ final class ReplyQueue {
         out.seq = c.sndNxt;
         out.ack = c.rcvNxt;
         out.flags = TcpFlags.RST | TcpFlags.ACK;
+        if (c.is(Tcb.TIMESTAMPS)) {
+            // RFC 7323 section 3.2: it should have them too.
+            out.timestamps(c.timestamp(c.engine.now()), c.tsRecent);
+        }
     }
 
     /** The acknowledgement of the peer's FIN, from a connection that moves to TIME-WAIT. */

@@ -17,6 +17,7 @@ final class SackInput {
         int from = 0;
         if (isDsack(s)) {
             sample.dsack = true;
+            c.requireExtras().duplicatesReported++;
             Recovery.onDuplicateReported(f.recovery, blocks[0], blocks[1]);
             from = 1;
         }

@@ -216,6 +216,7 @@ final class SegmentInput {
                 c.state = FIN_WAIT_2;
                 if (c.is(Tcb.CLOSE_CALLED)) {
                     ConnectionTimers.startFinWait2(c);
+                    return c.state != CLOSED;
                 }
             }
             case CLOSING -> {

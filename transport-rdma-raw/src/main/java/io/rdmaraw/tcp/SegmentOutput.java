@@ -4,6 +4,7 @@ import io.rdmaraw.tcp.segment.Segment;
 import io.rdmaraw.tcp.segment.Sequence;
 import io.rdmaraw.tcp.segment.TcpFlags;
 import io.rdmaraw.tcp.send.Flight;
+import io.rdmaraw.tcp.send.Flight.Limit;
 import io.rdmaraw.tcp.send.RecoveryState;
 import io.rdmaraw.tcp.send.RecoveryState.Frto;
 import io.rdmaraw.tcp.send.RecoveryState.Phase;
@@ -136,6 +137,7 @@ final class SegmentOutput {
         if (c.pacer != null) {
             c.pacer.onSent(end - start, now);
         }
+        c.requireExtras().retransmittedBytes += end - start;
         RecoveryState r = f.recovery;
         Recovery.onRetransmission(c, r, now);
         if (r.phase == Phase.FAST) {
@@ -168,7 +170,7 @@ final class SegmentOutput {
         int limit = payloadLimit(c);
         int length = Math.min(Math.min(f.queue.endSeq() - c.sndNxt, limit), room);
         // A probe is no reason to send what Nagle or the avoidance of silly windows holds back.
-        if (length > 0 && (length == limit || c.is(Tcb.NO_DELAY) && length < room)) {
+        if (length > 0 && (length == limit || c.is(Tcb.NO_DELAY) && !c.isCorked() && length < room)) {
             emitNew(c, f, length, limit, length < room, now, out);
             TailLossProbe.onProbeSent(c, false);
             return true;
@@ -187,10 +189,12 @@ final class SegmentOutput {
         int unsent = f.queue.endSeq() - c.sndNxt;
         boolean finDue = isFinDue(c);
         if (unsent <= 0 && !finDue) {
+            SendTimes.limited(c, f, f.userWaits ? Limit.SEND_BUFFER : Limit.NONE, now);
             return false;
         }
         int room = c.sndUna + c.sndWnd - c.sndNxt;
         if (room <= 0 || isFlightFull(c, f)) {
+            SendTimes.limited(c, f, room <= 0 ? Limit.PEER_WINDOW : Limit.NONE, now);
             return false;
         }
         if (now >= c.pathMtuExpiryNanos) {
@@ -213,10 +217,12 @@ final class SegmentOutput {
         int length = Math.min(Math.min(unsent, mss), room);
         if (length < mss && !mayBeSmall(c, f, unsent, length, finDue)) {
             if (f.restBytes == 0) {
+                SendTimes.limited(c, f, length == room && room < unsent ? Limit.PEER_WINDOW : Limit.NONE, now);
                 return false;
             }
             length = Math.min(length, f.restBytes);
         }
+        SendTimes.limited(c, f, Limit.NONE, now);
         int pipe = f.pipeBytes();
         if (pipe > 0 && pipe + length > c.cwnd) {
             c.set(Tcb.CWND_LIMITED);
@@ -260,7 +266,7 @@ final class SegmentOutput {
         boolean idle = f.scoreboard.isEmpty();
         if (length == unsent) {
             // (2) all that is queued: at once if nothing is outstanding, or if the user wants it so
-            return idle || finDue || c.is(Tcb.NO_DELAY);
+            return finDue || (idle || c.is(Tcb.NO_DELAY)) && !c.isCorked() || c.is(Tcb.OVERRIDE_SWS);
         }
         // (3) a good part of the largest window seen, with nothing outstanding; (4) the override timeout
         return idle && length >= c.maxSndWnd / 2 || c.is(Tcb.OVERRIDE_SWS);
@@ -314,6 +320,9 @@ final class SegmentOutput {
         c.sndNxt = end;
         c.lastSendNanos = now;
         ConnectionTimers.onSent(c, f, now);
+        if (c.extras != null) {
+            c.tellWhenNotSentIsLow();
+        }
     }
 
     private static void append(TcpConnection c, Flight f, int end, long now) {

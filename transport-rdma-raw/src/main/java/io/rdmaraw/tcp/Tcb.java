@@ -100,14 +100,6 @@ abstract sealed class Tcb permits TcpConnection {
     TcpConnection wheelNext;
     TcpConnection wheelPrevious;
     int wheelSlot = -1;
-    /** Set for this connection; 0: the configuration's. */
-    int keepAliveIdleMillis;
-    /** Set for this connection; 0: the configuration's. */
-    int keepAliveIntervalMillis;
-    /** Set for this connection; 0: the configuration's. */
-    byte keepAliveProbes;
-    /** Set for this connection; 0: the configuration's. */
-    byte synRetries;
 
     // ---- send sequence variables ----
     int sndUna;
@@ -130,9 +122,13 @@ abstract sealed class Tcb permits TcpConnection {
     int iss;
     /** The MSS option of the peer. */
     char peerMss;
+    /** Null while nothing of it is set or counted. */
+    ConnectionExtras extras;
 
     /** Its SYN counts among those without an answer, see {@link SynPacer}. */
     boolean hasSynPlace;
+    /** Our SYN-ACK has been acknowledged, but the server waits for data ({@link TcpListener#deferAccept}). */
+    boolean acceptDeferred;
 
     // ---- receive sequence variables ----
     int rcvNxt;
@@ -173,7 +169,7 @@ abstract sealed class Tcb permits TcpConnection {
     char receiveMss;
     /** Length of the last one that came in order without PSH; 0 after one with it. */
     char lastSegmentBytes;
-    /** Acknowledgements to send at once before delaying begins. */
+    /** Acknowledgements to send at once before delaying begins, or {@link AckPolicy#ALWAYS_QUICK}. */
     byte quickAcks;
     /** Duplicate ACKs owed to a peer without SACK, one for each segment out of order. */
     byte duplicateAcksOwed;
@@ -218,6 +214,8 @@ abstract sealed class Tcb permits TcpConnection {
     byte rackWindowPersist;
 
     // ---- statistics ----
+    /** As of the last time that there was nothing to send or in flight, see {@link SendTimes}. */
+    long busyNanos;
     long bytesIn;
     long bytesAcked;
     int segmentsIn;
@@ -271,6 +269,22 @@ abstract sealed class Tcb permits TcpConnection {
     final boolean matches(long lh, long ll, int lp, long rh, long rl, int rp) {
         return remoteLow == rl && remotePort == rp && localPort == lp && localLow == ll && remoteHigh == rh
                 && localHigh == lh;
+    }
+
+    final ConnectionExtras requireExtras() {
+        if (extras == null) {
+            extras = new ConnectionExtras();
+        }
+        return extras;
+    }
+
+    /** What the user lets a segment have at most, in either direction. */
+    final int maxSegmentBytes() {
+        return extras == null || extras.maxSegmentBytes == 0 ? Integer.MAX_VALUE : extras.maxSegmentBytes;
+    }
+
+    final boolean isCorked() {
+        return extras != null && extras.corked;
     }
 
     final boolean isIpv4() {

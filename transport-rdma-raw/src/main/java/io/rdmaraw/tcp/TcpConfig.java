@@ -83,6 +83,11 @@ public final class TcpConfig implements Cloneable {
     IntSupplier initialSequence;
     TcpLimits limits = TcpLimits.DEFAULT;
 
+    /** Returns with how many bytes a receive buffer begins. */
+    public int initialReceiveBufferBytes() {
+        return receiveBufferBytes;
+    }
+
     /** What a receive buffer may grow to. */
     int largestReceiveBufferBytes() {
         return Math.max(receiveBufferBytes, maxReceiveBufferBytes);
@@ -105,9 +110,16 @@ public final class TcpConfig implements Cloneable {
         return new Builder();
     }
 
+    /** Returns a builder that starts from these settings. */
+    public Builder toBuilder() {
+        Builder builder = new Builder();
+        builder.made = copy();
+        return builder;
+    }
+
     /** Collects settings; every one has a default. Numbers out of range are refused at once. */
     public static final class Builder {
-        private final TcpConfig made = new TcpConfig();
+        private TcpConfig made = new TcpConfig();
 
         private Builder() {
         }

@@ -139,11 +139,118 @@ public final class TcpConnection extends Tcb implements CongestionWindow, Segmen
         }
     }
 
-    /** TCP_NODELAY: whether small segments go out at once. */
+    /** TCP_NODELAY: whether small segments go out at once; what a {@link #cork} holds back then goes, as on Linux. */
     public void noDelay(boolean on) {
         assign(NO_DELAY, on);
         if (on) {
+            assign(OVERRIDE_SWS, is(OVERRIDE_SWS) || isCorked() && unsentBytes() > 0);
             engine.ready(this);
+        }
+    }
+
+    /**
+     * TCP_CORK: whether only full segments go out, whatever {@link #noDelay} says. What is held back goes when this
+     * ends, with the FIN, or after 200 ms.
+     */
+    public void cork(boolean on) {
+        if (on != isCorked()) {
+            requireExtras().corked = on;
+            engine.ready(this);
+        }
+    }
+
+    /**
+     * TCP_QUICKACK: true acknowledges each segment at once, from what is owed now on; false delays acknowledgements
+     * (RFC 9293 section 3.8.6.3) until the peer has been silent for a timeout, when as at the beginning of a connection
+     * some are sent at once again. On Linux neither lasts.
+     */
+    public void quickAck(boolean on) {
+        AckPolicy.quickAck(this, on);
+    }
+
+    /**
+     * TCP_MAXSEG: most payload of a segment, which the peer is told in the SYN and we keep to; 88 to 32,767 bytes as on
+     * Linux, options included. It has an effect only before the SYN goes out.
+     */
+    public void maxSegment(int bytes) {
+        checkMaxSegment(bytes);
+        if (sndNxt == iss) {
+            requireExtras().maxSegmentBytes = (char) bytes;
+        }
+    }
+
+    static int checkMaxSegment(int bytes) {
+        return (int) TcpConfig.inRange("A largest segment (TCP_MAXSEG), in bytes,", bytes, 88, 32_767);
+    }
+
+    /**
+     * TCP_LINGER2: how long the connection waits for the peer's FIN once the user has closed it and the peer has
+     * acknowledged that, 1 to {@value #MAX_MILLIS} ms; 0 for the configuration's; below 0 it does not wait, and the
+     * peer gets a reset.
+     */
+    public void finWait2Millis(int millis) {
+        if (millis != 0 || extras != null) {
+            requireExtras().finWait2Millis = Math.max(ConnectionExtras.NO_FIN_WAIT_2, millis);
+        }
+    }
+
+    /**
+     * TCP_NOTSENT_LOWAT: how much of what is queued may be unsent for {@link #notSentRoom} to be positive; 0 for no
+     * bound.
+     */
+    public void notSentLowWater(int bytes) {
+        if (bytes < 0) {
+            throw new IllegalArgumentException("TCP_NOTSENT_LOWAT is " + bytes + " bytes; it must not be negative");
+        }
+        if (bytes != 0 || extras != null) {
+            requireExtras().notSentLowWaterBytes = bytes;
+            tellWhenNotSentIsLow();
+        }
+    }
+
+    /**
+     * How many bytes may be queued until as many are unsent as {@link #notSentLowWater} says; {@link Integer#MAX_VALUE}
+     * when it says nothing. If there is no room, {@link TcpEvents#notSentLow} tells when less than half is unsent.
+     */
+    public int notSentRoom() {
+        if (extras == null || extras.notSentLowWaterBytes == 0) {
+            return Integer.MAX_VALUE;
+        }
+        int room = extras.notSentLowWaterBytes - unsentBytes();
+        extras.awaitsNotSentLow = room <= 0;
+        // Linux takes a whole buffer when it takes anything: a mark of one byte is meant as one of a segment.
+        return room <= 0 ? 0 : Math.max(room, sndMss);
+    }
+
+    /** Whether {@link #notSentRoom} has found none, and {@link TcpEvents#notSentLow} has not come since. */
+    public boolean awaitsNotSentLow() {
+        return extras != null && extras.awaitsNotSentLow;
+    }
+
+    /**
+     * The user has more to send than it hands over before earlier bytes are acknowledged, or does not any more: what
+     * passes meanwhile, with all sent, counts as {@linkplain TcpConnectionInfo#sendBufferLimitedNanos limited by the
+     * send buffer}.
+     */
+    public void awaitsSendRoom(boolean waits) {
+        if (flight != null && flight.userWaits != waits) {
+            flight.userWaits = waits;
+            engine.ready(this);
+        }
+    }
+
+    /** Bytes handed to {@link #send} that were not sent for the first time. */
+    public int unsentBytes() {
+        return flight == null ? 0
+                : state.synchronizedState() ? Math.max(0, flight.queue.endSeq() - sndNxt) : queuedBytes();
+    }
+
+    /** As Linux does (tcp_stream_memory_free): a writer is woken when twice what is unsent is below the mark. */
+    void tellWhenNotSentIsLow() {
+        if (extras.awaitsNotSentLow
+                && (extras.notSentLowWaterBytes == 0 || unsentBytes() * 2L < extras.notSentLowWaterBytes)) {
+            extras.awaitsNotSentLow = false;
+            engine.events.notSentLow(this);
         }
     }
 
@@ -176,13 +283,13 @@ public final class TcpConnection extends Tcb implements CongestionWindow, Segmen
      * Silence before the first keepalive probe (TCP_KEEPIDLE), 1 to {@value #MAX_MILLIS} ms; 0 for the configuration's.
      */
     public void keepAliveIdleMillis(int millis) {
-        keepAliveIdleMillis = checkMillis("The silence before keepalive probes", millis);
+        requireExtras().keepAliveIdleMillis = checkMillis("The silence before keepalive probes", millis);
         keepAlive(is(KEEP_ALIVE));
     }
 
     /** Time between keepalive probes (TCP_KEEPINTVL), 1 to {@value #MAX_MILLIS} ms; 0 for the configuration's. */
     public void keepAliveIntervalMillis(int millis) {
-        keepAliveIntervalMillis = checkMillis("The time between keepalive probes", millis);
+        requireExtras().keepAliveIntervalMillis = checkMillis("The time between keepalive probes", millis);
         keepAlive(is(KEEP_ALIVE));
     }
 
@@ -191,7 +298,7 @@ public final class TcpConnection extends Tcb implements CongestionWindow, Segmen
         if (count < 0 || count > Byte.MAX_VALUE) {
             throw new IllegalArgumentException(count + " keepalive probes must lie in 1..127, or be 0 for the default");
         }
-        keepAliveProbes = (byte) count;
+        requireExtras().keepAliveProbes = (byte) count;
     }
 
     /**
@@ -214,7 +321,7 @@ public final class TcpConnection extends Tcb implements CongestionWindow, Segmen
             throw new IllegalArgumentException(count + " retransmissions of a SYN must lie in 1..127, or be 0 for the "
                     + "default");
         }
-        synRetries = (byte) count;
+        requireExtras().synRetries = (byte) count;
     }
 
     private static int checkMillis(String what, int millis) {
@@ -483,6 +590,7 @@ public final class TcpConnection extends Tcb implements CongestionWindow, Segmen
             if (rate != null) {
                 flight.scoreboard.keepRecords();
             }
+            SendTimes.begin(this, flight);
         }
         return flight;
     }

@@ -44,6 +44,17 @@ import io.rdmaraw.tcp.send.RecoveryState;
  * @param timer                 the timer that runs, as ss(8) calls it: {@code on}, {@code persist}, {@code keepalive},
  *                              {@code timewait}; empty while none does
  * @param timerNanos            until it expires
+ * @param bytesSent             payload sent, what was sent again included
+ * @param retransmittedBytes    of that, sent again
+ * @param deliveredBytes        acknowledged or reported to have arrived
+ * @param deliveredMarkedBytes  of that, by acknowledgements that tell of congestion marks
+ * @param duplicatesReported    segments that the peer has got twice (D-SACK)
+ * @param reorderings           times that something older arrived at the peer after something newer
+ * @param busyNanos             how long something has been queued or in flight, altogether
+ * @param windowLimitedNanos    of that, kept from sending more by the peer's window alone
+ * @param sendBufferLimitedNanos of that, with all sent, while the user had more than the send buffer takes
+ * @param receiveRttNanos       round trip as measured by what is received; 0 while unknown
+ * @param receivedDscp          differentiated services codepoint of the last data received
  */
 public record TcpConnectionInfo(TcpState state, String congestionControl, boolean recovering, boolean timestamps,
         boolean sack, boolean ecn, int sendWindowShift, int receiveWindowShift, long smoothedRttNanos,
@@ -53,22 +64,31 @@ public record TcpConnectionInfo(TcpState state, String congestionControl, boolea
         int unacknowledgedBytes, int inFlightBytes, int lostBytes, int sackedBytes, int unsentBytes, int unreadBytes,
         int outOfOrderBytes, long bytesAcked, long bytesReceived, int segmentsIn, int segmentsOut,
         int retransmittedSegments, long sinceLastSentNanos, long sinceLastReceivedNanos, String timer,
-        long timerNanos) {
+        long timerNanos, long bytesSent, long retransmittedBytes, long deliveredBytes, long deliveredMarkedBytes,
+        int duplicatesReported, int reorderings, long busyNanos, long windowLimitedNanos, long sendBufferLimitedNanos,
+        long receiveRttNanos, int receivedDscp) {
+    private static final ConnectionExtras NOTHING = new ConnectionExtras();
 
     static TcpConnectionInfo of(TcpConnection c) {
         Flight f = c.flight;
+        ConnectionExtras extras = c.extras == null ? NOTHING : c.extras;
+        int sackedBytes = f == null ? 0 : f.scoreboard.sackedBytes();
+        int unacknowledgedBytes = c.sndNxt - c.sndUna;
         long now = c.engine.now();
         return new TcpConnectionInfo(c.state, c.congestion.name(),
                 f != null && f.recovery.phase != RecoveryState.Phase.OPEN, c.is(Tcb.TIMESTAMPS), c.is(Tcb.SACK),
                 c.is(Tcb.ECN), c.sndWndShift, c.rcvWndShift, c.srttNanos, c.rttvarNanos,
                 c.minRttNanos == Tcb.NEVER ? 0 : c.minRttNanos, c.rtoNanos, c.backoff, c.unansweredTimeouts,
                 c.cwnd, c.ssthresh, c.sndMss, c.receiveMss, c.mtu, c.sndWnd, c.rcvAdv - c.rcvNxt,
-                c.receiveBufferBytes, c.sndNxt - c.sndUna, c.inFlightBytes(),
-                f == null ? 0 : f.scoreboard.lostBytes(), f == null ? 0 : f.scoreboard.sackedBytes(),
-                f == null || !c.state.synchronizedState() ? c.queuedBytes()
-                        : Math.max(0, f.queue.endSeq() - c.sndNxt),
+                c.receiveBufferBytes, unacknowledgedBytes, c.inFlightBytes(),
+                f == null ? 0 : f.scoreboard.lostBytes(), sackedBytes,
+                c.unsentBytes(),
                 c.unreadBytes, c.outOfOrderBytes(), c.bytesAcked, c.bytesIn, c.segmentsIn, c.segmentsOut,
                 c.retransmittedSegments, now - c.lastSendNanos, now - c.lastReceiveNanos, ConnectionTimers.name(c),
-                Math.max(0, ConnectionTimers.shownDeadline(c) - now));
+                Math.max(0, ConnectionTimers.shownDeadline(c) - now),
+                c.bytesAcked + unacknowledgedBytes + extras.retransmittedBytes, extras.retransmittedBytes,
+                c.bytesAcked + sackedBytes, extras.deliveredMarkedBytes, extras.duplicatesReported,
+                extras.reorderings, SendTimes.busyNanos(c, now), SendTimes.windowLimitedNanos(c, now),
+                SendTimes.sendBufferLimitedNanos(c, now), c.receiveRttNanos, extras.receivedDscp);
     }
 }

@@ -55,6 +55,8 @@ public final class TcpCounters {
     public long synAcksWithheld;
     /** SYNs dropped because they carried FIN too. */
     public long synFinDrops;
+    /** Acknowledgements of a handshake passed over, because the server waits for data (TCP_DEFER_ACCEPT). */
+    public long acceptsDeferred;
     /** SYNs dropped because a backlog was full. */
     public long synDrops;
     public long timeWaitReuses;

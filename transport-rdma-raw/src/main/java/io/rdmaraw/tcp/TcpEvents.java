@@ -48,6 +48,13 @@ public interface TcpEvents {
      */
     void acked(TcpConnection connection, int bytes);
 
+    /**
+     * Less than half of what {@link TcpConnection#notSentLowWater} allows is unsent, after
+     * {@link TcpConnection#notSentRoom} had found no room. Called from within {@link TcpEngine#pollSegment} too.
+     */
+    default void notSentLow(TcpConnection connection) {
+    }
+
     /** The connection is over: the last event. It may be in TIME_WAIT, which concerns the engine alone. */
     void closed(TcpConnection connection, CloseReason reason);
 

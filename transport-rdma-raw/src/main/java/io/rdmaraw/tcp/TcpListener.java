@@ -20,6 +20,10 @@ public final class TcpListener {
     /** Half-open connections that the user has already; at most {@link #maxFastOpens}. */
     int fastOpens;
     int maxFastOpens;
+    /** What {@link #maxSegment} says; 0: what the MTU allows. */
+    int maxSegmentBytes;
+    /** So many times the SYN-ACK is due again before a connection is accepted without data; 0: none is waited for. */
+    int deferredTimeouts;
     /** When the places of pending fast opens that were reset are free again, the earliest first; null: none yet. */
     private ArrayDeque<Long> resetFastOpens;
     /** When a SYN last found the backlog full. */
@@ -109,6 +113,37 @@ public final class TcpListener {
             throw new IllegalArgumentException(maxPending + " pending fast opens: it must be 0 or more");
         }
         maxFastOpens = maxPending;
+    }
+
+    /**
+     * Waits for data before connections are accepted (TCP_DEFER_ACCEPT). As on Linux the end of the handshake alone is
+     * passed over, the connection stays half open and counts in the backlog. When the time is over the SYN-ACK goes
+     * out again, and what the client answers opens the connection, with data or without. Connections of SYN cookies are
+     * accepted at once.
+     *
+     * @param seconds how long, about: rounded up to a time at which the SYN-ACK would be due again; 0, the default, not
+     *                to wait
+     */
+    public void deferAccept(int seconds) {
+        if (seconds < 0) {
+            throw new IllegalArgumentException("TCP_DEFER_ACCEPT is " + seconds + " s; it must not be negative");
+        }
+        long timeoutNanos = engine.config.initialRtoNanos;
+        long leftNanos = seconds * 1_000_000_000L;
+        deferredTimeouts = 0;
+        while (leftNanos > 0 && deferredTimeouts < Byte.MAX_VALUE) {
+            deferredTimeouts++;
+            leftNanos -= timeoutNanos;
+            timeoutNanos = Math.min(2 * timeoutNanos, engine.config.maxRtoNanos);
+        }
+    }
+
+    /**
+     * The most payload of a segment that clients are told in the SYN-ACK, and that is sent to them (TCP_MAXSEG): 88 to
+     * 32,767 bytes, options included; 0, the default, for what the MTU allows.
+     */
+    public void maxSegment(int bytes) {
+        maxSegmentBytes = bytes == 0 ? 0 : TcpConnection.checkMaxSegment(bytes);
     }
 
     /**

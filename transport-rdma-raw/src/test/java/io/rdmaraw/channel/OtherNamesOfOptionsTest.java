@@ -2,11 +2,13 @@ package io.rdmaraw.channel;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.netty.channel.ChannelConfig;
 import io.netty.channel.ChannelOption;
+import io.netty.channel.epoll.EpollChannelOption;
 import io.netty.channel.socket.nio.NioChannelOption;
 import jdk.net.ExtendedSocketOptions;
 import org.junit.jupiter.api.Test;
@@ -49,14 +51,18 @@ class OtherNamesOfOptionsTest {
                 uring("TCP_KEEPIDLE", RdmaRawChannelOption.TCP_KEEPIDLE, 21),
                 uring("TCP_KEEPINTVL", RdmaRawChannelOption.TCP_KEEPINTVL, 22),
                 uring("TCP_KEEPCNT", RdmaRawChannelOption.TCP_KEEPCNT, 23),
-                uring("TCP_USER_TIMEOUT", RdmaRawChannelOption.TCP_USER_TIMEOUT, 24));
+                uring("TCP_USER_TIMEOUT", RdmaRawChannelOption.TCP_USER_TIMEOUT, 24),
+                uring("TCP_NOTSENT_LOWAT", RdmaRawChannelOption.TCP_NOTSENT_LOWAT, 16_384L),
+                uring("TCP_CORK", RdmaRawChannelOption.TCP_CORK, true),
+                uring("TCP_QUICKACK", RdmaRawChannelOption.TCP_QUICKACK, true));
     }
 
     static Stream<Arguments> ofServers() {
         return Stream.of(
                 same(StandardSocketOptions.SO_RCVBUF, ChannelOption.SO_RCVBUF, 70_000),
                 same(StandardSocketOptions.SO_REUSEADDR, ChannelOption.SO_REUSEADDR, false),
-                same(StandardSocketOptions.SO_REUSEPORT, RdmaRawChannelOption.SO_REUSEPORT, true));
+                same(StandardSocketOptions.SO_REUSEPORT, RdmaRawChannelOption.SO_REUSEPORT, true),
+                uring("TCP_DEFER_ACCEPT", RdmaRawChannelOption.TCP_DEFER_ACCEPT, 5));
     }
 
     static Stream<Arguments> ofDatagrams() {
@@ -112,6 +118,30 @@ class OtherNamesOfOptionsTest {
                     .contains("does not pass the kernel's network stack"));
             assertThrows(UnsupportedOperationException.class, () -> config.setOption(napi, 1));
         }
+    }
+
+    /** The constants of Netty's epoll transport are the same objects, if a program has that on its class path. */
+    @Test
+    void theNamesAreThoseOfEpoll() {
+        assertSame(EpollChannelOption.TCP_NOTSENT_LOWAT, RdmaRawChannelOption.TCP_NOTSENT_LOWAT);
+        assertSame(EpollChannelOption.TCP_CORK, RdmaRawChannelOption.TCP_CORK);
+        assertSame(EpollChannelOption.TCP_QUICKACK, RdmaRawChannelOption.TCP_QUICKACK);
+        assertSame(EpollChannelOption.TCP_DEFER_ACCEPT, RdmaRawChannelOption.TCP_DEFER_ACCEPT);
+        assertSame(EpollChannelOption.TCP_KEEPIDLE, RdmaRawChannelOption.TCP_KEEPIDLE);
+    }
+
+    @Test
+    void whatCannotBeIsRefusedWithItsName() {
+        assertTrue(assertThrows(IllegalArgumentException.class,
+                () -> stream.setOption(RdmaRawChannelOption.TCP_MAXSEG, 40)).getMessage().contains("TCP_MAXSEG"));
+        assertTrue(assertThrows(IllegalArgumentException.class,
+                () -> server.setOption(RdmaRawChannelOption.TCP_MAXSEG, 40_000)).getMessage().contains("TCP_MAXSEG"));
+        assertTrue(assertThrows(IllegalArgumentException.class,
+                () -> stream.setOption(RdmaRawChannelOption.TCP_NOTSENT_LOWAT, -1L)).getMessage()
+                .contains("TCP_NOTSENT_LOWAT"));
+        assertTrue(assertThrows(IllegalArgumentException.class,
+                () -> server.setOption(RdmaRawChannelOption.TCP_DEFER_ACCEPT, -1)).getMessage()
+                .contains("TCP_DEFER_ACCEPT"));
     }
 
     @Test

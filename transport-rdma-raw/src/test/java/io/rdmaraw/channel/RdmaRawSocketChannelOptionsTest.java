@@ -8,6 +8,7 @@ import io.netty.buffer.Unpooled;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.ChannelOption;
+import io.netty.util.ReferenceCountUtil;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -151,5 +152,127 @@ class RdmaRawSocketChannelOptionsTest {
         assertInstanceOf(ConnectException.class, cause);
         assertTrue(cause.getMessage().startsWith("Connection timed out"), cause::getMessage);
         assertTrue(tookNanos >= 3 * SECOND_NANOS, tookNanos + " ns for a second after the SYN and two after the next");
+    }
+
+    private static long unsentBytes(RdmaRawSocketChannel channel) {
+        return channel.tcpInfo().syncUninterruptibly().getNow().unsentBytes();
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {true, false})
+    void aCorkHoldsSmallSegmentsBack(boolean setBeforeConnecting) throws Exception {
+        var client = fixture.client(new Client());
+        if (setBeforeConnecting) {
+            client.option(RdmaRawChannelOption.TCP_CORK, true);
+        }
+        RdmaRawSocketChannel channel = (RdmaRawSocketChannel) client.connect(server).sync().channel();
+        StreamFixture.on(channel.eventLoop(), () -> {
+            channel.config().setOption(RdmaRawChannelOption.TCP_CORK, true);
+            channel.writeAndFlush(Unpooled.wrappedBuffer(new byte[10]));
+            assertEquals(10, unsentBytes(channel));
+            channel.config().setOption(RdmaRawChannelOption.TCP_CORK, false);
+            channel.flush();
+            channel.writeAndFlush(Unpooled.wrappedBuffer(new byte[10]));
+            assertEquals(0, unsentBytes(channel));
+            return null;
+        });
+    }
+
+    /** The rest stays where what is urgent can overtake it, and where it counts against the water marks. */
+    @Test
+    void littleWaitsUnsentInTheSendBufferIfTheUserWantsItSo() throws Exception {
+        int lowWaterBytes = 4_000;
+        RdmaRawSocketChannel channel = (RdmaRawSocketChannel) fixture.client(new Client())
+                .option(RdmaRawChannelOption.TCP_NOTSENT_LOWAT, (long) lowWaterBytes).connect(server).sync().channel();
+        RdmaRawSocketChannel peer = fixture.accepted();
+        StreamFixture.settle(peer.eventLoop());
+        StreamFixture.silence(peer.eventLoop(), silence);
+        CompletableFuture<Void> all = new CompletableFuture<>();
+        channel.write(Unpooled.wrappedBuffer(new byte[2_000_000]))
+                .addListener(written -> all.complete(null));
+        channel.flush();
+        long unsentBytes;
+        do {
+            StreamFixture.settle(channel.eventLoop());
+            unsentBytes = unsentBytes(channel);
+            assertTrue(unsentBytes <= lowWaterBytes + 1_500, unsentBytes + " bytes");
+            // A probe for the tail may have made room that is filled in the next turn.
+        } while (unsentBytes < lowWaterBytes / 2);
+        assertTrue(!channel.isWritable() && !all.isDone());
+        silence.countDown();
+        all.get(Patience.SECONDS, TimeUnit.SECONDS);
+    }
+
+    @Test
+    void bothEndsKeepToTheLargestSegmentOfEither() throws Exception {
+        InetSocketAddress small = fixture.listen("127.0.0.1", new StreamFixture.Echo(),
+                bootstrap -> bootstrap.option(RdmaRawChannelOption.TCP_MAXSEG, 600));
+        RdmaRawSocketChannel toSmall = fixture.connect(small, new Client());
+        RdmaRawSocketChannel ofSmall = fixture.accepted();
+        RdmaRawSocketChannel fromSmaller = (RdmaRawSocketChannel) fixture.client(new Client())
+                .option(RdmaRawChannelOption.TCP_MAXSEG, 500).connect(small).sync().channel();
+        RdmaRawSocketChannel ofSmaller = fixture.accepted();
+        int timestampsBytes = 12;
+        for (RdmaRawSocketChannel each : List.of(toSmall, ofSmall)) {
+            assertEquals(600 - timestampsBytes, each.tcpInfo().sync().getNow().segmentBytes());
+        }
+        for (RdmaRawSocketChannel each : List.of(fromSmaller, ofSmaller)) {
+            assertEquals(500 - timestampsBytes, each.tcpInfo().sync().getNow().segmentBytes());
+        }
+    }
+
+    @Test
+    void aServerThatWaitsForDataAcceptsWithIt() throws Exception {
+        InetSocketAddress deferring = fixture.listen("127.0.0.1", new StreamFixture.Echo(),
+                bootstrap -> bootstrap.option(RdmaRawChannelOption.TCP_DEFER_ACCEPT, 60));
+        RdmaRawSocketChannel first = fixture.connect(deferring, new Client());
+        RdmaRawSocketChannel second = fixture.connect(deferring, new Client());
+        second.writeAndFlush(Unpooled.wrappedBuffer(new byte[10])).sync();
+        assertEquals(second.localAddress(), fixture.accepted().remoteAddress());
+        assertTrue(!fixture.hasAccepted(), "it has sent nothing");
+        first.writeAndFlush(Unpooled.wrappedBuffer(new byte[10])).sync();
+        assertEquals(first.localAddress(), fixture.accepted().remoteAddress());
+    }
+
+    /** The peer, which has not ended its own output, is told by a reset. */
+    @Test
+    void aClosedChannelNeedNotWaitForItsPeersEnd() throws Exception {
+        InetSocketAddress halfClosing = fixture.listen("127.0.0.1", new Client(),
+                bootstrap -> bootstrap.childOption(ChannelOption.ALLOW_HALF_CLOSURE, true));
+        RdmaRawSocketChannel channel = (RdmaRawSocketChannel) fixture.client(new ChannelInboundHandlerAdapter())
+                .option(RdmaRawChannelOption.TCP_LINGER2, -1).connect(halfClosing).sync().channel();
+        RdmaRawSocketChannel peer = fixture.accepted();
+        channel.close().sync();
+        // In CLOSE-WAIT it would stay.
+        while (!peer.tcpInfo().sync().getNow().state().equals("CLOSED")) {
+            StreamFixture.settle(peer.eventLoop());
+        }
+    }
+
+    /** One at a time, so that none is acknowledged for being the second; without the option 16 are at once. */
+    @Test
+    void everySegmentIsAcknowledgedAtOnceIfTheUserWantsItSo() throws Exception {
+        InetSocketAddress silent = fixture.listen("127.0.0.1", new Discard(),
+                bootstrap -> bootstrap.childOption(RdmaRawChannelOption.TCP_QUICKACK, true));
+        RdmaRawSocketChannel channel = fixture.connect(silent, new Client());
+        RdmaRawSocketChannel peer = fixture.accepted();
+        StreamFixture.settle(peer.eventLoop());
+        int before = segmentsOut(peer);
+        for (int sent = 1; sent <= 40; sent++) {
+            channel.writeAndFlush(Unpooled.wrappedBuffer(new byte[1])).sync();
+            while (peer.tcpInfo().sync().getNow().bytesReceived() < sent) {
+                StreamFixture.settle(peer.eventLoop());
+            }
+        }
+        StreamFixture.settle(peer.eventLoop());
+        assertEquals(40, segmentsOut(peer) - before);
+        assertTrue(peer.config().getOption(RdmaRawChannelOption.TCP_QUICKACK));
+    }
+
+    private static final class Discard extends ChannelInboundHandlerAdapter {
+        @Override
+        public void channelRead(ChannelHandlerContext ctx, Object msg) {
+            ReferenceCountUtil.release(msg);
+        }
     }
 }

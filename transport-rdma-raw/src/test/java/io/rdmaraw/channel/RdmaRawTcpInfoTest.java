@@ -51,6 +51,6 @@ class RdmaRawTcpInfoTest {
 
     @Test
     void isNotEmpty() {
-        assertEquals(20, RdmaRawTcpInfo.class.getRecordComponents().length);
+        assertEquals(49, RdmaRawTcpInfo.class.getRecordComponents().length);
     }
 }

@@ -5,9 +5,12 @@ import static io.rdmaraw.tcp.Dialogue.plain;
 import static io.rdmaraw.tcp.TcpState.*;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
+import io.rdmaraw.tcp.segment.Segment;
+import io.rdmaraw.tcp.segment.TcpFlags;
 import org.junit.jupiter.api.Test;
 
 /** Closing: RFC 9293 section 3.6, and what Linux does where the RFC leaves it open. */
@@ -291,5 +294,30 @@ class CloseTest {
         int first = d.engine.connect(d.now, 0, Dialogue.HERE, 0, 0, Dialogue.THERE, Dialogue.PEER_PORT, null, 0, null)
                 .localPort();
         assertEquals(4001, first);
+    }
+
+    /** Not that of the last segment before it. */
+    @Test
+    void aFinHasTheTimeOfItsSending() {
+        Dialogue d = Dialogue.established(TcpConfig.builder(), "SA 0 ack 1 win 65535 mss 1000 ts 7/0");
+        d.after(1_000);
+        d.c.shutdownOutput();
+        Segment out = new Segment();
+        assertTrue(d.engine.pollSegment(d.now, out) && out.has(TcpFlags.FIN));
+        assertEquals(d.c.timestamp(d.now), out.tsValue);
+        assertEquals(7, out.tsEcho);
+    }
+
+    /** RFC 7323 section 3.2. */
+    @Test
+    void aResetHasTheTimeOfItsSending() {
+        Dialogue d = Dialogue.established(TcpConfig.builder(), "SA 0 ack 1 win 65535 mss 1000 ts 7/0");
+        d.after(1_000).saysNothing();
+        d.c.abort();
+        Segment out = new Segment();
+        assertTrue(d.engine.pollSegment(d.now, out) && out.has(TcpFlags.RST));
+        assertTrue(out.timestamps);
+        assertEquals(d.c.timestamp(d.now), out.tsValue);
+        assertEquals(7, out.tsEcho);
     }
 }

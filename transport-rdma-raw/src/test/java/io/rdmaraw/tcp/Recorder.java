@@ -52,6 +52,11 @@ class Recorder implements TcpEvents {
     }
 
     @Override
+    public void notSentLow(TcpConnection connection) {
+        events.add("notSentLow");
+    }
+
+    @Override
     public void closed(TcpConnection connection, CloseReason reason) {
         events.add("closed " + reason);
     }

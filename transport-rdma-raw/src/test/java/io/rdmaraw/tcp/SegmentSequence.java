@@ -236,6 +236,13 @@ final class SegmentSequence implements TcpEvents {
                 c.keepAliveProbes(what >>> 4);
                 c.synRetries(what >>> 4);
             }
+            case 6 -> {
+                c.cork((what & 8) == 0);
+                c.quickAck((what & 16) == 0);
+                c.finWait2Millis((what >>> 5) * 1_000 - 1_000);
+                c.notSentLowWater((what >>> 4) * 500);
+                c.notSentRoom();
+            }
             default -> c.readWindowOpened(c.unreadBytes());
         }
     }

@@ -18,6 +18,7 @@ public final class Scripts {
         all.addAll(recovery());
         all.addAll(closing());
         all.addAll(RequirementScripts.all());
+        all.addAll(PacketdrillScripts.all());
         return all;
     }
 

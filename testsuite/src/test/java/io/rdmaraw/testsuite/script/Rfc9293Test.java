@@ -71,7 +71,7 @@ class Rfc9293Test {
     }
 
     /** A class of tests, or a method of one. */
-    private static boolean exists(String test) throws IOException {
+    static boolean exists(String test) throws IOException {
         String[] parts = test.split("\\.");
         try (Stream<Path> sources = Stream.of("transport-rdma-raw", "testsuite", "tools").flatMap(Rfc9293Test::tests)) {
             List<Path> found = sources.filter(file -> file.endsWith(parts[0] + ".java")).toList();

@@ -86,25 +86,76 @@ final class SocketList {
         };
     }
 
+    /** As {@code ss -i}, in its order; what it counts in segments and is known in bytes is bytes here. */
     private static String details(Snapshot.Row row) {
         List<String> words = new ArrayList<>();
+        if (!row.name("options").isEmpty()) {
+            words.add(row.name("options"));
+        }
         words.add(row.name("congestion"));
+        long sendShift = row.count("level:send-window.shift");
+        long receiveShift = row.count("level:receive-window.shift");
+        add(words, "wscale", sendShift == 0 && receiveShift == 0 ? "" : sendShift + "," + receiveShift);
         add(words, "rto", millis(row.count("nanos:rto")));
-        add(words, "rtt", millis(row.count("nanos:rtt")));
-        add(words, "minrtt", millis(row.count("nanos:rtt.minimum")));
+        add(words, "backoff", number(row.count("level:backoff")));
+        String variation = millis(row.count("nanos:rtt.variation"));
+        add(words, "rtt", millis(row.count("nanos:rtt")) + (variation.isEmpty() ? "" : "/" + variation));
         add(words, "mss", number(row.count("level:segment.bytes")));
         add(words, "pmtu", number(row.count("level:path-mtu.bytes")));
-        long segment = row.count("level:segment.bytes");
-        add(words, "cwnd", number(segment == 0 ? 0 : row.count("level:congestion-window.bytes") / segment));
+        add(words, "rcvmss", number(row.count("level:peer-segment.bytes")));
+        add(words, "cwnd", segments(row, "level:congestion-window.bytes"));
+        add(words, "ssthresh", row.count("level:slow-start-threshold.bytes") == Integer.MAX_VALUE ? ""
+                : segments(row, "level:slow-start-threshold.bytes"));
+        add(words, "bytes_sent", number(row.count("traffic:sent.payload.bytes")));
+        add(words, "bytes_retrans", number(row.count("traffic:retransmitted.payload.bytes")));
         add(words, "bytes_acked", number(row.count("traffic:acknowledged.payload.bytes")));
         add(words, "bytes_received", number(row.count("traffic:received.payload.bytes")));
         add(words, "segs_out", number(row.count("traffic:sent.segments")));
         add(words, "segs_in", number(row.count("traffic:received.segments")));
+        add(words, "lastsnd", wholeMillis(row.count("nanos:since-sent")));
+        add(words, "lastrcv", wholeMillis(row.count("nanos:since-received")));
+        add(words, "bytes_delivered", number(row.count("traffic:delivered.payload.bytes")));
+        add(words, "bytes_delivered_ce", number(row.count("traffic:delivered-marked.payload.bytes")));
+        addTimes(words, row);
+        add(words, "bytes_unacked", number(row.count("level:unacknowledged.bytes")));
         add(words, "retrans", number(row.count("traffic:retransmitted.segments")));
+        add(words, "bytes_lost", number(row.count("level:lost.bytes")));
+        add(words, "bytes_sacked", number(row.count("level:sacked.bytes")));
+        add(words, "dsack_dups", number(row.count("traffic:duplicates-reported.segments")));
+        add(words, "reord_seen", number(row.count("traffic:reorderings")));
+        add(words, "rcv_rtt", millis(row.count("nanos:rtt.receiver")));
+        add(words, "rcv_space", number(row.count("level:receive-buffer.bytes")));
         add(words, "notsent", number(row.count("level:unsent.bytes")));
+        add(words, "minrtt", millis(row.count("nanos:rtt.minimum")));
+        add(words, "bytes_ooo", number(row.count("level:out-of-order.bytes")));
         add(words, "snd_wnd", number(row.count("level:send-window.bytes")));
-        add(words, "rcv_space", number(row.count("level:receive-window.bytes")));
+        add(words, "rcv_wnd", number(row.count("level:receive-window.bytes")));
+        add(words, "rcv_dscp", number(row.count("level:received.dscp")));
         return String.join(" ", words);
+    }
+
+    /** As ss has them: busy:12ms rwnd_limited:3ms(25.0%). */
+    private static void addTimes(List<String> words, Snapshot.Row row) {
+        long busyNanos = row.count("nanos:busy");
+        String busy = wholeMillis(busyNanos);
+        add(words, "busy", busy.isEmpty() ? "" : busy + "ms");
+        addShare(words, "rwnd_limited", row.count("nanos:window-limited"), busyNanos);
+        addShare(words, "sndbuf_limited", row.count("nanos:send-buffer-limited"), busyNanos);
+    }
+
+    private static void addShare(List<String> words, String name, long nanos, long ofNanos) {
+        if (nanos > 0 && ofNanos > 0) {
+            words.add(String.format(Locale.ROOT, "%s:%dms(%.1f%%)", name, nanos / 1_000_000, 100.0 * nanos / ofNanos));
+        }
+    }
+
+    private static String segments(Snapshot.Row row, String key) {
+        long segment = row.count("level:segment.bytes");
+        return number(segment == 0 ? 0 : row.count(key) / segment);
+    }
+
+    private static String wholeMillis(long nanos) {
+        return number(nanos / 1_000_000);
     }
 
     /** What is zero is left out, as ss does. */
@@ -119,6 +170,6 @@ final class SocketList {
     }
 
     private static String millis(long nanos) {
-        return nanos == 0 ? "" : String.format(Locale.ROOT, "%.3f", nanos / 1e6).replaceFirst("\\.?0+$", "");
+        return nanos == 0 ? "" : String.format(Locale.ROOT, "%.4f", nanos / 1e6).replaceFirst("\\.?0+$", "");
     }
 }

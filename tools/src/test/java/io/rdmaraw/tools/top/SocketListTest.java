@@ -55,9 +55,30 @@ class SocketListTest {
         assertEquals("""
                 State      Recv-Q Send-Q Local Address:Port Peer Address:Port Process
                 ESTAB      0      307    10.0.0.1:80        10.0.0.2:4242     users:(("java",pid=77,loop="loop-1"))
-                \t cubic rto:200 rtt:0.052 mss:1448 cwnd:10 retrans:3 notsent:7
+                \t cubic rto:200 rtt:0.052 mss:1448 cwnd:10 bytes_unacked:300 retrans:3 notsent:7
                 CLOSE-WAIT 0      0      10.0.0.1:80        10.0.0.3:99       users:(("java",pid=77,loop="loop-1"))
                 \t cubic
                 """, print(true, "77", false, true));
+    }
+
+    /** In the words and the order of ss -ti. */
+    @Test
+    void allThatTcpKnowsIsInTheWordsOfSs() {
+        Map<String, Long> counts = new TreeMap<>(Map.of("level:segment.bytes", 1448L, "level:send-window.shift", 7L,
+                "level:receive-window.shift", 9L, "level:backoff", 2L, "nanos:rtt", 52_000L, "nanos:rtt.variation",
+                7_500L, "level:slow-start-threshold.bytes", 14_480L, "nanos:busy", 80_000_000L,
+                "nanos:window-limited", 20_000_000L, "nanos:send-buffer-limited", 1_000_000L));
+        counts.putAll(Map.of("traffic:sent.payload.bytes", 3000L, "traffic:retransmitted.payload.bytes", 1000L,
+                "traffic:delivered.payload.bytes", 2000L, "traffic:duplicates-reported.segments", 1L,
+                "traffic:reorderings", 4L, "level:lost.bytes", 5L, "level:sacked.bytes", 6L, "nanos:since-sent",
+                12_900_000L, "level:receive-window.bytes", 65_535L, "level:received.dscp", 46L));
+        Snapshot.Row connection = row("ESTABLISHED", "10.0.0.2:4242", counts);
+        connection.names().put("options", "ts sack");
+        StringWriter text = new StringWriter();
+        new SocketList(List.of(connection), true, false, null).print(new PrintWriter(text), false, true);
+        assertEquals("ts sack cubic wscale:7,9 backoff:2 rtt:0.052/0.0075 mss:1448 ssthresh:10 bytes_sent:3000"
+                + " bytes_retrans:1000 lastsnd:12 bytes_delivered:2000 busy:80ms rwnd_limited:20ms(25.0%)"
+                + " sndbuf_limited:1ms(1.3%) bytes_lost:5 bytes_sacked:6 dsack_dups:1 reord_seen:4 rcv_wnd:65535"
+                + " rcv_dscp:46", text.toString().lines().skip(2).findFirst().orElseThrow().strip());
     }
 }

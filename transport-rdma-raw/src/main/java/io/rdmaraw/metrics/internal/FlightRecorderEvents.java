@@ -8,6 +8,7 @@ import io.rdmaraw.metrics.RdmaRawPortStatistics;
 import io.rdmaraw.metrics.RdmaRawTcpStatistics;
 import jdk.jfr.Category;
 import jdk.jfr.Description;
+import jdk.jfr.Enabled;
 import jdk.jfr.Event;
 import jdk.jfr.FlightRecorder;
 import jdk.jfr.Label;
@@ -15,6 +16,7 @@ import jdk.jfr.Name;
 import jdk.jfr.Percentage;
 import jdk.jfr.Period;
 import jdk.jfr.StackTrace;
+import jdk.jfr.Timespan;
 
 import java.util.HashMap;
 import java.util.HashSet;
@@ -103,6 +105,67 @@ public final class FlightRecorderEvents {
         long synCookiesSent;
         @Label("Drops")
         long drops;
+    }
+
+    /** A connection of TCP has ended. Off unless it is asked for: a server may have thousands of them in a second. */
+    @Name("io.rdmaraw.TcpConnectionEnd")
+    @Label("TCP Connection End")
+    @Category({"Netty", "RDMA raw"})
+    @Description("How a connection has ended, and what it had done until then")
+    @Enabled(false)
+    @StackTrace(false)
+    public static final class TcpConnectionEnd extends Event {
+        @Label("Device")
+        public String device;
+        @Label("Local Address")
+        public String local;
+        @Label("Remote Address")
+        public String remote;
+        @Label("Reason")
+        public String reason;
+        @Label("Sent Bytes")
+        public long sentBytes;
+        @Label("Retransmitted Bytes")
+        public long retransmittedBytes;
+        @Label("Acknowledged Bytes")
+        public long acknowledgedBytes;
+        @Label("Received Bytes")
+        public long receivedBytes;
+        @Label("Smoothed Round Trip")
+        @Timespan
+        public long smoothedRtt;
+        @Label("Minimum Round Trip")
+        @Timespan
+        public long minimumRtt;
+        @Label("Busy")
+        @Description("Time with something to send or unacknowledged")
+        @Timespan
+        public long busy;
+        @Label("Limited by Window")
+        @Timespan
+        public long windowLimited;
+        @Label("Limited by Send Buffer")
+        @Timespan
+        public long sendBufferLimited;
+    }
+
+    /** The peer of a connection does not answer, and the next hop is asked for again. */
+    @Name("io.rdmaraw.TcpPathSuspect")
+    @Label("TCP Path Suspect")
+    @Category({"Netty", "RDMA raw"})
+    @Description("Several timeouts of a connection in a row went without an answer")
+    @StackTrace(false)
+    public static final class TcpPathSuspect extends Event {
+        @Label("Device")
+        public String device;
+        @Label("Local Address")
+        public String local;
+        @Label("Remote Address")
+        public String remote;
+        @Label("Timeouts")
+        public int timeouts;
+        @Label("Unacknowledged Bytes")
+        public long unacknowledgedBytes;
     }
 
     /** A failed queue pair was recovered. */

@@ -114,6 +114,43 @@ public final class SocketRows {
         row.put("level:path-mtu.bytes", (long) info.pathMtuBytes());
         row.put("level:unacknowledged.bytes", (long) info.unacknowledgedBytes());
         row.put("level:unsent.bytes", (long) info.unsentBytes());
+        addDetails(row, info);
         return row;
+    }
+
+    /** What {@code ss -i} prints besides. */
+    private static void addDetails(Map<String, Object> row, RdmaRawTcpInfo info) {
+        row.put("options", options(info));
+        row.put("traffic:sent.payload.bytes", info.bytesSent());
+        row.put("traffic:retransmitted.payload.bytes", info.retransmittedBytes());
+        row.put("traffic:delivered.payload.bytes", info.deliveredBytes());
+        row.put("traffic:delivered-marked.payload.bytes", info.deliveredMarkedBytes());
+        row.put("traffic:duplicates-reported.segments", (long) info.duplicatesReported());
+        row.put("traffic:reorderings", (long) info.reorderings());
+        row.put("nanos:rtt.variation", info.rttVariationNanos());
+        row.put("nanos:rtt.receiver", info.receiveRttNanos());
+        row.put("nanos:since-sent", info.sinceLastSentNanos());
+        row.put("nanos:since-received", info.sinceLastReceivedNanos());
+        row.put("nanos:busy", info.busyNanos());
+        row.put("nanos:window-limited", info.windowLimitedNanos());
+        row.put("nanos:send-buffer-limited", info.sendBufferLimitedNanos());
+        row.put("level:send-window.shift", (long) info.sendWindowShift());
+        row.put("level:receive-window.shift", (long) info.receiveWindowShift());
+        row.put("level:backoff", (long) info.backoff());
+        row.put("level:unanswered.timeouts", (long) info.unansweredTimeouts());
+        row.put("level:slow-start-threshold.bytes", (long) info.slowStartThresholdBytes());
+        row.put("level:peer-segment.bytes", (long) info.peerSegmentBytes());
+        row.put("level:receive-buffer.bytes", (long) info.receiveBufferBytes());
+        row.put("level:in-flight.bytes", (long) info.inFlightBytes());
+        row.put("level:lost.bytes", (long) info.lostBytes());
+        row.put("level:sacked.bytes", (long) info.sackedBytes());
+        row.put("level:unread.bytes", (long) info.unreadBytes());
+        row.put("level:out-of-order.bytes", (long) info.outOfOrderBytes());
+        row.put("level:received.dscp", (long) info.receivedDscp());
+    }
+
+    /** In the words of {@code ss -i}. */
+    private static String options(RdmaRawTcpInfo info) {
+        return ((info.timestamps() ? "ts " : "") + (info.sack() ? "sack " : "") + (info.ecn() ? "ecn" : "")).strip();
     }
 }

@@ -7,6 +7,10 @@ package io.rdmaraw.tcp.send;
 public final class Flight {
     private static final int MAX_POOLED_CAPACITY = 64;
 
+    /** What keeps a connection from sending more, other than the path. */
+    public enum Limit { NONE, PEER_WINDOW, SEND_BUFFER }
+
+
     public final SendQueue queue = new SendQueue();
     public final Scoreboard scoreboard = new Scoreboard();
     public final RecoveryState recovery = new RecoveryState();
@@ -15,12 +19,21 @@ public final class Flight {
      * what keeps small segments back has been asked about the whole.
      */
     public int restBytes;
+    /** Since when the connection has had something to send or in flight. */
+    public long busySinceNanos;
+    public Limit limit = Limit.NONE;
+    /** Since when it has been limited by this. */
+    public long limitSinceNanos;
+    /** The user has more to send than the send buffer takes. */
+    public boolean userWaits;
 
     public void reset(int seq) {
         queue.reset(seq);
         scoreboard.reset(seq);
         recovery.reset(seq);
         restBytes = 0;
+        limit = Limit.NONE;
+        userWaits = false;
     }
 
     /** Whether it is small enough to be kept for another connection. */

@@ -2,6 +2,7 @@ package io.rdmaraw.tcp.stack;
 
 import io.rdmaraw.device.QueueEvent;
 import io.rdmaraw.host.TcpNetwork;
+import io.rdmaraw.tcp.TcpListener;
 
 /** The server channel of a listening port, as the stacks of its loops see it. Any thread. */
 public interface ConnectionAcceptor {
@@ -17,8 +18,8 @@ public interface ConnectionAcceptor {
     /** Returns how many connections may be half open on each loop. */
     int backlog();
 
-    /** Returns how many connections that began with data in their SYN may be half open; 0 refuses such data. */
-    int fastOpenBacklog();
+    /** Hands the server's settings to the listener of a loop. Called on that loop. */
+    void applyOptions(TcpListener listener);
 
     /** Tells whether other servers may share the port ({@code SO_REUSEPORT}). */
     boolean isReusePort();

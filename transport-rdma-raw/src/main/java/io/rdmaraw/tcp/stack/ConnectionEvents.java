@@ -2,6 +2,7 @@ package io.rdmaraw.tcp.stack;
 
 import io.netty.buffer.ByteBuf;
 import io.rdmaraw.host.TcpPath;
+import io.rdmaraw.metrics.internal.MetricsExporters;
 import io.rdmaraw.tcp.CloseReason;
 import io.rdmaraw.tcp.TcpConnection;
 import io.rdmaraw.tcp.TcpEvents;
@@ -67,6 +68,13 @@ final class ConnectionEvents implements TcpEvents {
     }
 
     @Override
+    public void notSentLow(TcpConnection connection) {
+        if (connection.attachment() instanceof TcpTransport transport && transport.noteAcked()) {
+            stack.markReady(transport);
+        }
+    }
+
+    @Override
     public void closed(TcpConnection connection, CloseReason reason) {
         TcpTransport transport = (TcpTransport) connection.attachment();
         if (transport == null) {
@@ -74,6 +82,9 @@ final class ConnectionEvents implements TcpEvents {
             return;
         }
         stack.counters().flows--;
+        if (MetricsExporters.HAS_FLIGHT_RECORDER) {
+            ConnectionRecording.ended(stack, connection, reason);
+        }
         transport.markClosed(reason);
         transport.releasePort();
         stack.markReady(transport);
@@ -94,6 +105,9 @@ final class ConnectionEvents implements TcpEvents {
 
     @Override
     public void pathSuspect(TcpConnection connection) {
+        if (MetricsExporters.HAS_FLIGHT_RECORDER) {
+            ConnectionRecording.pathSuspect(stack, connection);
+        }
         if (connection.attachment() instanceof TcpTransport transport) {
             TcpPath path = transport.lastPath(stack.network());
             if (path != null && path.hopOrNull() != null) {

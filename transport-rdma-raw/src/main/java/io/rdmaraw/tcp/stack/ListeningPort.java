@@ -141,7 +141,7 @@ public final class ListeningPort extends TcpPort implements RssFlowOwner {
                 boolean any = local.isAny();
                 listener = stack.engine().listen(any ? 0 : local.high(), any ? 0 : local.low(), binding().port(),
                         listening.backlog(), listening);
-                listener.fastOpen(listening.fastOpenBacklog());
+                listening.applyOptions(listener);
             }
         }
 

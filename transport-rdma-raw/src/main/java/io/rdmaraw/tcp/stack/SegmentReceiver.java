@@ -41,6 +41,7 @@ final class SegmentReceiver {
     private long burstNanos;
     private final ReceivedFrame current = new ReceivedFrame();
     private final TcpFrameRun run = new TcpFrameRun();
+    private SegmentTap tap;
 
     /**
      * @param mtuBytes the device's
@@ -165,7 +166,15 @@ final class SegmentReceiver {
         return forwards.isEmpty() && engine.find(in) != null;
     }
 
+    /** @param tapOrNull what is shown the segments from now on */
+    void tap(SegmentTap tapOrNull) {
+        tap = tapOrNull;
+    }
+
     private void process() {
+        if (tap != null) {
+            tap.segment(in);
+        }
         TcpTransport elsewhere = forwards.isEmpty() ? null : forwards.find(in);
         if (elsewhere != null) {
             counters.forwardedSegments++;

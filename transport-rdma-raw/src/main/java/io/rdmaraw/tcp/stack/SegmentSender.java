@@ -30,6 +30,7 @@ final class SegmentSender {
     private final Segment out = new Segment();
     private boolean transmitting;
     private boolean waitingForRoom;
+    private SegmentTap tap;
 
     SegmentSender(TcpStack stack, DeviceQueue port, TcpNetwork network, TcpEngine engine, TcpFrameBuilder writer,
                   EventLoop loop) {
@@ -109,7 +110,19 @@ final class SegmentSender {
         return writer.hasRoom() || port.queue().reclaim() > 0 && writer.hasRoom();
     }
 
+    boolean isTapped() {
+        return tap != null;
+    }
+
+    /** @param tapOrNull what is shown the segments from now on */
+    void tap(SegmentTap tapOrNull) {
+        tap = tapOrNull;
+    }
+
     private void send() {
+        if (tap != null) {
+            tap.segment(out);
+        }
         TcpPath path = pathOf(out);
         if (path == null || path == TcpPath.NOT_ASKED) {
             stack.counters().droppedUnroutable += path == null ? 1 : 0;

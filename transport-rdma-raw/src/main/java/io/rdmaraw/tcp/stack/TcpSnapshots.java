@@ -24,7 +24,15 @@ public final class TcpSnapshots {
                 info.smoothedRttNanos(), info.minimumRttNanos(), info.timeoutNanos(), info.congestionWindowBytes(),
                 info.sendWindowBytes(), info.receiveWindowBytes(), info.segmentBytes(), info.pathMtuBytes(),
                 info.unacknowledgedBytes(), info.unsentBytes(), info.bytesAcked(), info.bytesReceived(),
-                info.segmentsIn(), info.segmentsOut(), info.retransmittedSegments(), info.timer(), info.timerNanos());
+                info.segmentsIn(), info.segmentsOut(), info.retransmittedSegments(), info.timer(), info.timerNanos(),
+                info.timestamps(), info.sack(), info.ecn(), info.sendWindowShift(), info.receiveWindowShift(),
+                info.rttVariationNanos(), info.receiveRttNanos(), info.backoff(), info.unansweredTimeouts(),
+                info.slowStartThresholdBytes(), info.peerSegmentBytes(), info.receiveBufferBytes(),
+                info.inFlightBytes(), info.lostBytes(), info.sackedBytes(), info.unreadBytes(),
+                info.outOfOrderBytes(), info.sinceLastSentNanos(), info.sinceLastReceivedNanos(), info.bytesSent(),
+                info.retransmittedBytes(), info.deliveredBytes(), info.deliveredMarkedBytes(),
+                info.duplicatesReported(), info.reorderings(), info.busyNanos(), info.windowLimitedNanos(),
+                info.sendBufferLimitedNanos(), info.receivedDscp());
     }
 
     /** Returns the servers and connections of a stack. */

@@ -107,6 +107,17 @@ public final class TcpStack implements FrameReceiver, PortOwner, LoopService {
         return receiver;
     }
 
+    /** Tells whether segments are shown to somebody. */
+    public boolean isTapped() {
+        return sender.isTapped();
+    }
+
+    /** @param shownOrNull what is shown the segments from now on */
+    public void tap(SegmentTap shownOrNull) {
+        receiver.tap(shownOrNull);
+        sender.tap(shownOrNull);
+    }
+
     public DeviceQueue port() {
         return port;
     }

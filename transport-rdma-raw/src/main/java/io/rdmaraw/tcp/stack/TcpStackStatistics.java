@@ -67,6 +67,8 @@ public final class TcpStackStatistics implements RdmaRawTcpStatistics {
             .drop("duplicate", core(c -> c.duplicateSegments), "brought nothing new")
             .drop("receive-memory", core(c -> c.receiveMemoryDrops), "the connection's receive memory was full")
             .drop("syn-fin", core(c -> c.synFinDrops), "SYNs that carried FIN too, as no client sends them")
+            .drop("accept-deferred", core(c -> c.acceptsDeferred),
+                    "ends of handshakes without data, for which the server waits (TCP_DEFER_ACCEPT)")
             .drop("time-wait.resets", core(c -> c.timeWaitResetsIgnored), "resets that did not end a TIME-WAIT")
             .drop("out-of-order-pruned", core(c -> c.outOfOrderPrunes),
                     "times that what had come ahead was dropped again, as all connections held too much")

@@ -285,11 +285,12 @@ public final class TcpTransport implements StreamTransport {
     /** The channel has more to write than there is room for; it is told when there is again. */
     void awaitSendRoom() {
         wantsSendRoom = true;
+        connection.awaitsSendRoom(true);
     }
 
-    /** The peer has taken bytes; returns true if the channel waits for that and there is enough room now. */
+    /** Bytes were taken or sent; returns true if the channel waits for that and there is enough room now. */
     boolean noteAcked() {
-        if (!wantsSendRoom) {
+        if (!wantsSendRoom || connection.awaitsNotSentLow()) {
             return false;
         }
         int bufferBytes = sendBufferBytes();
@@ -298,6 +299,7 @@ public final class TcpTransport implements StreamTransport {
             return false;
         }
         wantsSendRoom = false;
+        connection.awaitsSendRoom(false);
         hasSendRoom = true;
         return true;
     }
@@ -348,7 +350,7 @@ public final class TcpTransport implements StreamTransport {
 
     /** Returns how many more bytes the send buffer takes; not above 0 when it is full. */
     int sendRoom() {
-        return sendBufferBytes() - connection.queuedBytes();
+        return Math.min(sendBufferBytes() - connection.queuedBytes(), connection.notSentRoom());
     }
 
     /** Sends a buffer's readable bytes and takes its reference. */

@@ -1,0 +1,145 @@
+package io.rdmaraw.channel;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.util.internal.logging.InternalLogger;
+import io.netty.util.internal.logging.InternalLoggerFactory;
+import io.rdmaraw.net.IpAddress;
+import io.rdmaraw.pcap.PcapFormat;
+import io.rdmaraw.pcap.PcapWriter;
+import io.rdmaraw.tcp.TcpConfig;
+import io.rdmaraw.tcp.segment.Segment;
+import io.rdmaraw.tcp.segment.TcpHeaderCodec;
+import io.rdmaraw.tcp.stack.SegmentTap;
+import io.rdmaraw.tcp.stack.TcpStack;
+import io.rdmaraw.wire.InternetChecksum;
+
+import java.io.IOException;
+import java.net.InetSocketAddress;
+import java.nio.channels.NotYetConnectedException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Instant;
+import java.util.concurrent.TimeUnit;
+
+/**
+ * Writes the segments of one connection to a pcap file, up to a number of bytes. What the device cuts into segments, or
+ * came merged, is one packet, as in captures of a kernel that does so. For the loop's thread.
+ */
+final class ConnectionCapture implements SegmentTap {
+    private static final InternalLogger LOGGER = InternalLoggerFactory.getInstance(ConnectionCapture.class);
+    private static final int MOST_HEADER_BYTES = 128;
+    private static final long LEAST_BYTES = 1024;
+    private static final long NANOS_PER_SECOND = 1_000_000_000L;
+
+    private final TcpStack stack;
+    private final IpAddress local;
+    private final int localPort;
+    private final IpAddress remote;
+    private final int remotePort;
+    private final PcapWriter file;
+    private final ByteBuf packet =
+            RdmaRawByteBufAllocator.DEFAULT.directBuffer(MOST_HEADER_BYTES + TcpConfig.MAX_SEGMENTATION_BYTES);
+    private final byte[] bytes = new byte[packet.capacity()];
+    private long leftBytes;
+    private boolean ended;
+
+    private ConnectionCapture(TcpStack stack, InetSocketAddress local, InetSocketAddress remote, Path file,
+                              long maxBytes) throws IOException {
+        this.stack = stack;
+        this.local = IpAddress.of(local.getAddress());
+        localPort = local.getPort();
+        this.remote = IpAddress.of(remote.getAddress());
+        remotePort = remote.getPort();
+        leftBytes = maxBytes - PcapFormat.FILE_HEADER_BYTES;
+        try {
+            // Without a buffer: what was captured is in the file whatever becomes of the loop.
+            this.file = PcapWriter.create(Files.newOutputStream(file), PcapFormat.LINKTYPE_RAW);
+        } catch (IOException e) {
+            packet.release();
+            throw e;
+        }
+    }
+
+    static void checkBound(long maxBytes) {
+        if (maxBytes < LEAST_BYTES) {
+            throw new IllegalArgumentException("maxBytes is " + maxBytes + "; a capture needs " + LEAST_BYTES
+                    + " at least");
+        }
+    }
+
+    /** Begins to capture the connection of a channel. On the channel's loop. */
+    static ConnectionCapture begin(RdmaRawSocketChannel channel, Path file, long maxBytes) throws IOException {
+        TcpStack stack = channel.loopStack();
+        if (!channel.isActive() || stack == null) {
+            throw new NotYetConnectedException();
+        }
+        if (channel.transport() instanceof KernelTransport) {
+            throw new UnsupportedOperationException("the kernel carries the connection: see tcpdump(8)");
+        }
+        if (stack.isTapped()) {
+            throw new IllegalStateException("another connection of this loop is being captured; wait for its end");
+        }
+        ConnectionCapture capture =
+                new ConnectionCapture(stack, channel.localAddress(), channel.remoteAddress(), file, maxBytes);
+        stack.tap(capture);
+        channel.closeFuture().addListener(
+                closed -> channel.eventLoop().schedule(capture::end, 1, TimeUnit.SECONDS));
+        return capture;
+    }
+
+    @Override
+    public void segment(Segment segment) {
+        if (isOfConnection(segment) && segment.payloadLength() <= TcpConfig.MAX_SEGMENTATION_BYTES) {
+            try {
+                write(segment);
+            } catch (IOException e) {
+                LOGGER.warn("the capture of port {} ends, as its file cannot be written: {}", localPort, e.toString());
+                end();
+            }
+        }
+    }
+
+    private boolean isOfConnection(Segment s) {
+        return isFrom(s, local, localPort, remote, remotePort) || isFrom(s, remote, remotePort, local, localPort);
+    }
+
+    private static boolean isFrom(Segment s, IpAddress source, int sourcePort, IpAddress target, int targetPort) {
+        return s.sourcePort == sourcePort && s.destinationPort == targetPort && s.sourceLow == source.low()
+                && s.sourceHigh == source.high() && s.destinationLow == target.low()
+                && s.destinationHigh == target.high();
+    }
+
+    private void write(Segment segment) throws IOException {
+        int headerBytes = TcpHeaderCodec.lengthBytes(segment);
+        int lengthBytes = headerBytes + segment.payloadLength();
+        leftBytes -= PcapFormat.RECORD_HEADER_BYTES + lengthBytes;
+        if (leftBytes < 0) {
+            end();
+            return;
+        }
+        packet.setIndex(0, headerBytes);
+        for (int i = 0; i < segment.sliceCount(); i++) {
+            packet.writeBytes(segment.sliceBuffer(i), segment.sliceIndex(i), segment.sliceLength(i));
+        }
+        long sum = InternetChecksum.sum(packet, headerBytes, segment.payloadLength());
+        TcpHeaderCodec.write(segment, packet.memoryAddress(), sum);
+        packet.getBytes(0, bytes, 0, lengthBytes);
+        Instant now = Instant.now();
+        file.write(now.getEpochSecond() * NANOS_PER_SECOND + now.getNano(), bytes, 0, lengthBytes);
+    }
+
+    /** Ends it, if it has not ended. */
+    void end() {
+        if (ended) {
+            return;
+        }
+        ended = true;
+        stack.tap(null);
+        packet.release();
+        try {
+            file.close();
+        } catch (IOException e) {
+            LOGGER.warn("the capture of port {} may not be whole: {}", localPort, e.toString());
+        }
+    }
+}

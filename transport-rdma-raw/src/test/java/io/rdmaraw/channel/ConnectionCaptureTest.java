@@ -1,0 +1,89 @@
+package io.rdmaraw.channel;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.netty.buffer.Unpooled;
+import io.netty.channel.ChannelInboundHandlerAdapter;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.file.Files;
+import java.nio.file.Path;
+
+/** A capture has the packets of its connection and no others, and is bounded. */
+@Timeout(60)
+class ConnectionCaptureTest {
+    private static final int FILE_HEADER_BYTES = 24;
+    private static final int RECORD_HEADER_BYTES = 16;
+    private static final int IPV4_BYTES = 20;
+
+    private final StreamFixture fixture = new StreamFixture(LoopDevice.inMemory(), 1, 1);
+
+    @AfterEach
+    void close() {
+        fixture.close();
+    }
+
+    private static void echo(RdmaRawSocketChannel channel, int bytes) throws InterruptedException {
+        long before = channel.tcpInfo().sync().getNow().bytesReceived();
+        channel.writeAndFlush(Unpooled.wrappedBuffer(new byte[bytes])).sync();
+        while (channel.tcpInfo().sync().getNow().bytesReceived() < before + bytes) {
+            StreamFixture.settle(channel.eventLoop());
+        }
+    }
+
+    /** Returns how many bytes of payload the packets between two ports have. */
+    private static int[] payloads(Path file, int port) throws Exception {
+        ByteBuffer all = ByteBuffer.wrap(Files.readAllBytes(file)).order(ByteOrder.LITTLE_ENDIAN);
+        int[] fromAndTo = new int[2];
+        for (int at = FILE_HEADER_BYTES; at < all.limit();) {
+            int lengthBytes = all.getInt(at + 8);
+            ByteBuffer packet = all.slice(at + RECORD_HEADER_BYTES, lengthBytes).order(ByteOrder.BIG_ENDIAN);
+            assertEquals(lengthBytes, packet.getShort(2) & 0xFFFF, "the length of the IP packet");
+            int source = packet.getShort(IPV4_BYTES) & 0xFFFF;
+            int target = packet.getShort(IPV4_BYTES + 2) & 0xFFFF;
+            assertTrue(source == port || target == port, source + " to " + target);
+            int headerBytes = IPV4_BYTES + (packet.get(IPV4_BYTES + 12) >>> 4 & 15) * 4;
+            fromAndTo[source == port ? 0 : 1] += lengthBytes - headerBytes;
+            at += RECORD_HEADER_BYTES + lengthBytes;
+        }
+        return fromAndTo;
+    }
+
+    @Test
+    void hasWhatOneConnectionSendsAndReceives(@TempDir Path directory) throws Exception {
+        var server = fixture.listen(new StreamFixture.Echo());
+        RdmaRawSocketChannel captured = fixture.connect(server, new ChannelInboundHandlerAdapter());
+        RdmaRawSocketChannel other = fixture.connect(server, new ChannelInboundHandlerAdapter());
+        Path file = directory.resolve("one.pcap");
+        captured.capture(file, 1 << 20).sync();
+        assertInstanceOf(IllegalStateException.class,
+                other.capture(directory.resolve("other.pcap"), 1 << 20).await().cause());
+        echo(other, 500);
+        echo(captured, 5_000);
+        int[] fromAndTo = payloads(file, captured.localAddress().getPort());
+        assertEquals(5_000, fromAndTo[0]);
+        assertEquals(5_000, fromAndTo[1]);
+    }
+
+    @Test
+    void endsAtItsBound(@TempDir Path directory) throws Exception {
+        RdmaRawSocketChannel captured = fixture.connect(fixture.listen(new StreamFixture.Echo()),
+                new ChannelInboundHandlerAdapter());
+        Path file = directory.resolve("short.pcap");
+        captured.capture(file, 4_000).sync();
+        for (int i = 0; i < 20; i++) {
+            echo(captured, 500);
+        }
+        assertTrue(Files.size(file) <= 4_000 && Files.size(file) > FILE_HEADER_BYTES, Files.size(file) + " bytes");
+        captured.capture(directory.resolve("next.pcap"), 4_000).sync();
+        assertThrows(IllegalArgumentException.class, () -> captured.capture(file, 10));
+    }
+}

@@ -1,0 +1,308 @@
+package io.rdmaraw.tcp;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.rdmaraw.tcp.segment.Segment;
+import org.junit.jupiter.api.Test;
+
+/** What tcp(7) of Linux lets users set of a socket, beside keepalive and timeouts. */
+class ConnectionOptionsTest {
+    // ---- TCP_CORK ----
+
+    @Test
+    void aCorkHoldsBackWhatFillsNoSegment() {
+        Dialogue d = Dialogue.established(Dialogue.plain());
+        d.c.cork(true);
+        d.send(100).saysNothing();
+        d.send(1500).says("A 1 len 1000 ack 1");
+        d.hears("A 1 ack 1001").saysNothing();
+        d.c.cork(false);
+        d.says("PA 1001 len 600 ack 1");
+    }
+
+    @Test
+    void whatACorkHoldsBackGoesAfter200Milliseconds() {
+        Dialogue d = Dialogue.established(Dialogue.plain());
+        d.c.cork(true);
+        d.send(100).saysNothing();
+        assertEquals(200, d.waits(1_000), 2);
+        d.says("PA 1 len 100 ack 1").hears("A 1 ack 101");
+        assertEquals(0, d.c.info().backoff(), "no timeout was the peer's");
+        d.send(100);
+        assertEquals(200, d.waits(1_000), 2);
+    }
+
+    @Test
+    void whatThePeerSendsDoesNotProlongThat() {
+        Dialogue d = Dialogue.established(Dialogue.plain());
+        d.c.cork(true);
+        d.send(100).after(150).hears("PA 1 ack 1 len 10").says("A 1 ack 11");
+        assertEquals(50, d.waits(1_000), 2);
+        d.says("PA 1 len 100 ack 11");
+    }
+
+    @Test
+    void theEndOfTheOutputPullsTheCork() {
+        Dialogue d = Dialogue.established(Dialogue.plain());
+        d.c.cork(true);
+        d.send(100).saysNothing();
+        d.c.shutdownOutput();
+        d.says("FPA 1 len 100 ack 1");
+    }
+
+    /** As packetdrill's sockopt_cork_nodelay asks of Linux. */
+    @Test
+    void settingNoDelayPushesWhatACorkHoldsBack() {
+        Dialogue d = Dialogue.established(Dialogue.plain());
+        d.c.cork(true);
+        d.send(100).saysNothing();
+        d.c.noDelay(true);
+        d.says("PA 1 len 100 ack 1").send(100).saysNothing();
+    }
+
+    /** A closed window is probed as without the option. */
+    @Test
+    void aCorkDoesNotHideAClosedWindow() {
+        Dialogue d = Dialogue.established(Dialogue.plain());
+        d.hears("A 1 ack 1 win 0");
+        d.c.cork(true);
+        d.send(100);
+        d.waits(1_000);
+        d.says("A 0 ack 1").hears("A 1 ack 1 win 1000").saysNothing();
+        d.waits(1_000);
+        d.says("PA 1 len 100 ack 1");
+    }
+
+    @Test
+    void aProbeForTheTailSendsNothingThatACorkHoldsBack() {
+        Dialogue d = Dialogue.established(Dialogue.plain());
+        d.c.cork(true);
+        d.send(1100).says("A 1 len 1000 ack 1");
+        d.waits(1_000);
+        d.says("A 1 len 1000 ack 1");
+    }
+
+    // ---- TCP_QUICKACK ----
+
+    @Test
+    void quickAcknowledgementsAreNeverDelayed() {
+        Dialogue d = Dialogue.established(Dialogue.plain()).withoutQuickAcks();
+        d.hears("PA 1 ack 1 len 10").saysNothing();
+        d.c.quickAck(true);
+        d.says("A 1 ack 11");
+        for (int i = 0; i < 40; i++) {
+            d.after(3_000).hears("PA " + (11 + i) + " ack 1 len 1").says("A 1 ack " + (12 + i));
+        }
+    }
+
+    @Test
+    void delayedAcknowledgementsBeginAtOnceIfTheUserWantsThem() {
+        Dialogue d = Dialogue.established(Dialogue.plain());
+        d.c.quickAck(false);
+        d.hears("PA 1 ack 1 len 10").saysNothing();
+        assertEquals(40, d.waits(100), 2);
+        d.says("A 1 ack 11");
+    }
+
+    // ---- TCP_MAXSEG ----
+
+    @Test
+    void theLargestSegmentIsToldInTheSynAndKept() {
+        Dialogue d = new Dialogue(Dialogue.plain()).connect();
+        d.c.maxSegment(500);
+        d.says("S 0 mss 500").after(10).hears("SA 0 ack 1 win 65535 mss 1000").says("A 1 ack 1");
+        d.send(1200).says("A 1 len 500 ack 1", "A 501 len 500 ack 1", "PA 1001 len 200 ack 1");
+    }
+
+    @Test
+    void aPeerThatTakesLessGetsLess() {
+        Dialogue d = new Dialogue(Dialogue.plain()).connect();
+        d.c.maxSegment(500);
+        d.says("S 0 mss 500").hears("SA 0 ack 1 win 65535 mss 300").says("A 1 ack 1");
+        d.send(600).says("A 1 len 300 ack 1", "PA 301 len 300 ack 1");
+        d.c.maxSegment(100);
+        d.send(300).says("PA 601 len 300 ack 1");
+        assertThrows(IllegalArgumentException.class, () -> d.c.maxSegment(87));
+        assertThrows(IllegalArgumentException.class, () -> d.c.maxSegment(32_768));
+    }
+
+    @Test
+    void aServersLargestSegmentIsThatOfItsConnections() {
+        Dialogue d = new Dialogue(Dialogue.plain());
+        listener(d).maxSegment(500);
+        d.hears("S 0 win 65535 mss 1000").says("SA 0 ack 1 mss 500").hears("A 1 ack 1").heard("accepted");
+        d.send(600).says("A 1 len 500 ack 1", "PA 501 len 100 ack 1");
+    }
+
+    @Test
+    void aSynCookieTellsTheLargestSegmentToo() {
+        Dialogue d = new Dialogue(Dialogue.plain().synCookies(TcpConfig.SynCookieMode.ALWAYS));
+        listener(d).maxSegment(500);
+        d.hears("S 0 win 65535 mss 1000");
+        d.says("SA " + (d.engine.synCookies.cookie(syn(d), d.now) - Dialogue.ISS) + " ack 1 mss 500");
+    }
+
+    private static Segment syn(Dialogue d) {
+        Segment s = new Segment();
+        s.clear().source(0, Dialogue.THERE, Dialogue.PEER_PORT).destination(0, Dialogue.HERE, Dialogue.PORT);
+        s.seq = Dialogue.IRS;
+        s.mss = 1000;
+        return s;
+    }
+
+    private static TcpListener listener(Dialogue d) {
+        return d.engine.listen(0, 0, Dialogue.PORT, 8, "listener");
+    }
+
+    // ---- TCP_LINGER2 ----
+
+    @Test
+    void theUserSaysHowLongToWaitForThePeersEnd() {
+        Dialogue d = Dialogue.established(Dialogue.plain());
+        d.c.finWait2Millis(5_000);
+        d.c.close();
+        d.says("FA 1 ack 1").hears("A 1 ack 2").state(TcpState.FIN_WAIT_2);
+        d.after(4_990).state(TcpState.FIN_WAIT_2).after(20).state(TcpState.CLOSED).saysNothing();
+    }
+
+    @Test
+    void theUserNeedNotWaitForThePeersEnd() {
+        Dialogue d = Dialogue.established(Dialogue.plain());
+        d.c.finWait2Millis(-1);
+        d.c.close();
+        d.says("FA 1 ack 1").hears("A 1 ack 2").says("RA 2 ack 1").state(TcpState.CLOSED);
+    }
+
+    @Test
+    void whoClosesLateNeedNotWaitEither() {
+        Dialogue d = Dialogue.established(Dialogue.plain());
+        d.c.finWait2Millis(-5);
+        d.c.shutdownOutput();
+        d.says("FA 1 ack 1").hears("A 1 ack 2").saysNothing().state(TcpState.FIN_WAIT_2);
+        d.c.close();
+        d.says("RA 2 ack 1").state(TcpState.CLOSED);
+    }
+
+    // ---- TCP_NOTSENT_LOWAT ----
+
+    @Test
+    void theUserHearsWhenLittleIsUnsent() {
+        Dialogue d = Dialogue.established(Dialogue.plain());
+        assertEquals(Integer.MAX_VALUE, d.c.notSentRoom());
+        d.c.notSentLowWater(2_000);
+        assertEquals(2_000, d.c.notSentRoom());
+        d.send(12_000);
+        assertEquals(0, d.c.notSentRoom());
+        d.after(0);
+        assertEquals(2_000, d.c.unsentBytes(), "the congestion window");
+        assertTrue(d.c.awaitsNotSentLow());
+        d.hears("A 1 ack 2001").after(0).heard("notSentLow");
+        assertFalse(d.c.awaitsNotSentLow());
+        assertEquals(0, d.c.unsentBytes());
+    }
+
+    /** What fits the windows goes at once: no acknowledgement has to come first. */
+    @Test
+    void theUserHearsWhenItIsSent() {
+        Dialogue d = Dialogue.established(Dialogue.plain());
+        d.c.notSentLowWater(2_000);
+        d.send(3_000);
+        assertEquals(0, d.c.notSentRoom());
+        d.after(0).heard("notSentLow");
+    }
+
+    @Test
+    void halfOfItMustBeSent() {
+        Dialogue d = Dialogue.established(Dialogue.plain(), "SA 0 ack 1 win 2000 mss 1000");
+        d.c.notSentLowWater(2_000);
+        d.send(4_000);
+        assertEquals(0, d.c.notSentRoom());
+        d.hears("A 1 ack 1 win 3000").after(0).heard();
+        d.hears("A 1 ack 1 win 4000").after(0).heard("notSentLow");
+    }
+
+    @Test
+    void aSegmentIsTakenHoweverLowTheMark() {
+        Dialogue d = Dialogue.established(Dialogue.plain());
+        d.c.notSentLowWater(1);
+        assertEquals(1_000, d.c.notSentRoom());
+        d.send(10);
+        assertEquals(0, d.c.notSentRoom());
+        d.c.notSentLowWater(0);
+        d.heard("notSentLow");
+        assertThrows(IllegalArgumentException.class, () -> d.c.notSentLowWater(-1));
+    }
+
+    // ---- TCP_DEFER_ACCEPT ----
+
+    @Test
+    void aServerAcceptsWhenThereIsData() {
+        Dialogue d = deferring(3);
+        d.hears("A 1 ack 1").saysNothing().heard();
+        assertNull(d.c);
+        d.hears("PA 1 ack 1 len 100").heard("accepted").says("A 1 ack 101");
+        assertEquals(100, d.events.received.size());
+        assertEquals(1, d.engine.counters().acceptsDeferred);
+    }
+
+    @Test
+    void theTimeUntilTheDataCameIsNoRoundTrip() {
+        Dialogue d = deferring(3);
+        d.after(10).hears("A 1 ack 1").after(900).hears("PA 1 ack 1 len 100").heard("accepted");
+        assertEquals(0, d.c.info().smoothedRttNanos());
+    }
+
+    /** As on Linux: the SYN-ACK goes out again when the time is nearly over, and its answer opens the connection. */
+    @Test
+    void aServerAcceptsWithoutDataWhenTheTimeIsOver() {
+        Dialogue d = deferring(3);
+        d.hears("A 1 ack 1");
+        assertEquals(3_000, d.waits(10_000), 4, "the second time that it is due");
+        d.says("SA 0 ack 1").heard();
+        d.hears("A 1 ack 1").heard("accepted");
+    }
+
+    @Test
+    void aClientThatDoesNotAnswerIsForgottenAsWithoutTheOption() {
+        Dialogue d = new Dialogue(Dialogue.plain().synAckRetries(2));
+        listener(d).deferAccept(60);
+        d.hears("S 0 win 65535 mss 1000").says("SA 0 ack 1");
+        d.after(1_010).says("SA 0 ack 1").after(2_010).says("SA 0 ack 1").after(4_010).saysNothing();
+        assertEquals(0, d.engine.connectionCount());
+    }
+
+    @Test
+    void aClientThatHasAnsweredIsWaitedForAsLong() {
+        Dialogue d = new Dialogue(Dialogue.plain().synAckRetries(2));
+        listener(d).deferAccept(60);
+        d.hears("S 0 win 65535 mss 1000").says("SA 0 ack 1").hears("A 1 ack 1");
+        d.after(25_000).saysNothing();
+        assertEquals(1, d.engine.connectionCount());
+        d.hears("PA 1 ack 1 len 100").heard("accepted");
+    }
+
+    @Test
+    void theEndOfWhatAClientSendsIsReasonEnough() {
+        Dialogue d = deferring(3);
+        d.hears("FA 1 ack 1").heard("accepted", "peerFinished");
+    }
+
+    @Test
+    void aSynCookieIsNotWaitedFor() {
+        Dialogue d = new Dialogue(Dialogue.plain().synCookies(TcpConfig.SynCookieMode.ALWAYS));
+        listener(d).deferAccept(3);
+        int cookie = d.engine.synCookies.cookie(syn(d), d.now) - Dialogue.ISS;
+        d.hears("S 0 win 65535 mss 1000").says("SA " + cookie + " ack 1").hears("A 1 ack " + (cookie + 1));
+        d.heard("accepted");
+    }
+
+    private static Dialogue deferring(int seconds) {
+        Dialogue d = new Dialogue(Dialogue.plain());
+        listener(d).deferAccept(seconds);
+        return d.hears("S 0 win 65535 mss 1000").says("SA 0 ack 1");
+    }
+}
