@@ -15,7 +15,7 @@ usage: ./rdma-raw test --conformance [--out FILE] [SUITE...] [OPTIONS of Maven]
   The same servers run on epoll beside. It fetches the suites from Maven Central and npm, and packages from the
   distribution.
 
-  SUITE        h2spec (HTTP/2), autobahn (WebSocket), clients (curl, also by HTTP/3, node, dnsperf); all unless some
+  SUITE        h2spec (HTTP/2), autobahn (WebSocket), clients (curl, also by HTTP/3, ngtcp2, node, dnsperf); all unless some
                are named
   --out FILE   write the results as a page of Markdown (target/conformance/README.md)
 USAGE
@@ -62,7 +62,7 @@ fetch_clients() {
 
 # Where nothing of Debian can be had, its cases are skipped and say so.
 fetch_http3_client() {
-  want_programs "the test of HTTP/3" strace:strace
+  want_programs "the test of HTTP/3" strace:strace gtlsclient:ngtcp2-client
   (fetch_http3_curl "$1/http3-curl") || say "its cases are skipped"
 }
 

@@ -2,16 +2,20 @@
 # ./rdma-raw test --frameworks: the tests that frameworks publish of themselves, in a JVM with this project's agent, whose
 # device is in memory, and once more on the kernel's sockets: what fails on both is not this transport's.
 
-# The classes that open sockets.
+# The classes that open sockets. A suite is a directory's name, or one with a part of its classes behind a hyphen: those
+# of Vert.x take hours.
 declare -rA FRAMEWORK_TESTS=(
-  [vertx]='NetTest,NetBandwidthLimitingTest,SharedServersConcurrencyTest,DatagramTest,DNSTest,NameResolverTest,
-Http1xTest,Http1xTLSTest,Http1xSendFileTest,Http1xTLSSendFileTest,Http1xClientTimeoutTest,Http1xCompressionTest,
-Http1xServerFileUploadTest,Http1xClientFileUploadTest,Http1ClientConnectionTest,Http1xProxyTest,Http1xHAProxyTest,
-Http2Test,Http2TLSTest,Http2SendFileTest,Http2ClientTimeoutTest,Http2CompressionTest,Http2ServerFileUploadTest,
-Http2ClientFileUploadTest,Http2ClientConnectionTest,Http2ServerTest,Http2ClientTest,Http2HAProxyTest,
-HttpBandwidthLimitingTest,HttpServerCloseSequenceTest,HttpConnectionEarlyResetTest,HttpPoolCapacityTest,
-SharedHttpClientTest,WebSocketTest'
-  [grpc]='PlaintextInteropTest,TlsInteropTest')
+  [grpc]='PlaintextInteropTest,TlsInteropTest'
+  [rsocket]='RSocketTcpTest,RSocketFragmentsTest,RSocketTlsTest,RSocketWebSocketTest'
+  [vertx-net]='NetTest,NetBandwidthLimitingTest,SharedServersConcurrencyTest,DatagramTest,DNSTest,NameResolverTest'
+  [vertx-http1]='Http1xTest,Http1xSendFileTest,Http1xClientTimeoutTest,Http1xCompressionTest,Http1xServerFileUploadTest,
+Http1xClientFileUploadTest,Http1ClientConnectionTest,Http1xProxyTest,Http1xHAProxyTest,HttpBandwidthLimitingTest,
+HttpServerCloseSequenceTest,HttpConnectionEarlyResetTest,HttpPoolCapacityTest,SharedHttpClientTest'
+  [vertx-http2]='Http2Test,Http2ClientTimeoutTest,Http2CompressionTest,Http2ServerFileUploadTest,
+Http2ClientFileUploadTest,Http2ClientConnectionTest,Http2ServerTest,Http2ClientTest,Http2HAProxyTest'
+  [vertx-tls]='Http1xTLSTest,Http1xTLSSendFileTest,Http2TLSTest,Http2SendFileTest'
+  [vertx-websocket]='WebSocketTest')
+readonly FRAMEWORK_SUITES=(grpc rsocket vertx-net vertx-http1 vertx-http2 vertx-tls vertx-websocket)
 
 framework_suites_usage() {
   cat <<'USAGE'
@@ -21,7 +25,8 @@ usage: ./rdma-raw test --frameworks [--out FILE] [--tests CLASSES] [SUITE...]
   the kernel's sockets. A test that fails is run twice more. Fails where a test fails on this transport alone and no
   reason is written down, and where a buffer is leaked on this transport alone.
 
-  SUITE            vertx, grpc; without any, both
+  SUITE            grpc, rsocket (on Reactor Netty), vertx-net, vertx-http1, vertx-http2, vertx-tls, vertx-websocket;
+                   without any, all, for hours
   --tests CLASSES  only these, as Maven's -Dtest takes them
   --out FILE       write the results as a page of Markdown (target/frameworks/README.md)
 USAGE
@@ -32,7 +37,7 @@ run_framework_suite() {
   local suite="$1" tests="$2" reports="$3" jvm_options="$4"
   rm -rf "$reports"
   mkdir -p "$reports"
-  run_maven -B -ntp -f "scripts/framework-suites/$suite/pom.xml" test -Dmaven.test.failure.ignore=true \
+  run_maven -B -ntp -f "scripts/framework-suites/${suite%%-*}/pom.xml" test -Dmaven.test.failure.ignore=true \
     -Dsurefire.failIfNoSpecifiedTests=false -Dsurefire.rerunFailingTestsCount=2 -Dsurefire.timeout=7200 \
     -Dtest="$tests" -Dsuite.reports="$reports" -Dsuite.jvmArgs="$jvm_options" >"$reports.log" 2>&1 || {
     tail -n 30 "$reports.log" >&2
@@ -45,14 +50,14 @@ framework_suite_section() {
   local suite="$1" versions commit
   commit="$(git -C "$ROOT" rev-parse --short=12 HEAD 2>/dev/null || echo unknown)"
   [ -z "$(git -C "$ROOT" status --porcelain -uno 2>/dev/null)" ] || commit+=" with changes"
-  versions="$(sed -n 's|^ *<\([a-z]*\).version>\([0-9].*\)</.*|\1 \2|p' "$ROOT/scripts/framework-suites/$suite/pom.xml")"
+  versions="$(sed -n 's|^ *<\([a-z]*\).version>\([0-9].*\)</.*|\1 \2|p' "$ROOT/scripts/framework-suites/${suite%%-*}/pom.xml")"
   cat <<PAGE
 ## $suite
 
 Commit $commit, $(date -u +%F), Linux $(uname -r), ${versions//$'\n'/, }.
 PAGE
   python3 "$ROOT/scripts/framework-suites/compare.py" "$suite" "$ROOT/target/frameworks/$suite-ours" \
-    "$ROOT/target/frameworks/$suite-kernel" "$ROOT/scripts/framework-suites/$suite/reasons.txt"
+    "$ROOT/target/frameworks/$suite-kernel" "$ROOT/scripts/framework-suites/${suite%%-*}/reasons.txt"
 }
 
 framework_suites_page() {
@@ -63,7 +68,7 @@ Made by \`./rdma-raw test --frameworks\`, do not edit. The tests that a framewor
 [the agent](../frameworks.md#the-agent) on \`soft:loop\`, and again without it, on the kernel's sockets. Of each suite the last run is shown.
 PAGE
   local suite
-  for suite in "${!FRAMEWORK_TESTS[@]}"; do
+  for suite in "${FRAMEWORK_SUITES[@]}"; do
     [ ! -f "$ROOT/target/frameworks/$suite.md" ] || { echo && cat "$ROOT/target/frameworks/$suite.md"; }
   done
 }
@@ -78,11 +83,13 @@ run_framework_suites() {
       --out) page="$(realpath -m "${2:?--out needs a file}")" && shift 2 ;;
       --tests) tests="${2:?--tests needs names of classes}" && shift 2 ;;
       -h | --help) framework_suites_usage && return ;;
-      vertx | grpc) wanted+=("$1") && shift ;;
-      *) framework_suites_usage >&2 && die "there is no suite '$1'" ;;
+      *)
+        [ -n "${FRAMEWORK_TESTS[$1]:-}" ] || { framework_suites_usage >&2 && die "there is no suite '$1'"; }
+        wanted+=("$1") && shift
+        ;;
     esac
   done
-  [ "${#wanted[@]}" -gt 0 ] || wanted=(vertx grpc)
+  [ "${#wanted[@]}" -gt 0 ] || wanted=("${FRAMEWORK_SUITES[@]}")
   require_jdk
   require_built
   mkdir -p "$ROOT/target/frameworks"
