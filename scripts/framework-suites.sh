@@ -50,7 +50,8 @@ framework_suite_section() {
   local suite="$1" versions commit
   commit="$(git -C "$ROOT" rev-parse --short=12 HEAD 2>/dev/null || echo unknown)"
   [ -z "$(git -C "$ROOT" status --porcelain -uno 2>/dev/null)" ] || commit+=" with changes"
-  versions="$(sed -n 's|^ *<\([a-z]*\).version>\([0-9].*\)</.*|\1 \2|p' "$ROOT/scripts/framework-suites/${suite%%-*}/pom.xml")"
+  versions="$(sed -n 's|^ *<\([a-z]*\).version>\([0-9].*\)</.*|\1 \2|p' \
+    "$ROOT/scripts/framework-suites/${suite%%-*}/pom.xml")"
   cat <<PAGE
 ## $suite
 
