@@ -20,6 +20,7 @@ import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.EnumSource.Mode;
 
 import java.net.InetSocketAddress;
+import java.net.URI;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -158,6 +159,44 @@ class ForeignClientsTest {
             assertTrue(SUPER_DATAGRAM.matcher(Files.readString(trace)).find(), "the client has sent by UDP_SEGMENT");
         }
         ForeignSuites.record("curl, HTTP/3", setup, "all", "20 MB down and up, by UDP_SEGMENT");
+    }
+
+    /** The client of the library ngtcp2: much, new keys on the way, and lost datagrams. */
+    @ParameterizedTest
+    @EnumSource(mode = Mode.INCLUDE, names = {"EPOLL_VETH", "RDMA_RAW_PACKET", "RDMA_RAW_XDP"})
+    void ngtcp2(Setup setup, @TempDir Path directory) throws Exception {
+        Stage.require("gtlsclient:ngtcp2-client");
+        byte[] bytes = pattern(20_000_000);
+        Path sent = Files.write(directory.resolve("sent"), bytes);
+        try (Stage stage = new Stage(setup)) {
+            String site = url("https", stage, new Http3Server());
+            Path got = fetchByNgtcp2(stage, directory, site + "/bytes/" + bytes.length, List.of());
+            assertArrayEquals(bytes, Files.readAllBytes(got));
+            Path withNewKeys = fetchByNgtcp2(stage, directory, site + "/bytes/" + bytes.length,
+                    List.of("--key-update=100ms"));
+            assertArrayEquals(bytes, Files.readAllBytes(withNewKeys));
+            Path little = fetchByNgtcp2(stage, directory, site + "/bytes/500000", List.of("--tx-loss=0.03",
+                    "--rx-loss=0.03"));
+            assertArrayEquals(pattern(500_000), Files.readAllBytes(little));
+            Path digest = fetchByNgtcp2(stage, directory, site + "/sha256", List.of("--http-method=POST",
+                    "--data=" + sent));
+            assertEquals(HexFormat.of().formatHex(MessageDigest.getInstance("SHA-256").digest(bytes)),
+                    Files.readString(digest).strip());
+        }
+        ForeignSuites.record("ngtcp2's client, HTTP/3", setup, "all",
+                "20 MB down and up, new keys on the way, 3 % of the datagrams lost");
+    }
+
+    private static Path fetchByNgtcp2(Stage stage, Path directory, String url, List<String> options)
+            throws Exception {
+        Path downloads = Files.createTempDirectory(directory, "got");
+        URI uri = URI.create(url);
+        List<String> command = new ArrayList<>(List.of("gtlsclient", "--quiet", "--exit-on-all-streams-close",
+                "--download=" + downloads));
+        command.addAll(options);
+        command.addAll(List.of(uri.getHost(), Integer.toString(uri.getPort()), url));
+        run(stage, command.toArray(String[]::new));
+        return downloads.resolve(Path.of(uri.getPath()).getFileName());
     }
 
     private static String[] with(String[] command, String... more) {
