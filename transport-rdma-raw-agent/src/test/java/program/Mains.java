@@ -1,27 +1,71 @@
 package program;
 
+import java.io.ByteArrayInputStream;
+import java.io.IOException;
+import java.io.InputStream;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
+import java.nio.charset.StandardCharsets;
 
 /**
  * Runs the main methods of unchanged programs in one process, each in a thread:
  * {@code Mains CLASS[;PROPERTY=VALUE]...}. A property is set when the program's classes are initialised, which is when
- * Netty's examples read theirs.
+ * Netty's examples read theirs. What the property {@code console} has, lines with a bar between, is what that program
+ * reads from the standard input.
  */
 public final class Mains {
+    private static final String CONSOLE = "console";
+
     private Mains() {
+    }
+
+    /** A standard input of each program's own. After its lines it has no end: a person who thinks. */
+    private static final class Consoles extends InputStream {
+        private final ThreadLocal<InputStream> lines = ThreadLocal.withInitial(InputStream::nullInputStream);
+
+        void type(String text) {
+            lines.set(new ByteArrayInputStream((text.replace('|', '\n') + '\n').getBytes(StandardCharsets.UTF_8)));
+        }
+
+        @Override
+        public int read() throws IOException {
+            byte[] one = new byte[1];
+            read(one, 0, 1);
+            return one[0] & 0xFF;
+        }
+
+        @Override
+        public int read(byte[] target, int offset, int length) throws IOException {
+            int read = lines.get().read(target, offset, length);
+            if (read > 0) {
+                return read;
+            }
+            try {
+                Thread.currentThread().join();
+            } catch (InterruptedException e) {
+                Thread.currentThread().interrupt();
+            }
+            return -1;
+        }
     }
 
     /** Starts all. */
     public static void main(String[] args) throws Exception {
+        Consoles consoles = new Consoles();
+        System.setIn(consoles);
         for (String program : args) {
             String[] parts = program.split(";");
+            System.clearProperty(CONSOLE);
             for (int i = 1; i < parts.length; i++) {
                 int equals = parts[i].indexOf('=');
                 System.setProperty(parts[i].substring(0, equals), parts[i].substring(equals + 1));
             }
+            String typed = System.getProperty(CONSOLE, "");
             Method main = Class.forName(parts[0]).getMethod("main", String[].class);
-            Thread.ofPlatform().name(parts[0]).start(() -> run(main, parts[0]));
+            Thread.ofPlatform().name(parts[0]).start(() -> {
+                consoles.type(typed);
+                run(main, parts[0]);
+            });
         }
         System.out.println("all started");
     }

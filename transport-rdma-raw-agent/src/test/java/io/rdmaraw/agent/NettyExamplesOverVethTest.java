@@ -26,10 +26,12 @@ import java.net.Socket;
 import java.net.URI;
 import java.net.http.HttpClient;
 import java.net.http.WebSocket;
+import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Random;
 import java.util.concurrent.CompletableFuture;
@@ -45,7 +47,7 @@ import java.util.stream.Stream;
  */
 @WithTestNetwork
 @TestInstance(TestInstance.Lifecycle.PER_CLASS)
-@Timeout(180)
+@Timeout(300)
 class NettyExamplesOverVethTest {
     private static final String EXAMPLE = "io.netty.example.";
     private static final int ECHO = 8007;
@@ -59,13 +61,24 @@ class NettyExamplesOverVethTest {
     private static final int QUOTES = 7686;
     private static final int PORT_UNIFICATION = 8086;
     private static final int SOCKS = 1080;
+    private static final int PROXY = 8087;
+    private static final int LINES_OF_PATHS = 8088;
+    private static final int CORS = 8089;
+    private static final int FILTERED = 8091;
+    private static final int CHAT = 8092;
+    private static final int FILES_BY_HTTP_2 = 8093;
+    private static final int TILES = 8094;
+    private static final int TILES_BY_HTTP_2 = 8095;
     private static final int STOCK_HTTP = 8090;
+    /** Of what is fetched through the proxy, which can print each byte of it. */
+    private static final int PART_BYTES = 200_000;
 
     private final List<PeerProcess> processes = new ArrayList<>();
     private NetworkNamespace peer;
     private PeerProcess programs;
     private String ours;
     private String theirs;
+    private Path file;
     private byte[] content;
 
     private static String on(int port, String example) {
@@ -80,7 +93,8 @@ class NettyExamplesOverVethTest {
         theirs = pair.peer().ipv4();
         content = new byte[3 << 20];
         new Random(1).nextBytes(content);
-        Files.write(directory.resolve("content"), content);
+        file = Files.write(directory.resolve("content"), content);
+        Files.write(directory.resolve("part"), Arrays.copyOf(content, PART_BYTES));
         processes.add(peer.start("python3", "-m", "http.server", "-d", directory.toString(),
                 String.valueOf(STOCK_HTTP)));
         awaitStockServer();
@@ -95,13 +109,20 @@ class NettyExamplesOverVethTest {
                 on(QUOTES, "qotm.QuoteOfTheMomentServer"),
                 on(PORT_UNIFICATION, "portunification.PortUnificationServer"),
                 on(SOCKS, "socksproxy.SocksServer"),
+                EXAMPLE + "proxy.HexDumpProxy;localPort=" + PROXY + ";remoteHost=" + theirs + ";remotePort="
+                        + STOCK_HTTP,
+                on(LINES_OF_PATHS, "file.FileServer"), on(CORS, "http.cors.HttpCorsServer"),
+                on(FILTERED, "ipfilter.IpSubnetFilterExample"), on(CHAT, "stomp.websocket.StompWebSocketChatServer"),
+                on(FILES_BY_HTTP_2, "http2.file.Http2StaticFileServer"),
+                EXAMPLE + "http2.tiles.Launcher;http-port=" + TILES + ";http2-port=" + TILES_BY_HTTP_2,
                 EXAMPLE + "http.snoop.HttpSnoopClient;url=http://" + theirs + ":" + STOCK_HTTP + "/missing");
         programs = pair.ours().namespace().start(command.toArray(String[]::new));
         processes.add(programs);
         programs.awaitOutput("all started", Await.PATIENCE);
         for (int port : List.of(ECHO, DISCARD, SNOOP, HELLO, WEB_SOCKET, HTTP_2, FILES, TELNET,
-                PORT_UNIFICATION, SOCKS)) {
-            Await.until("a server on port " + port, () -> isListening(port));
+                PORT_UNIFICATION, SOCKS, PROXY, LINES_OF_PATHS, CORS, FILTERED, CHAT, FILES_BY_HTTP_2, TILES,
+                TILES_BY_HTTP_2)) {
+            Await.until("a server on port " + port, Await.PATIENCE.multipliedBy(2), () -> isListening(port));
         }
     }
 
@@ -202,23 +223,106 @@ class NettyExamplesOverVethTest {
 
     @Test
     void webSocket() throws Exception {
+        assertEquals("A QUESTION", answerByWebSocket(WEB_SOCKET, "/websocket", "a question"));
+    }
+
+    /** STOMP in a WebSocket: with it, an order to connect is answered. */
+    @Test
+    void chat() throws Exception {
+        String answer = answerByWebSocket(CHAT, "/chat", "CONNECT\naccept-version:1.2\nhost:chat\n\n\0");
+        assertTrue(answer.startsWith("CONNECTED\n") && answer.contains("server:Netty-Server"), answer);
+    }
+
+    private String answerByWebSocket(int port, String path, String question) throws Exception {
         CompletableFuture<String> answer = new CompletableFuture<>();
         WebSocket.Listener listener = new WebSocket.Listener() {
+            private final StringBuilder text = new StringBuilder();
+
             @Override
             public CompletionStage<?> onText(WebSocket socket, CharSequence data, boolean last) {
-                answer.complete(data.toString());
+                text.append(data);
+                if (last) {
+                    answer.complete(text.toString());
+                }
+                socket.request(1);
                 return null;
+            }
+
+            @Override
+            public CompletionStage<?> onBinary(WebSocket socket, ByteBuffer data, boolean last) {
+                return onText(socket, StandardCharsets.UTF_8.decode(data), last);
             }
         };
         // Its threads have to be of the peer's namespace.
         try (ExecutorService threads = Executors.newCachedThreadPool(peer.threadFactory())) {
             WebSocket socket = peer.call(() -> HttpClient.newBuilder().executor(threads).build()
-                    .newWebSocketBuilder().buildAsync(URI.create("ws://" + ours + ":" + WEB_SOCKET + "/websocket"),
-                            listener).get(Await.PATIENCE_MILLIS, TimeUnit.MILLISECONDS));
-            socket.sendText("a question", true);
-            assertEquals("A QUESTION", answer.get(Await.PATIENCE_MILLIS, TimeUnit.MILLISECONDS));
+                    .newWebSocketBuilder().subprotocols("v12.stomp").buildAsync(URI.create("ws://" + ours + ":" + port
+                            + path), listener).get(Await.PATIENCE_MILLIS, TimeUnit.MILLISECONDS));
+            socket.sendText(question, true);
+            String text = answer.get(Await.PATIENCE_MILLIS, TimeUnit.MILLISECONDS);
             socket.abort();
+            return text;
         }
+    }
+
+    /** It reads no more of one connection than the other has taken. */
+    @Test
+    void proxy() throws Exception {
+        Path fetched = Files.createTempFile("fetched", null);
+        try {
+            curl("-o", fetched.toString(), url(PROXY) + "part");
+            assertArrayEquals(Arrays.copyOf(content, PART_BYTES), Files.readAllBytes(fetched));
+        } finally {
+            Files.delete(fetched);
+        }
+    }
+
+    /** It sends a region of the file that a line names. */
+    @Test
+    void fileByItsPath() throws Exception {
+        try (Socket socket = connect(LINES_OF_PATHS)) {
+            socket.getOutputStream().write((file + "\n").getBytes(StandardCharsets.UTF_8));
+            String head = "HELLO: Type the path of the file to retrieve.\nOK: " + content.length + "\n";
+            assertEquals(head, new String(socket.getInputStream().readNBytes(head.length()),
+                    StandardCharsets.US_ASCII));
+            assertArrayEquals(content, socket.getInputStream().readNBytes(content.length));
+        }
+    }
+
+    @Test
+    void pagesOfOthers() {
+        String head = curl("-i", "-H", "Origin: http://elsewhere.test", url(CORS));
+        assertTrue(head.contains("access-control-allow-origin: http://elsewhere.test"), head);
+    }
+
+    @Test
+    void addressesThatAreNotRefused() throws Exception {
+        try (Socket socket = connect(FILTERED)) {
+            socket.getOutputStream().write(1);
+            programs.awaitOutput("Received data from: /" + theirs, Await.PATIENCE);
+        }
+    }
+
+    @Test
+    void filesByHttp2WithTls() throws Exception {
+        Path fetched = Files.createTempFile("fetched", null);
+        try {
+            curl("-k", "--http2", "-o", fetched.toString(), "https://" + ours + ":" + FILES_BY_HTTP_2 + "/content");
+            assertArrayEquals(content, Files.readAllBytes(fetched));
+        } finally {
+            Files.delete(fetched);
+        }
+    }
+
+    /** A page of 200 images, which a browser fetches by HTTP/2 and, to compare, without. */
+    @Test
+    void tiles() {
+        String http2 = "https://" + ours + ":" + TILES_BY_HTTP_2 + "/http2?latency=30";
+        assertTrue(curl(url(TILES)).contains("A grid of 200 tiled images"));
+        assertTrue(curl("-k", "--http2", http2).contains("A grid of 200 tiled images"));
+        String all = curl("-k", "--http2", "--parallel", "--no-progress-meter", "-o", "/dev/null",
+                "-w", "%{http_code} ", http2 + "&x=[0-19]&y=[0-9]");
+        assertEquals(200, all.split("200", -1).length - 1, all);
     }
 
     @Test
