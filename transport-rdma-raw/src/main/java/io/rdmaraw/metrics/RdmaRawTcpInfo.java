@@ -53,6 +53,9 @@ package io.rdmaraw.metrics;
  * @param windowLimitedNanos of that, kept from sending more by the peer's window alone
  * @param sendBufferLimitedNanos of that, with all sent, while more was written than the send buffer takes
  * @param receivedDscp differentiated services codepoint of the last data received
+ * @param pacingRate bytes of payload per second that data is paced at, 0 where it is not
+ * @param deliveryRate bytes per second that arrive, as last measured; 0 where the congestion control measures none
+ * @param applicationLimited whether that was no more because there was no more to send
  */
 public record RdmaRawTcpInfo(String state, String congestionControl, boolean recovering, long smoothedRttNanos,
                              long minimumRttNanos, long retransmissionTimeoutNanos, int congestionWindowBytes,
@@ -67,4 +70,4 @@ public record RdmaRawTcpInfo(String state, String congestionControl, boolean rec
                              long sinceLastReceivedNanos, long bytesSent, long retransmittedBytes,
                              long deliveredBytes, long deliveredMarkedBytes, int duplicatesReported, int reorderings,
                              long busyNanos, long windowLimitedNanos, long sendBufferLimitedNanos,
-                             int receivedDscp) {}
+                             int receivedDscp, long pacingRate, long deliveryRate, boolean applicationLimited) {}

@@ -29,6 +29,9 @@ final class DeliveryRate {
     private long lostBytes;
     /** C.app_limited: until so much is delivered, samples are of a sender without enough data; 0: they are not. */
     private long appLimitedUntilBytes;
+    /** The last that says something of the path: one that the application limited does only when it is higher. */
+    private long shownRate;
+    private boolean shownAppLimited;
 
     // of the acknowledgement at hand
     private long priorNanos;
@@ -129,6 +132,10 @@ final class DeliveryRate {
             // A shorter one is of a segment sent again whose original has arrived.
             if (interval > 0 && interval >= c.minRttNanos) {
                 sample.deliveryRate = (long) ((double) sample.deliveredBytes * SECOND_NANOS / interval);
+                if (!sample.appLimited || sample.deliveryRate >= shownRate) {
+                    shownRate = sample.deliveryRate;
+                    shownAppLimited = sample.appLimited;
+                }
             }
         }
         sample.rttNanos = ack.retransmissionDelivered ? RateSample.NO_RTT : ack.shortRttNanos;
@@ -143,6 +150,16 @@ final class DeliveryRate {
         if (sample.ignoreLowRates) {
             limitedByApplication(sample.inFlightBytes);
         }
+    }
+
+    /** Bytes per second, as TCP_INFO of Linux tells; 0 before there was a sample. */
+    long shownRate() {
+        return shownRate;
+    }
+
+    /** Whether that was limited by the application. */
+    boolean isShownAppLimited() {
+        return shownAppLimited;
     }
 
     /** CheckIfApplicationLimited: the connection has nothing more to send for now. */

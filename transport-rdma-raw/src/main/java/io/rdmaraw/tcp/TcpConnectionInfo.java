@@ -55,6 +55,10 @@ import io.rdmaraw.tcp.send.RecoveryState;
  * @param sendBufferLimitedNanos of that, with all sent, while the user had more than the send buffer takes
  * @param receiveRttNanos       round trip as measured by what is received; 0 while unknown
  * @param receivedDscp          differentiated services codepoint of the last data received
+ * @param pacingRate            bytes of payload per second that data is paced at; 0 where it is not
+ * @param deliveryRate          bytes per second that arrive, as last measured; 0 where the congestion control measures
+ *                              none
+ * @param applicationLimited    whether that was no more because there was no more to send
  */
 public record TcpConnectionInfo(TcpState state, String congestionControl, boolean recovering, boolean timestamps,
         boolean sack, boolean ecn, int sendWindowShift, int receiveWindowShift, long smoothedRttNanos,
@@ -66,7 +70,7 @@ public record TcpConnectionInfo(TcpState state, String congestionControl, boolea
         int retransmittedSegments, long sinceLastSentNanos, long sinceLastReceivedNanos, String timer,
         long timerNanos, long bytesSent, long retransmittedBytes, long deliveredBytes, long deliveredMarkedBytes,
         int duplicatesReported, int reorderings, long busyNanos, long windowLimitedNanos, long sendBufferLimitedNanos,
-        long receiveRttNanos, int receivedDscp) {
+        long receiveRttNanos, int receivedDscp, long pacingRate, long deliveryRate, boolean applicationLimited) {
     private static final ConnectionExtras NOTHING = new ConnectionExtras();
 
     static TcpConnectionInfo of(TcpConnection c) {
@@ -89,6 +93,7 @@ public record TcpConnectionInfo(TcpState state, String congestionControl, boolea
                 c.bytesAcked + unacknowledgedBytes + extras.retransmittedBytes, extras.retransmittedBytes,
                 c.bytesAcked + sackedBytes, extras.deliveredMarkedBytes, extras.duplicatesReported,
                 extras.reorderings, SendTimes.busyNanos(c, now), SendTimes.windowLimitedNanos(c, now),
-                SendTimes.sendBufferLimitedNanos(c, now), c.receiveRttNanos, extras.receivedDscp);
+                SendTimes.sendBufferLimitedNanos(c, now), c.receiveRttNanos, extras.receivedDscp,
+                c.pacingRate(), c.rate == null ? 0 : c.rate.shownRate(), c.rate != null && c.rate.isShownAppLimited());
     }
 }

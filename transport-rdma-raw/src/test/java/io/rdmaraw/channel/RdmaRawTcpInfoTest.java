@@ -51,6 +51,6 @@ class RdmaRawTcpInfoTest {
 
     @Test
     void isNotEmpty() {
-        assertEquals(49, RdmaRawTcpInfo.class.getRecordComponents().length);
+        assertEquals(52, RdmaRawTcpInfo.class.getRecordComponents().length);
     }
 }

@@ -3,6 +3,7 @@ package io.rdmaraw.tcp;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.rdmaraw.tcp.congestion.CongestionControls;
 import org.junit.jupiter.api.Test;
 
 /** The counts and times of a connection that TCP_INFO of Linux has. */
@@ -113,5 +114,17 @@ class TcpConnectionInfoTest {
         d.after(10).hears("AE 1 ack 1001").hears("A 1 ack 2001");
         assertEquals(1_000, d.c.info().deliveredMarkedBytes());
         assertEquals(2_000, d.c.info().deliveredBytes());
+    }
+
+    @Test
+    void ratesAreToldWhereTheyAreMeasured() {
+        Dialogue d = Dialogue.established(Dialogue.plain().congestionControl(CongestionControls.named("bbr")));
+        d.send(1_000).after(10).hears("A 1 ack 1001").after(0);
+        TcpConnectionInfo info = d.c.info();
+        assertEquals(100_000, info.deliveryRate(), 5_000, "1000 bytes in 10 ms");
+        assertTrue(info.applicationLimited());
+        assertTrue(info.pacingRate() > 0);
+        TcpConnectionInfo cubic = Dialogue.established(Dialogue.plain()).c.info();
+        assertEquals(0, cubic.deliveryRate() + cubic.pacingRate());
     }
 }

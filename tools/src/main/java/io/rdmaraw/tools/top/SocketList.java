@@ -114,8 +114,13 @@ final class SocketList {
         add(words, "segs_in", number(row.count("traffic:received.segments")));
         add(words, "lastsnd", wholeMillis(row.count("nanos:since-sent")));
         add(words, "lastrcv", wholeMillis(row.count("nanos:since-received")));
+        addRate(words, "pacing_rate", row.count("level:pacing.rate"));
+        addRate(words, "delivery_rate", row.count("level:delivery.rate"));
         add(words, "bytes_delivered", number(row.count("traffic:delivered.payload.bytes")));
         add(words, "bytes_delivered_ce", number(row.count("traffic:delivered-marked.payload.bytes")));
+        if (row.count("level:delivery.application-limited") > 0) {
+            words.add("app_limited");
+        }
         addTimes(words, row);
         add(words, "bytes_unacked", number(row.count("level:unacknowledged.bytes")));
         add(words, "retrans", number(row.count("traffic:retransmitted.segments")));
@@ -146,6 +151,13 @@ final class SocketList {
     private static void addShare(List<String> words, String name, long nanos, long ofNanos) {
         if (nanos > 0 && ofNanos > 0) {
             words.add(String.format(Locale.ROOT, "%s:%dms(%.1f%%)", name, nanos / 1_000_000, 100.0 * nanos / ofNanos));
+        }
+    }
+
+    /** As ss has it: pacing_rate 1440000bps. */
+    private static void addRate(List<String> words, String name, long bytesPerSecond) {
+        if (bytesPerSecond > 0) {
+            words.add(name + ' ' + 8 * bytesPerSecond + "bps");
         }
     }
 

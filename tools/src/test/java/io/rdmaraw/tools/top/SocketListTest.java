@@ -72,12 +72,15 @@ class SocketListTest {
                 "traffic:delivered.payload.bytes", 2000L, "traffic:duplicates-reported.segments", 1L,
                 "traffic:reorderings", 4L, "level:lost.bytes", 5L, "level:sacked.bytes", 6L, "nanos:since-sent",
                 12_900_000L, "level:receive-window.bytes", 65_535L, "level:received.dscp", 46L));
+        counts.putAll(Map.of("level:pacing.rate", 1_000L, "level:delivery.rate", 900L,
+                "level:delivery.application-limited", 1L));
         Snapshot.Row connection = row("ESTABLISHED", "10.0.0.2:4242", counts);
         connection.names().put("options", "ts sack");
         StringWriter text = new StringWriter();
         new SocketList(List.of(connection), true, false, null).print(new PrintWriter(text), false, true);
         assertEquals("ts sack cubic wscale:7,9 backoff:2 rtt:0.052/0.0075 mss:1448 ssthresh:10 bytes_sent:3000"
-                + " bytes_retrans:1000 lastsnd:12 bytes_delivered:2000 busy:80ms rwnd_limited:20ms(25.0%)"
+                + " bytes_retrans:1000 lastsnd:12 pacing_rate 8000bps delivery_rate 7200bps"
+                + " bytes_delivered:2000 app_limited busy:80ms rwnd_limited:20ms(25.0%)"
                 + " sndbuf_limited:1ms(1.3%) bytes_lost:5 bytes_sacked:6 dsack_dups:1 reord_seen:4 rcv_wnd:65535"
                 + " rcv_dscp:46", text.toString().lines().skip(2).findFirst().orElseThrow().strip());
     }

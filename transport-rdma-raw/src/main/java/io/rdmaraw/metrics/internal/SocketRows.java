@@ -147,6 +147,9 @@ public final class SocketRows {
         row.put("level:unread.bytes", (long) info.unreadBytes());
         row.put("level:out-of-order.bytes", (long) info.outOfOrderBytes());
         row.put("level:received.dscp", (long) info.receivedDscp());
+        row.put("level:pacing.rate", info.pacingRate());
+        row.put("level:delivery.rate", info.deliveryRate());
+        row.put("level:delivery.application-limited", info.applicationLimited() ? 1L : 0L);
     }
 
     /** In the words of {@code ss -i}. */

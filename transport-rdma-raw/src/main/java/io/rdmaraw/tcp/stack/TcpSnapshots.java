@@ -32,7 +32,8 @@ public final class TcpSnapshots {
                 info.outOfOrderBytes(), info.sinceLastSentNanos(), info.sinceLastReceivedNanos(), info.bytesSent(),
                 info.retransmittedBytes(), info.deliveredBytes(), info.deliveredMarkedBytes(),
                 info.duplicatesReported(), info.reorderings(), info.busyNanos(), info.windowLimitedNanos(),
-                info.sendBufferLimitedNanos(), info.receivedDscp());
+                info.sendBufferLimitedNanos(), info.receivedDscp(), info.pacingRate(), info.deliveryRate(),
+                info.applicationLimited());
     }
 
     /** Returns the servers and connections of a stack. */
