@@ -21,7 +21,7 @@ public record PathCase(String name, Impairment forward, Impairment backward, int
     private static final int[] RTT_MILLIS = {2, 20, 100};
     private static final double[] LOSS_PERCENT = {0, 0.1, 1, 5};
     private static final int[] BUFFER_PERCENT = {25, 100};
-    private static final int BLACK_HOLE_FRAME_BYTES = 1214;
+    private static final int BLACK_HOLE_FRAME_BYTES = 1414;
     private static final int ODD_RTT_MILLIS = 20;
 
     /**
