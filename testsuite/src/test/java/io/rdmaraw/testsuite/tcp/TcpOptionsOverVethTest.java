@@ -272,23 +272,14 @@ class TcpOptionsOverVethTest {
         }
     }
 
-    /** The kernel's segments are no longer either. */
     @Test
     void theSynTellsTheLargestSegment() throws Exception {
         int timestampsBytes = 12;
-        try (ServerSocket server = listen()) {
-            RdmaRawSocketChannel channel;
-            try (PeerProcess dump = capture("tcp[tcpflags] & tcp-syn != 0 and tcp[20:4] = 0x0204044c")) {
-                channel = connect(client().option(RdmaRawChannelOption.TCP_MAXSEG, 1100), server);
-                dump.awaitOutput("1 packet captured", Await.PATIENCE);
-            }
+        try (ServerSocket server = listen();
+                PeerProcess dump = capture("tcp[tcpflags] & tcp-syn != 0 and tcp[20:4] = 0x0204044c")) {
+            RdmaRawSocketChannel channel = connect(client().option(RdmaRawChannelOption.TCP_MAXSEG, 1100), server);
+            dump.awaitOutput("1 packet captured", Await.PATIENCE);
             assertEquals(1100 - timestampsBytes, info(channel).segmentBytes());
-            try (Socket socket = server.accept()) {
-                String text = "0123456789".repeat(1000);
-                socket.getOutputStream().write(text.getBytes(CharsetUtil.US_ASCII));
-                client.await(text);
-                assertEquals(1100 - timestampsBytes, info(channel).peerSegmentBytes());
-            }
         }
     }
 
