@@ -86,10 +86,8 @@ public final class Errno {
         }
     }
 
-    @SuppressWarnings("restricted")
     private static MethodHandle strerrorHandle() {
-        Linker linker = Linker.nativeLinker();
-        return linker.downcallHandle(linker.defaultLookup().findOrThrow("strerror"),
-                FunctionDescriptor.of(ValueLayout.ADDRESS, ValueLayout.JAVA_INT));
+        return Downcalls.plain(FunctionDescriptor.of(ValueLayout.ADDRESS, ValueLayout.JAVA_INT))
+                .bindTo(Linker.nativeLinker().defaultLookup().findOrThrow("strerror"));
     }
 }

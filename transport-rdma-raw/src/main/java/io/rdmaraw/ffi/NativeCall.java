@@ -197,21 +197,12 @@ public final class NativeCall {
     }
 
     /**
-     * Makes an unbound handle for calls that are on the hot path, return at once and report no errno: the address of
-     * the function comes first, as a {@code long}; such a handle belongs in a {@code static final} field.
+     * Makes an unbound handle for calls that are on the hot path, return at once and report no errno; such a handle
+     * belongs in a {@code static final} field. The address of the function comes first, as a {@link MemorySegment}: one
+     * made for the call is not always optimised away, and then each call allocates.
      */
-    @SuppressWarnings("restricted")
-    public static MethodHandle hotHandle(FunctionDescriptor descriptor) {
-        return addressFirst(Linker.nativeLinker().downcallHandle(descriptor, Linker.Option.critical(false)));
-    }
-
-    /**
-     * As {@link #hotHandle}, with the function as a {@link MemorySegment}: for what is called for every burst. A
-     * segment made for the call is not always optimised away, and then each call allocates.
-     */
-    @SuppressWarnings("restricted")
     public static MethodHandle hottestHandle(FunctionDescriptor descriptor) {
-        return Linker.nativeLinker().downcallHandle(descriptor, Linker.Option.critical(false));
+        return Downcalls.critical(descriptor);
     }
 
     /** What to throw when a method handle throws: nothing but a programming error can be the reason. */
@@ -240,12 +231,10 @@ public final class NativeCall {
         return errno > 0 ? errno : fallback;
     }
 
-    @SuppressWarnings("restricted")
     private static MethodHandle capturing(MemoryLayout result, int arguments) {
         MemoryLayout[] parameters = new MemoryLayout[arguments];
         Arrays.fill(parameters, ValueLayout.JAVA_LONG);
-        return addressFirst(Linker.nativeLinker().downcallHandle(FunctionDescriptor.of(result, parameters),
-                Linker.Option.captureCallState("errno")));
+        return addressFirst(Downcalls.capturingErrno(FunctionDescriptor.of(result, parameters)));
     }
 
     private static MethodHandle addressFirst(MethodHandle handle) {

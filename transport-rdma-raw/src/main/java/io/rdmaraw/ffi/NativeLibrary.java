@@ -74,7 +74,7 @@ public final class NativeLibrary {
         return TransportVersion.places(NativeLibrary.class.getClassLoader(), resource(name, architecture));
     }
 
-    private static String resource(String name, String architecture) {
+    static String resource(String name, String architecture) {
         return "META-INF/native/lib" + name + "_linux_" + architecture + ".so";
     }
 

@@ -13,7 +13,7 @@ import java.util.Properties;
 public final class TransportVersion {
     public static final String UNKNOWN = "unknown";
 
-    private static final String RESOURCE = "version.properties";
+    static final String RESOURCE = "version.properties";
 
     private TransportVersion() {
     }
