@@ -56,7 +56,7 @@ asks_for_help() {
 test_usage() {
   cat <<'USAGE'
 usage: ./rdma-raw test [--fast | --containers | --kernels | --conformance | --frameworks |
-                       --netty-versions | --engine | --faults SEEDS | --rdma-core 44|56|65 |
+                       --netty-versions | --matrix | --engine | --faults SEEDS | --rdma-core 44|56|65 |
                        --aarch64 | CLASS[,CLASS...]]
                        [OPTIONS of Maven, such as -pl testsuite -am]
 
@@ -69,6 +69,7 @@ Runs tests: all of them, those that are quick, or one class.
   --conformance         h2spec, Autobahn's suite and foreign clients against servers on this transport
   --frameworks          the tests that frameworks publish of themselves, on this transport
   --netty-versions      the transport as it was built with other versions of Netty 4.2
+  --matrix              the transport as it was built on the oldest and the newest JDK and Netty; root
   --engine              a job of Spark on a cluster of namespaces, with the agent and without; root
   --faults SEEDS        faults of an emulated card at random moments, while frames pass: 1000 seeds, or as many as given
   --rdma-core 56        the emulated card's tests on another generation of rdma-core; root

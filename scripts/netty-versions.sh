@@ -33,7 +33,7 @@ try_netty_version() {
     return 2
   fi
   output="$(timeout "$NETTY_VERSION_SECONDS" "$JAVA_HOME/bin/java" --enable-native-access=ALL-UNNAMED -cp "$3:$jars/*" \
-    "$ROOT/scripts/netty-versions/Smoke.java" 2>&1)" || status=$?
+    "$ROOT/scripts/smoke/smoke/Smoke.java" 2>&1)" || status=$?
   printf '%s\n' "$output" >>"$jars.log"
   if is_old_netty "$version"; then
     if [ "$status" = 1 ] && grep -m 1 -o "Netty $version.Final on the class path is too old: .*" <<<"$output"; then

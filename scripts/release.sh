@@ -142,6 +142,7 @@ run_release() {
   echo "$out.zip: sign each file (gpg --armor --detach-sign), pack it again, upload it"
   use_release "$out" "$version" "$work/user" || status=1
   use_release_by_gradle "$out" "$version" "$work/gradle-user" || status=1
+  try_environments "$work/user.settings.xml" "$work/user.repository" "$version" "$work/environments" || status=1
   # Copies of all sources are found by whatever searches the tree.
   [ "$status" != 0 ] || rm -rf "$work/sources" "$work/another"
   return "$status"

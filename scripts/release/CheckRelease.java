@@ -34,6 +34,9 @@ final class CheckRelease {
     private static final String MODULE = "netty-transport-rdma-raw";
     /** Debian 12, Ubuntu 22.04, RHEL 9. */
     private static final Version OLDEST_GLIBC = new Version(2, 34);
+    private static final Pattern PURL = Pattern.compile("\"pkg:maven/([^/\"]+)/([^@\"]+)@([^?\"]+)");
+    /** Netty's other projects have versions of their own. */
+    private static final String NETTY_PROJECT = "netty-(?!tcnative|incubator).*";
     private static final Map<String, Integer> ELF_MACHINES = Map.of("linux-x86_64", 62, "linux-aarch_64", 183);
 
     private final Path staged;
@@ -128,6 +131,8 @@ final class CheckRelease {
             String of = text(dependency, "version");
             expect(of == null || !of.contains("SNAPSHOT"), artifact + ".pom wants a snapshot of "
                     + text(dependency, "artifactId"));
+            expect(of == null || !of.matches(".*[\\[(,].*|LATEST|RELEASE"), artifact + ".pom wants any version of "
+                    + text(dependency, "artifactId") + ": " + of);
             String classifier = text(dependency, "classifier") == null ? "" : text(dependency, "classifier");
             // What is only managed is nobody's dependency yet.
             boolean isWanted = dependency.getParentNode().getParentNode() == pom
@@ -144,7 +149,7 @@ final class CheckRelease {
                 .resolve(artifact + '-' + version + (classifier.isEmpty() ? "" : '-' + classifier) + ".jar");
     }
 
-    private void checkArtifacts(String artifact, Element pom) {
+    private void checkArtifacts(String artifact, Element pom) throws IOException {
         String packaging = text(pom, "packaging");
         if (packaging != null && packaging.equals("pom")) {
             return;
@@ -154,6 +159,21 @@ final class CheckRelease {
         }
         Path sbom = jar(artifact, "cyclonedx").resolveSibling(artifact + '-' + version + "-cyclonedx.json");
         expect(Files.exists(sbom), artifact + " has no SBOM");
+        if (Files.exists(sbom)) {
+            checkVersions(artifact, Files.readString(sbom));
+        }
+    }
+
+    /** Of each dependency there is one version, and of all of Netty, whichever way they come. */
+    private void checkVersions(String artifact, String sbom) {
+        Map<String, Set<String>> versions = new TreeMap<>();
+        PURL.matcher(sbom).results().forEach(found -> {
+            String what = found.group(1).equals("io.netty") && found.group(2).matches(NETTY_PROJECT) ? "Netty"
+                    : found.group(1) + ':' + found.group(2);
+            versions.computeIfAbsent(what, any -> new TreeSet<>()).add(found.group(3));
+        });
+        expect(!versions.isEmpty(), artifact + ": its SBOM names nothing");
+        versions.forEach((what, its) -> expect(its.size() == 1, artifact + " has " + what + " in versions " + its));
     }
 
     /** The BOM has every artifact that a user can depend on, and nothing else. */
@@ -199,6 +219,13 @@ final class CheckRelease {
             for (String entry : List.of("META-INF/LICENSE", "META-INF/NOTICE")) {
                 expect(jar.getEntry(entry) != null, name + " has no " + entry);
             }
+            checkNothingOfOthers(name, jar);
+            if (name.equals(MODULE + '-' + version + ".jar")) {
+                for (String file : List.of("reachability-metadata.json", "native-image.properties")) {
+                    String entry = "META-INF/native-image/" + GROUP + '/' + MODULE + '/' + file;
+                    expect(jar.getEntry(entry) != null, name + " has no " + entry);
+                }
+            }
             Attributes manifest = jar.getManifest().getMainAttributes();
             ZipEntry descriptor = jar.getEntry("module-info.class");
             expect(descriptor != null || manifest.getValue("Automatic-Module-Name") != null, name + " names no module");
@@ -213,6 +240,14 @@ final class CheckRelease {
                 checkExports(name, manifest.getValue("Export-Package"), jar.getInputStream(descriptor));
             }
         }
+    }
+
+    /** NOTICE says that the artifacts contain no code of others. */
+    private void checkNothingOfOthers(String name, JarFile jar) {
+        jar.stream().map(ZipEntry::getName).filter(entry -> entry.endsWith(".class") || entry.endsWith(".jar"))
+                .filter(entry -> !entry.startsWith("io/rdmaraw/") && !entry.equals("module-info.class")
+                        && !entry.matches("META-INF/rdmaraw/" + MODULE + "-[^/]*\\.jar"))
+                .forEach(entry -> expect(false, name + " has " + entry + ", which NOTICE does not name"));
     }
 
     /** OSGi is told to let others see what JPMS lets them see. */

@@ -1,0 +1,4 @@
+/** A program of modules, from which an image is linked. */
+module smoke {
+    requires io.rdmaraw;
+}
