@@ -34,6 +34,7 @@ usage: ./rdma-raw COMMAND [OPTIONS]
   hardware-check  everything that only a card can show, and a report; see docs/cards.md
   build     build only; install: into Maven's local repository, for programs of your own
   release   release --dry-run: makes and checks what a release would publish
+  site      the documents and the Javadoc as static pages, with a search
   help      this text; `./rdma-raw COMMAND --help` for the options of a command
   completion  prints completion for bash and zsh: . <(./rdma-raw completion)
   man       the manual page of a command: man pktgen tx; man --out DIR: all of them

@@ -25,7 +25,7 @@ class DocumentedCommandsTest {
     private static final Pattern COMMAND = Pattern.compile("(?m)(?:^|[`$ ])\\./rdma-raw ([^`\n]*)");
     private static final String GENERATED = ", do not edit. ";
     private static final List<String> LAUNCHER = List.of("test", "build", "install", "release", "java", "sim",
-            "hardware-check", "help", "--version");
+            "site", "hardware-check", "help", "--version");
 
     private record Found(String page, String text) {
     }

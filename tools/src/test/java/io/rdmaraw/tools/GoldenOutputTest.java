@@ -55,6 +55,7 @@ class GoldenOutputTest {
             "install --help", "install here",
             "java --help", "java",
             "release --help", "release",
+            "site --help", "site now",
             "test --help", "test --typo", "test fast", "test NoSuchTestOfOurs", "test --faults many");
 
     static Stream<String> runs() {

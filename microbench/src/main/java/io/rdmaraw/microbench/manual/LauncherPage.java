@@ -13,7 +13,7 @@ import java.util.List;
 final class LauncherPage {
     /** Those that picocli knows nothing of. */
     static final List<String> COMMANDS = List.of("build", "hardware-check", "install", "java", "release", "sim",
-            "test");
+            "site", "test");
 
     private final String name;
     private final String help;

@@ -29,6 +29,7 @@ public final class CompletionCommand implements Callable<Integer> {
             Map.entry("test", List.of("--fast", "--containers", "--kernels", "--conformance", "--frameworks",
                     "--netty-versions", "--engine", "--faults", "--rdma-core", "--aarch64", "--help")),
             Map.entry("release", List.of("--dry-run", "--out", "--help")),
+            Map.entry("site", List.of("--out", "--help")),
             Map.entry("build", List.of("--help")),
             Map.entry("install", List.of("--help")),
             Map.entry("java", List.of("--help"))));

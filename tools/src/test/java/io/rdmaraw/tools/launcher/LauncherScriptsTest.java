@@ -156,7 +156,8 @@ class LauncherScriptsTest {
         Result usage = run(Map.of(), "./rdma-raw", "help");
         assertEquals(0, usage.exitCode, usage.output);
         assertEquals(usage, run(Map.of(), "./rdma-raw"));
-        for (String command : List.of("build", "install", "java", "release", "sim", "test", "hardware-check")) {
+        for (String command : List.of("build", "install", "java", "release", "sim", "site", "test",
+                "hardware-check")) {
             Result help = run(Map.of(), "./rdma-raw", command, "--help");
             assertEquals(0, help.exitCode, help.output);
             assertTrue(help.output.startsWith("usage: ./rdma-raw " + command), help.output);

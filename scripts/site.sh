@@ -1,0 +1,56 @@
+# shellcheck shell=bash
+# ./rdma-raw site: the documents of the repository and the Javadoc as static pages. VitePress makes them; npm gets it.
+
+site_usage() {
+  cat <<'USAGE'
+usage: ./rdma-raw site [--out DIR]
+
+Makes static pages of the documents and the Javadoc, with a search, and checks their links.
+
+  --out DIR   where to (target/site/pages); what is there is replaced
+
+Any web server shows them, such as python3 -m http.server -d DIR. It takes npm and Node.js 20 or newer, and gets
+VitePress by npm into target/site. Ends with 1 if a page or an anchor that is linked to is not there.
+USAGE
+}
+
+# The pages, where they are in the repository, so that the links between them hold; and what is shown as it is.
+copy_pages() {
+  local to="$1"
+  mkdir -p "$to/public/docs/report"
+  (cd "$ROOT" && printf '%s\0' README.md CONTRIBUTING.md CHANGELOG.md SECURITY.md examples/README.md docs/*.md docs/report/*.md \
+    docs/report/*.svg | tar -c --null -T -) | tar -x -C "$to"
+  mv "$to/README.md" "$to/index.md"
+  cp "$ROOT/docs/report/report.html" "$to/public/docs/report"
+  cp "$ROOT"/docs/report/*.svg "$to/public/docs/report"
+  mkdir -p "$to/.vitepress"
+  cp "$ROOT/scripts/site/config.mjs" "$to/.vitepress"
+}
+
+run_site() {
+  local out="$ROOT/target/site/pages" work="$ROOT/target/site" javadoc="$ROOT/transport-rdma-raw/target/reports/apidocs"
+  while [ $# -gt 0 ]; do
+    case "$1" in
+      --out) out="$(realpath -m "${2:?--out needs a directory}")" && shift 2 ;;
+      --out=*) set -- --out "${1#*=}" "${@:2}" ;;
+      *) die "site has no option '$1': ./rdma-raw site --help" ;;
+    esac
+  done
+  [ ! -e "$out" ] || [ -f "$out/hashmap.json" ] || die "site --out replaces the directory, and $out is no site"
+  command -v npm >/dev/null || die "the site is made by npm: install Node.js 20 or newer"
+  require_jdk
+  require_build_tools
+  say "site: Javadoc"
+  run_maven_logged "$work-javadoc.log" -q -B -ntp -pl transport-rdma-raw -am -DskipTests -Dmaven.test.skip=true -Dmaven.source.skip=true \
+    package javadoc:javadoc
+  say "site: pages"
+  rm -rf "$work/source"
+  copy_pages "$work/source"
+  cp -r "$javadoc" "$work/source/public/javadoc"
+  cp "$ROOT"/scripts/site/package*.json "$work"
+  (cd "$work" && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error && npx vitepress build source --outDir "$out") \
+    >"$work.log" 2>&1 || { cat "$work.log" && die "the site was not made; what npm and VitePress say is above"; }
+  say "site: links"
+  node "$ROOT/scripts/site/check-links.mjs" "$out" || return 1
+  echo "$out: $(find "$out" -name '*.html' -not -path '*/javadoc/*' | wc -l) pages and the Javadoc"
+}
