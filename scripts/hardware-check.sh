@@ -98,13 +98,14 @@ hardware_facts() {
   } >>"$hardware_out/REPORT.md"
 }
 
-# The end of what each failed step printed, so that the report says by itself what went wrong.
+# What each failed step printed at its end, so that the report says by itself what went wrong. Maven ends with advice;
+# which test failed, and how, stands above that.
 hardware_list_failures() {
-  local file
+  local file lines
   for file in "${hardware_failures[@]}"; do
-    printf '\n### %s\n\n~~~\n' "$(basename "$file" .txt)"
-    tail -n 25 "$hardware_out/$file"
-    printf '~~~\n'
+    lines="$(grep -E '^\[ERROR\] (  [A-Z]|Tests run: .*(Failures|Errors): [1-9])' "$hardware_out/$file" | head -n 25)" || true
+    printf '\n### %s\n\n~~~\n%s\n~~~\n' "$(basename "$file" .txt)" \
+      "${lines:-$(tail -n 25 "$hardware_out/$file")}"
   done >>"$hardware_out/REPORT.md"
 }
 

@@ -216,12 +216,16 @@ class LauncherScriptsTest {
         Files.writeString(directory.resolve("01-host.txt"), "libibverbs1:amd64\t44.0-2\n");
         Files.writeString(directory.resolve("02-ibv-devinfo.txt"), "hca_id:\tmlx5_0\n\tfw_ver:\t\t\t16.35.2000\n");
         Files.writeString(directory.resolve("03-doctor.txt"), "$ doctor\nthe port is down\n");
-        Result result = script("hardware-check.sh", "hardware_out=" + directory + "; hardware_facts;"
-                + " hardware_failures=(03-doctor.txt); hardware_list_failures; cat " + directory + "/REPORT.md");
+        Files.writeString(directory.resolve("04-conformance.txt"), "[ERROR]   SuiteTest.theFrameArrives timed out\n"
+                + "[ERROR] Re-run Maven using the -X switch\n".repeat(30) + "[ERROR]   mvn <args> -rf :testsuite\n");
+        Result result = script("hardware-check.sh", "hardware_out=" + directory + "; hardware_facts; hardware_failures="
+                + "(03-doctor.txt 04-conformance.txt); hardware_list_failures; cat " + directory + "/REPORT.md");
         assertTrue(result.output.contains("| libibverbs1 | 44.0-2 |"), result.output);
         assertTrue(result.output.contains("| fw_ver | 16.35.2000 |"), result.output);
         assertTrue(result.output.contains("### 03-doctor"), result.output);
         assertTrue(result.output.contains("the port is down"), result.output);
+        assertTrue(result.output.contains("SuiteTest.theFrameArrives timed out"), result.output);
+        assertFalse(result.output.contains("mvn <args>") || result.output.contains("-X switch"), result.output);
     }
 
     @Test
