@@ -32,8 +32,8 @@ import org.w3c.dom.Node;
 final class CheckRelease {
     private static final String GROUP = "io.rdmaraw";
     private static final String MODULE = "netty-transport-rdma-raw";
-    /** Debian 12, Ubuntu 22.04, RHEL 9. */
-    private static final Version OLDEST_GLIBC = new Version(2, 34);
+    /** Debian 10, Ubuntu 20.04, RHEL 8. */
+    private static final Version OLDEST_GLIBC = new Version(2, 28);
     private static final Pattern PURL = Pattern.compile("\"pkg:maven/([^/\"]+)/([^@\"]+)@([^?\"]+)");
     /** Netty's other projects have versions of their own. */
     private static final String NETTY_PROJECT = "netty-(?!tcnative|incubator).*";

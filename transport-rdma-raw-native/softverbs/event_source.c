@@ -9,6 +9,7 @@
  * channel may be busy, and frames of others must not wait for it. The program must also have made the descriptor
  * non-blocking, since frames of unarmed queues make it readable without an event.
  */
+#include "threads.h"
 #include "wire.h"
 
 #include <errno.h>
@@ -138,7 +139,7 @@ void sv_event_source_unarmed_frames(struct sv_wire *wire, unsigned moved)
 {
     if (atomic_load_explicit(&wire->device->armed_channels, memory_order_relaxed) > 0 ||
         atomic_fetch_add_explicit(&wire->unarmed_frames, moved, memory_order_relaxed) + moved < MAX_UNARMED_FRAMES ||
-        pthread_mutex_trylock(&wire->event_mutex) != 0)
+        !sv_mutex_try(&wire->event_mutex))
         return;
     detach_sockets(wire);
     pthread_mutex_unlock(&wire->event_mutex);

@@ -20,6 +20,7 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
@@ -188,7 +189,8 @@ static int try(struct sv_wire *wire, const char *family, struct owner *owner)
     struct stat facts;
     bool taken;
     wire->guard = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-    if (wire->guard < 0 || fstat(wire->guard, &facts) != 0)
+    /* fstat() itself: glibc has it as a function of its own since 2.33 only, and older ones lack that. */
+    if (wire->guard < 0 || syscall(SYS_fstat, wire->guard, &facts) != 0)
         return errno;
     int error = bind_free(wire->guard, family, &taken);
     if (error != 0)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Follows the interface by rtnetlink: see wire.h. */
 #define _GNU_SOURCE
+#include "threads.h"
 #include "wire.h"
 
 #include <arpa/inet.h>
@@ -22,7 +23,7 @@ enum { PAUSE_NANOS = 100000, RECEIVE_BUFFER_BYTES = 1 << 20 };
 /* sv_wire_stop() waits for this thread with the mutex held, so this thread never blocks on it. */
 static bool lock_unless_stopping(struct sv_wire *wire)
 {
-    while (pthread_mutex_trylock(&wire->device->mutex) != 0) {
+    while (!sv_mutex_try(&wire->device->mutex)) {
         if (atomic_load(&wire->stopping))
             return false;
         struct timespec pause = {.tv_nsec = PAUSE_NANOS};

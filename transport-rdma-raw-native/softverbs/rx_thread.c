@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The receive thread: wakes sleepers when frames arrive, and follows the interface. See wire.h. */
 #define _GNU_SOURCE
+#include "threads.h"
 #include "wire.h"
 
-#include <signal.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <time.h>
@@ -119,15 +119,8 @@ int sv_wire_start(struct sv_wire *wire)
         error = sv_event_source_add(wire->epoll, wire->kick, SV_EVENT_KICK);
     if (error != 0)
         return error;
-    sigset_t all;
-    sigset_t before;
-    sigfillset(&all);       /* signals are the program's, not this thread's */
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    error = pthread_create(&wire->rx_thread, NULL, run_rx_thread, wire);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    error = sv_thread_start(&wire->rx_thread, run_rx_thread, wire, "softverbs-wire");
     wire->rx_thread_runs = error == 0;
-    if (error == 0)
-        pthread_setname_np(wire->rx_thread, "softverbs-wire");
     return error;
 }
 
@@ -137,6 +130,6 @@ void sv_wire_stop(struct sv_wire *wire)
     if (!wire->rx_thread_runs)
         return;
     sv_event_source_kick(wire);
-    pthread_join(wire->rx_thread, NULL);
+    sv_thread_join(wire->rx_thread);
     wire->rx_thread_runs = false;
 }

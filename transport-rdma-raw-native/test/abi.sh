@@ -16,6 +16,13 @@ if [ -n "$installed" ] && command -v readelf >/dev/null; then
     echo "exports every versioned symbol of $installed"
 fi
 
+if command -v readelf >/dev/null; then
+    # What the library promises is in docs/deploying.md; a call of a function that glibc has got since ends that.
+    newest=$(readelf -W --dyn-syms "$directory/libibverbs.so.1" | grep -oE 'GLIBC_2\.[0-9]+' | sort -V | tail -n 1)
+    [ "$(printf '%s\nGLIBC_2.28\n' "$newest" | sort -V | tail -n 1)" = GLIBC_2.28 ] || fail "it needs $newest"
+    echo "needs ${newest:-no version of glibc}"
+fi
+
 if ! command -v ibv_devinfo >/dev/null; then
     echo "skipped: ibv_devices and ibv_devinfo are not installed (Debian: ibverbs-utils)"
     exit 0

@@ -84,8 +84,8 @@ final class LibraryFailure {
         }
         Matcher glibc = GLIBC.matcher(linkerSays);
         if (glibc.find()) {
-            return "this host's C library is too old (" + glibc.group() + " is wanted): use a system with glibc 2.34 or"
-                    + " newer, such as Debian 12, Ubuntu 22.04 or RHEL 9, or build the library on this one and name its"
+            return "this host's C library is too old (" + glibc.group() + " is wanted): use a system with glibc 2.28 or"
+                    + " newer, such as Debian 11, Ubuntu 20.04 or RHEL 8, or build the library on this one and name its"
                     + " file by -D" + property;
         }
         return null;

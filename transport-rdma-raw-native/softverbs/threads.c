@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * glibc 2.32 and 2.34 moved functions from libpthread to libc, and gave them a second version. Linked as usual, a library
+ * needs the new one and loads on no older glibc. These are the old versions, which every glibc has: on an older one
+ * libpthread provides them, which a JVM has loaded. Sanitizers bring functions of their own, and musl has no versions.
+ * No link-time optimisation here (Makefile): it would tear the references from their versions.
+ */
+#define _GNU_SOURCE
+#include "threads.h"
+
+#include <signal.h>
+
+#if defined(__GLIBC__) && !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
+#if defined(__x86_64__)
+#define FIRST "GLIBC_2.2.5"
+#define NAMES "GLIBC_2.12"
+#elif defined(__aarch64__)
+#define FIRST "GLIBC_2.17"
+#define NAMES "GLIBC_2.17"
+#endif
+#endif
+
+#ifdef FIRST
+__asm__(".symver pthread_create,pthread_create@" FIRST);
+__asm__(".symver pthread_join,pthread_join@" FIRST);
+__asm__(".symver pthread_sigmask,pthread_sigmask@" FIRST);
+__asm__(".symver pthread_mutex_trylock,pthread_mutex_trylock@" FIRST);
+__asm__(".symver pthread_setname_np,pthread_setname_np@" NAMES);
+#endif
+
+int sv_thread_start(pthread_t *thread, void *(*run)(void *), void *argument, const char *name)
+{
+    sigset_t all;
+    sigset_t before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int error = pthread_create(thread, NULL, run, argument);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (error == 0)
+        pthread_setname_np(*thread, name);
+    return error;
+}
+
+void sv_thread_join(pthread_t thread)
+{
+    pthread_join(thread, NULL);
+}
+
+bool sv_mutex_try(pthread_mutex_t *mutex)
+{
+    return pthread_mutex_trylock(mutex) == 0;
+}
