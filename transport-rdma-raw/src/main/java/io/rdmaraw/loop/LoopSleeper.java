@@ -6,7 +6,6 @@ import io.rdmaraw.ffi.FdWaiter;
 
 import java.util.LinkedHashSet;
 import java.util.Set;
-import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
 
@@ -15,20 +14,15 @@ import java.util.stream.Stream;
  *
  * <p>No wake-up is lost: the loop announces its sleep with a compare-and-set and checks its tasks again before it
  * blocks; a waker that finds it blocked makes the descriptor readable, one that finds it awake leaves a mark that the
- * loop sees before it announces.
+ * loop sees before it announces ({@link SleepState}).
  */
 public final class LoopSleeper implements AutoCloseable {
-    private static final int AWAKE = 0;
-    private static final int WOKEN = 1;
-    private static final int BLOCKED = 2;
-    private static final int BLOCKED_IN_SELECTOR = 3;
-    private static final int CLOSED = 4;
     private static final long LATE_WAKER_NANOS = 1_000_000_000L;
     /** The position of the wake-up descriptor among those waited for. */
     private static final int WAKEUP_BIT = 1;
 
     private final NioLoop nio;
-    private final AtomicInteger state = new AtomicInteger(AWAKE);
+    private final SleepState state = new SleepState();
     private final EventFd wakeupFd = new EventFd();
     private int[] portFds = {};
     private int asyncBits;
@@ -73,26 +67,21 @@ public final class LoopSleeper implements AutoCloseable {
 
     /** Tells whether a wake-up has come since the last call of {@link #clearWoken()}. */
     public boolean isWoken() {
-        return state.get() == WOKEN;
+        return state.isWoken();
     }
 
     public void clearWoken() {
-        state.compareAndSet(WOKEN, AWAKE);
+        state.clearWoken();
     }
 
     /** Called from any thread. */
     public void wakeup() {
-        int before = state.get();
-        while (before != WOKEN && before != CLOSED) {
-            if (state.compareAndSet(before, WOKEN)) {
-                if (before == BLOCKED) {
-                    wakeupFd.signal();
-                } else if (before == BLOCKED_IN_SELECTOR) {
-                    nio.wakeup();
-                }
-                return;
+        switch (state.wake()) {
+            case SleepState.BLOCKED -> wakeupFd.signal();
+            case SleepState.BLOCKED_IN_SELECTOR -> nio.wakeup();
+            default -> {
+                // It is awake, and sees the mark, or somebody else has woken it.
             }
-            before = state.get();
         }
     }
 
@@ -127,11 +116,11 @@ public final class LoopSleeper implements AutoCloseable {
     }
 
     private void sleepInPoll(IoHandlerContext context, long nowNanos, long deadlineNanos) {
-        if (!announce(BLOCKED, context)) {
+        if (!announce(SleepState.BLOCKED, context)) {
             return;
         }
         readyBits = waiter.await(Math.min(context.delayNanos(nowNanos), Math.max(0, deadlineNanos - nowNanos)));
-        if (state.getAndSet(AWAKE) == WOKEN) {
+        if (state.awake()) {
             signalOutstanding = true;
         }
         if ((readyBits & WAKEUP_BIT) != 0 && wakeupFd.drain()) {
@@ -146,31 +135,26 @@ public final class LoopSleeper implements AutoCloseable {
             }
             portWatcher.watch();
         }
-        if (!announce(BLOCKED_IN_SELECTOR, context)) {
+        if (!announce(SleepState.BLOCKED_IN_SELECTOR, context)) {
             return;
         }
         nio.run(context, deadlineNanos);
-        state.set(AWAKE);
+        state.awake();
         // The watcher does not say what it saw.
         readyBits = ~WAKEUP_BIT;
     }
 
     private boolean announce(int blocked, IoHandlerContext context) {
-        if (!state.compareAndSet(AWAKE, blocked)) {
-          clearWoken();
+        if (!state.announce(blocked)) {
             return false;
         }
         if (!context.canBlock()) {
-            awakeAgain(blocked);
+            if (state.awake() && blocked == SleepState.BLOCKED) {
+                signalOutstanding = true;
+            }
             return false;
         }
         return true;
-    }
-
-    private void awakeAgain(int blocked) {
-        if (state.getAndSet(AWAKE) == WOKEN && blocked == BLOCKED) {
-            signalOutstanding = true;
-        }
     }
 
     private void closePortWatcher() {
@@ -182,7 +166,7 @@ public final class LoopSleeper implements AutoCloseable {
 
     @Override
     public void close() {
-        state.set(CLOSED);
+        state.close();
         closePortWatcher();
         if (signalOutstanding) {
             // The waker has won the exchange but may not have written yet; the descriptor must not be closed, and its

@@ -5,6 +5,7 @@ import io.netty.buffer.ByteBufAllocator;
 import io.rdmaraw.ffi.NativeMemory;
 
 import java.lang.foreign.MemorySegment;
+import java.lang.invoke.VarHandle;
 import java.nio.ByteBuffer;
 import java.util.HexFormat;
 
@@ -230,6 +231,8 @@ public final class FrameBuf extends NativeByteBuf {
         ByteBuffer view = slotView;
         if (view == null) {
             view = NativeMemory.segment(slotAddress, viewBytes).asByteBuffer();
+            // Other readers may find it at once, and a ByteBuffer has fields that are not final.
+            VarHandle.storeStoreFence();
             slotView = view;
         }
         int offset = (int) (address - slotAddress);
@@ -242,6 +245,7 @@ public final class FrameBuf extends NativeByteBuf {
         ByteBuffer window = windowView;
         if (window == null || window.capacity() != viewBytes - offset) {
             window = view.slice(offset, viewBytes - offset);
+            VarHandle.storeStoreFence();
             windowView = window;
         }
         return window;

@@ -1,0 +1,41 @@
+package io.rdmaraw.loop;
+
+import org.openjdk.jcstress.annotations.Actor;
+import org.openjdk.jcstress.annotations.Arbiter;
+import org.openjdk.jcstress.annotations.Expect;
+import org.openjdk.jcstress.annotations.JCStressTest;
+import org.openjdk.jcstress.annotations.Outcome;
+import org.openjdk.jcstress.annotations.State;
+import org.openjdk.jcstress.infra.results.ZZZ_Result;
+
+/** Two loops want the last place of a third one's queue. Places that were refused or given back are free again. */
+@JCStressTest
+@Outcome(id = {"true, false, true", "false, true, true"}, expect = Expect.ACCEPTABLE, desc = "One got it.")
+@Outcome(id = "false, false, true", expect = Expect.FORBIDDEN, desc = "Nobody got the place that was free.")
+@Outcome(expect = Expect.FORBIDDEN, desc = "Both got it, or it is lost.")
+@State
+public class CrossLoopRoomTest {
+    private final CrossLoopQueueLimit limit = nearlyFull();
+
+    private static CrossLoopQueueLimit nearlyFull() {
+        CrossLoopQueueLimit limit = new CrossLoopQueueLimit();
+        limit.take(CrossLoopQueueLimit.MAX_FRAMES - 1);
+        return limit;
+    }
+
+    @Actor
+    public void loop(ZZZ_Result result) {
+        result.r1 = limit.take(1);
+    }
+
+    @Actor
+    public void otherLoop(ZZZ_Result result) {
+        result.r2 = limit.take(1);
+    }
+
+    @Arbiter
+    public void full(ZZZ_Result result) {
+        limit.giveBack(CrossLoopQueueLimit.MAX_FRAMES);
+        result.r3 = limit.take(CrossLoopQueueLimit.MAX_FRAMES) && !limit.take(1);
+    }
+}

@@ -1,0 +1,43 @@
+package io.rdmaraw.memory;
+
+import org.openjdk.jcstress.annotations.Actor;
+import org.openjdk.jcstress.annotations.Arbiter;
+import org.openjdk.jcstress.annotations.Expect;
+import org.openjdk.jcstress.annotations.JCStressTest;
+import org.openjdk.jcstress.annotations.Outcome;
+import org.openjdk.jcstress.annotations.State;
+import org.openjdk.jcstress.infra.results.I_Result;
+
+import java.util.concurrent.atomic.AtomicInteger;
+
+/** Two threads give back the last slots of a loop that has ended: its memory is unmapped, and once. */
+@JCStressTest
+@Outcome(id = "1", expect = Expect.ACCEPTABLE, desc = "Unmapped when all were back.")
+@Outcome(id = "0", expect = Expect.FORBIDDEN, desc = "Each left it to the other: the memory is lost.")
+@Outcome(expect = Expect.FORBIDDEN, desc = "Unmapped twice.")
+@State
+public class LastSlotsTest {
+    private final SlotPool pool = Slots.pool(2);
+    private final FrameBuf first = pool.take();
+    private final FrameBuf second = pool.take();
+    private final AtomicInteger unmapped = new AtomicInteger();
+
+    public LastSlotsTest() {
+        pool.disown(unmapped::incrementAndGet);
+    }
+
+    @Actor
+    public void handler() {
+        first.release();
+    }
+
+    @Actor
+    public void otherHandler() {
+        second.release();
+    }
+
+    @Arbiter
+    public void count(I_Result result) {
+        result.r1 = unmapped.get();
+    }
+}

@@ -1,0 +1,40 @@
+package io.rdmaraw.memory;
+
+import org.openjdk.jcstress.annotations.Actor;
+import org.openjdk.jcstress.annotations.Expect;
+import org.openjdk.jcstress.annotations.JCStressTest;
+import org.openjdk.jcstress.annotations.Outcome;
+import org.openjdk.jcstress.annotations.State;
+import org.openjdk.jcstress.infra.results.II_Result;
+
+/**
+ * A handler's thread reads a slot and gives it back; the loop takes it for the next frame. What the handler has read is
+ * not the next frame, and what it has done to the slot is done before that.
+ */
+@JCStressTest
+@Outcome(id = {"0, -1", "0, 1"}, expect = Expect.ACCEPTABLE, desc = "Not back yet, or back with all that was done.")
+@Outcome(expect = Expect.FORBIDDEN, desc = "The slot had two users at a time.")
+@State
+public class SlotGivenBackTest {
+    private final SlotPool pool = Slots.pool(1);
+    private final FrameBuf slot = pool.take();
+    private int received;
+    private int leftBehind;
+
+    @Actor
+    public void handler(II_Result result) {
+        result.r1 = received;
+        leftBehind = 1;
+        slot.release();
+    }
+
+    @Actor
+    public void loop(II_Result result) {
+        if (pool.take() == null) {
+            result.r2 = -1;
+        } else {
+            result.r2 = leftBehind;
+            received = 1;
+        }
+    }
+}

@@ -1,0 +1,35 @@
+package io.rdmaraw.memory;
+
+import org.openjdk.jcstress.annotations.Actor;
+import org.openjdk.jcstress.annotations.Arbiter;
+import org.openjdk.jcstress.annotations.Expect;
+import org.openjdk.jcstress.annotations.JCStressTest;
+import org.openjdk.jcstress.annotations.Outcome;
+import org.openjdk.jcstress.annotations.State;
+import org.openjdk.jcstress.infra.results.I_Result;
+
+/** Two threads give slots back at a time: none is lost, none comes twice. */
+@JCStressTest
+@Outcome(id = "2", expect = Expect.ACCEPTABLE, desc = "Both are back.")
+@Outcome(expect = Expect.FORBIDDEN, desc = "A slot was lost, or is there twice.")
+@State
+public class SlotsOfTwoThreadsTest {
+    private final SlotPool pool = Slots.pool(2);
+    private final FrameBuf first = pool.take();
+    private final FrameBuf second = pool.take();
+
+    @Actor
+    public void handler() {
+        first.release();
+    }
+
+    @Actor
+    public void otherHandler() {
+        second.release();
+    }
+
+    @Arbiter
+    public void count(I_Result result) {
+        result.r1 = pool.available();
+    }
+}
