@@ -260,6 +260,25 @@ INLINE u32 sequence_of(const struct sv_steer_directory *directory)
     return *(const volatile u32 *)&directory->sequence;
 }
 
+/*
+ * An offset of 0 for sequence_after() if nothing differs. Taken before that is looked at, and in assembler: neither the
+ * compiler nor the verifier knows then that it is 0, and puts a constant in its place.
+ */
+INLINE u64 offset_of(u64 difference)
+{
+    asm volatile("%0 &= 4" : "+r"(difference));
+    return difference;
+}
+
+/*
+ * The sequence number as it is after the loads that the offset was computed from: the address of this load depends on
+ * them, which orders them on processors that exchange loads (memory-barriers.txt), without a barrier for each frame.
+ */
+INLINE u32 sequence_after(const struct sv_steer_directory *directory, u64 offset)
+{
+    return *(const volatile u32 *)((const u8 *)&directory->sequence + offset);
+}
+
 /* Returns the cache slot for these headers, and stores in the scratch area the bits that the verdict depends on. */
 INLINE const struct sv_steer_recent *verdict_slot(const struct sv_steer_half *half, struct sv_steer_scratch *scratch)
 {
@@ -276,13 +295,15 @@ INLINE const struct sv_steer_recent *verdict_slot(const struct sv_steer_half *ha
     return map_lookup(&sv_map_recent, &index);
 }
 
-INLINE int verdict_matches(const struct sv_steer_recent *entry, const struct sv_steer_scratch *scratch, u32 generation)
+/* Returns 0 if the entry is that of these headers and rules. */
+INLINE u64 verdict_difference(const struct sv_steer_recent *entry, const struct sv_steer_scratch *scratch,
+                              u32 generation)
 {
     u64 difference = entry->generation ^ generation;
 #pragma unroll
     for (int w = 0; w < SV_STEER_PLAIN_WORDS; w++)
         difference |= entry->words[w] ^ scratch->seen[w];
-    return difference == 0;
+    return difference;
 }
 
 INLINE void store_verdict(const struct sv_steer_scratch *scratch, u32 generation, int verdict)
@@ -309,10 +330,11 @@ INLINE int is_ordinary(const u64 *words)
 
 /*
  * Returns the cached verdict on an ordinary frame, or -1, with the new entry's words in the scratch area. On the stack
- * they would make the verifier follow each path through the parser once for every state of theirs.
+ * they would make the verifier follow each path through the parser once for every state of theirs. `offset`: for
+ * sequence_after().
  */
 INLINE int lookup_head_verdict(const struct frame *frame, const struct sv_steer_half *half, u32 generation,
-                               struct sv_steer_scratch *scratch)
+                               struct sv_steer_scratch *scratch, u64 *offset)
 {
     u64 words[SV_STEER_HEAD_WORDS];
     u64 mixed = 0;
@@ -332,6 +354,7 @@ INLINE int lookup_head_verdict(const struct frame *frame, const struct sv_steer_
 #pragma unroll
     for (int w = 0; w < SV_STEER_HEAD_WORDS; w++)
         difference |= known->words[w] ^ words[w];
+    *offset = offset_of(difference);
     if (difference == 0)
         return (int)(known->verdict & 3);
     __builtin_memcpy(scratch->head, words, sizeof words);
@@ -381,12 +404,15 @@ INLINE int find_verdict(struct frame *frame, int tag_removed, u16 tpid, u16 tci)
     struct sv_steer_scratch *scratch = map_lookup(&sv_map_scratch, &zero);
     if (directory == 0 || scratch == 0)
         return PASS;
-    u32 generation = *(volatile u32 *)&directory->generation;
-    u32 sequence = sequence_of(directory);
+    /* In one load: with a generation goes no older sequence number. */
+    u64 version = *(const volatile u64 *)&directory->sequence;
+    u32 sequence = (u32)version;
+    u32 generation = (u32)(version >> 32);
     const struct sv_steer_half *half = &directory->half[sequence & 1];
+    u64 offset = 0;
     if (frame->is_xdp) {
-        int known = lookup_head_verdict(frame, half, generation, scratch);
-        if (known >= 0 && sequence_of(directory) == sequence)
+        int known = lookup_head_verdict(frame, half, generation, scratch, &offset);
+        if (known >= 0 && sequence_after(directory, offset) == sequence)
             return known;
         frame->length = (u32)xdp_length(frame->context);
     }
@@ -398,7 +424,9 @@ INLINE int find_verdict(struct frame *frame, int tag_removed, u16 tpid, u16 tci)
         const struct sv_steer_recent *entry = verdict_slot(half, scratch);
         if (entry == 0)
             return PASS;
-        if (verdict_matches(entry, scratch, generation) && sequence_of(directory) == sequence)
+        u64 difference = verdict_difference(entry, scratch, generation);
+        offset = offset_of(difference);
+        if (difference == 0 && sequence_after(directory, offset) == sequence)
             return (int)entry->verdict;
     }
     /*

@@ -106,7 +106,7 @@ struct sv_steer_half {
 };
 
 struct sv_steer_directory {
-    unsigned int sequence;
+    unsigned int sequence;          /* aligned to 8 bytes: programs read it at once with the generation */
     unsigned int generation;        /* grows after each change of any rule */
     unsigned int filling;           /* the sequence number for which a half is filled, or was last */
     unsigned int loads_reorder;     /* nonzero: the processor may reorder loads, so programs need barriers */
