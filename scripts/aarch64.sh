@@ -3,6 +3,8 @@
 # of the kernel run by an arm64 JVM, C library, libibverbs and libmlx5, all under QEMU's emulation of user programs. The
 # arm64 packages are unpacked beside the system's and not installed.
 #
+# Behind them a machine with Debian's kernel for arm64 (aarch64-machine.sh), for what needs a network interface.
+#
 # An emulated processor keeps the memory order of the one below it, so this shows layouts, calling conventions, byte
 # widths and barriers that are missing altogether, not orders that only silicon exchanges.
 
@@ -102,9 +104,11 @@ run_aarch64_java_tests() {
 -Dio.rdmaraw.softverbs.path=$(aarch64_library "$directory")"
 }
 
+# Without an argument everything, with `machine` what needs a kernel for arm64.
 run_aarch64_tests() {
-  local directory status=0
+  local directory status=0 only="${1:-}"
   directory="$(aarch64_directory)"
+  [[ "$only" =~ ^(machine)?$ ]] || die "test --aarch64 takes 'machine' or nothing, not '$only'"
   require_jdk
   require_build_tools
   require_aarch64_tools
@@ -112,6 +116,10 @@ run_aarch64_tests() {
   unpack_aarch64 "$directory"
   say "on $(grep -E '^(openjdk|libibverbs1|libc6)' "$directory/complete" | tr '\n' ' ')"
   build_aarch64 "$directory"
+  if [ "$only" = machine ]; then
+    run_aarch64_machine "$directory"
+    return
+  fi
   write_aarch64_runners "$directory"
   "$directory/jvm/bin/java" -version
   run_aarch64_c_tests "$directory" || status=1
@@ -122,6 +130,7 @@ run_aarch64_tests() {
   run_aarch64_java_tests "$directory" surefire:test@default-test "$AARCH64_CLASSES" || status=1
   run_aarch64_java_tests "$directory" surefire:test@emulated-calls "$AARCH64_CALLS_CLASSES" || status=1
   run_aarch64_java_tests "$directory" surefire:test@emulated-rings "$AARCH64_RINGS_CLASSES" || status=1
+  run_aarch64_machine "$directory" || status=1
   print_test_summary "$ROOT" "$status" || status=1
   return "$status"
 }

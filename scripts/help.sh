@@ -16,7 +16,8 @@ usage: ./rdma-raw COMMAND [OPTIONS]
             test --engine: a job of Spark on a cluster of namespaces, as it is and on this transport;
             test --faults SEEDS: faults of an emulated card at random moments, while frames pass;
             test --rdma-core 56: the emulated card's tests on another generation of rdma-core;
-            test --aarch64: what a processor decides, on an emulated one of 64-bit Arm
+            test --aarch64: what a processor decides, on an emulated one of 64-bit Arm;
+            test --jcstress: what threads share without locks in Java, and faults planted there
   devinfo   what each device can do, for every provider
   pktgen    send or receive frames from a template or a pcap file
   example   run a server, such as http or dns, on any of Netty's transports
@@ -58,7 +59,7 @@ test_usage() {
   cat <<'USAGE'
 usage: ./rdma-raw test [--fast | --containers | --kernels | --conformance | --frameworks |
                        --netty-versions | --matrix | --engine | --faults SEEDS | --rdma-core 44|56|65 |
-                       --aarch64 | CLASS[,CLASS...]]
+                       --aarch64 [machine] | --jcstress | CLASS[,CLASS...]]
                        [OPTIONS of Maven, such as -pl testsuite -am]
 
 Runs tests: all of them, those that are quick, or one class.
@@ -74,7 +75,8 @@ Runs tests: all of them, those that are quick, or one class.
   --engine              a job of Spark on a cluster of namespaces, with the agent and without; root
   --faults SEEDS        faults of an emulated card at random moments, while frames pass: 1000 seeds, or as many as given
   --rdma-core 56        the emulated card's tests on another generation of rdma-core; root
-  --aarch64             what a processor decides, on an emulated one of 64-bit Arm
+  --aarch64             what a processor decides, on an emulated one of 64-bit Arm; machine: there with its kernel, alone
+  --jcstress            what threads share without locks in Java, by OpenJDK's jcstress, and faults planted there
   CLASS                 one class of Java tests, such as CongestionTest, or CLASS#method
 
 The last line says how many passed and failed. Ends with 1 if one failed.
