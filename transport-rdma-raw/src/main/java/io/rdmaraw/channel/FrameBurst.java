@@ -3,6 +3,7 @@ package io.rdmaraw.channel;
 import io.netty.buffer.ByteBuf;
 import io.netty.util.AbstractReferenceCounted;
 import io.netty.util.ReferenceCounted;
+import io.netty.util.internal.UnstableApi;
 import io.rdmaraw.queue.FrameQueue;
 
 /**
@@ -12,6 +13,7 @@ import io.rdmaraw.queue.FrameQueue;
  * order. The burst owns one reference of each frame, and releases what is still in it when it is released itself.
  * Single-threaded, like the loop that made it.
  */
+@UnstableApi
 public final class FrameBurst extends AbstractReferenceCounted {
     /** The largest number of frames in a burst. */
     public static final int MAX_FRAMES = FrameQueue.BURST_FRAMES;

@@ -6,6 +6,7 @@ import io.netty.channel.ChannelOutboundBuffer;
 import io.netty.channel.ChannelPromise;
 import io.netty.util.IllegalReferenceCountException;
 import io.netty.util.internal.StringUtil;
+import io.netty.util.internal.UnstableApi;
 import io.rdmaraw.device.DeviceQueue;
 import io.rdmaraw.device.FrameReceiver;
 import io.rdmaraw.device.QueueEvent;
@@ -94,6 +95,7 @@ public final class RdmaRawChannel extends AbstractRdmaRawChannel {
      *
      * @throws IllegalStateException when the channel is not bound
      */
+    @UnstableApi
     public String queueMode() {
         DeviceQueue bound = port;
         if (bound == null) {

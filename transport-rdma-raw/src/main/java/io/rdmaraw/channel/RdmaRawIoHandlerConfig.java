@@ -1,6 +1,7 @@
 package io.rdmaraw.channel;
 
 import io.netty.util.internal.ObjectUtil;
+import io.netty.util.internal.UnstableApi;
 import io.rdmaraw.host.userspace.UserspaceAddress;
 import io.rdmaraw.host.userspace.UserspaceHostConfig;
 import io.rdmaraw.net.IpAddress;
@@ -326,6 +327,7 @@ public final class RdmaRawIoHandlerConfig {
          * Sets whether the rings of mlx5 devices are used in place, which is done by default where it can be; the
          * system property {@value DirectAccess#PROPERTY} changes the default.
          */
+        @UnstableApi
         public Builder directVerbs(DirectAccess choice) {
             directVerbs = ObjectUtil.checkNotNull(choice, "choice");
             return this;
@@ -336,6 +338,7 @@ public final class RdmaRawIoHandlerConfig {
          * can. That saves most of the bytes that completions take on the PCIe bus, where that is what limits the rate
          * of small frames. The default is the system property {@value #COMPRESSED_COMPLETIONS_PROPERTY}, else false.
          */
+        @UnstableApi
         public Builder compressedCompletions(boolean compressed) {
             compressedCompletions = compressed;
             return this;
@@ -347,6 +350,7 @@ public final class RdmaRawIoHandlerConfig {
          * one can be used again when no handler holds a frame in it any more. The default is the system property
          * {@value StridingReceive#PROPERTY}, else never.
          */
+        @UnstableApi
         public Builder stridingReceive(StridingReceive choice) {
             stridingReceive = ObjectUtil.checkNotNull(choice, "choice");
             return this;
@@ -437,6 +441,7 @@ public final class RdmaRawIoHandlerConfig {
         }
 
         /** Sets what the TCP of each loop lets its peers make it hold and do. The limits are copied. */
+        @UnstableApi
         public Builder tcpLimits(RdmaRawTcpLimits limits) {
             tcpLimits = ObjectUtil.checkNotNull(limits, "limits").copy();
             return this;
@@ -507,6 +512,7 @@ public final class RdmaRawIoHandlerConfig {
          * this answers true. For the others the kernel listens, on the same channels and loops. By default all listen
          * by the device. Asked on the loops' threads.
          */
+        @UnstableApi
         public Builder listensByDevice(Predicate<InetSocketAddress> local) {
             listensByDevice = ObjectUtil.checkNotNull(local, "local");
             return this;
@@ -517,6 +523,7 @@ public final class RdmaRawIoHandlerConfig {
          * device's link leads there. The others are the kernel's, on the same channels and loops. By default all are
          * opened by the device. Asked on the loops' threads.
          */
+        @UnstableApi
         public Builder connectsByDevice(Predicate<InetSocketAddress> remote) {
             connectsByDevice = ObjectUtil.checkNotNull(remote, "remote");
             return this;
@@ -526,6 +533,7 @@ public final class RdmaRawIoHandlerConfig {
          * Has TCP servers take over their ports from the process before, and hand them over to the next one: see
          * {@link RdmaRawTakeover}. By default a port has one process from its opening to its end.
          */
+        @UnstableApi
         public Builder takeover(RdmaRawTakeover ports) {
             takeover = ObjectUtil.checkNotNull(ports, "ports");
             return this;

@@ -1,5 +1,6 @@
 package io.rdmaraw.channel;
 
+import io.netty.util.internal.UnstableApi;
 import io.rdmaraw.device.QueueEvent;
 
 /**
@@ -11,6 +12,7 @@ import io.rdmaraw.device.QueueEvent;
  * @param portNumber its port, counted from 1
  * @param lostFrames frames that were accepted for sending and are lost
  */
+@UnstableApi
 public record RdmaRawQueueEvent(Kind kind, String deviceName, int portNumber, long lostFrames) {
     /** What happened. */
     public enum Kind {

@@ -1,6 +1,7 @@
 package io.rdmaraw.channel;
 
 import io.netty.util.internal.ObjectUtil;
+import io.netty.util.internal.UnstableApi;
 import io.netty.util.internal.logging.InternalLogger;
 import io.netty.util.internal.logging.InternalLoggerFactory;
 import io.rdmaraw.net.takeover.TakeoverListener;
@@ -43,6 +44,7 @@ import java.util.concurrent.locks.LockSupport;
  * <p>It works where two processes have a device at a time: {@code soft:packet:}, and {@code soft:xdp:} in mode
  * {@code tap}, with the kernel's addresses. UDP ports are not handed over. Thread-safe.
  */
+@UnstableApi
 public final class RdmaRawTakeover implements AutoCloseable {
     private static final InternalLogger LOGGER = InternalLoggerFactory.getInstance(RdmaRawTakeover.class);
     private static final long COUNT_INTERVAL_NANOS = TimeUnit.MILLISECONDS.toNanos(10);

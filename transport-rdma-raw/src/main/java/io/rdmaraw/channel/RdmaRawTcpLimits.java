@@ -1,5 +1,6 @@
 package io.rdmaraw.channel;
 
+import io.netty.util.internal.UnstableApi;
 import io.rdmaraw.tcp.TcpConfig;
 import io.rdmaraw.tcp.TcpLimits;
 
@@ -7,6 +8,7 @@ import io.rdmaraw.tcp.TcpLimits;
  * What the TCP of a loop on a device lets its peers make it hold and do, at most. Every limit has a default; a number
  * out of range is refused at once. Passed to {@link RdmaRawIoHandlerConfig.Builder#tcpLimits}, which copies it.
  */
+@UnstableApi
 public final class RdmaRawTcpLimits {
     private final TcpLimits.Builder limits = TcpLimits.builder();
     private int orphanRetries;

@@ -1,5 +1,7 @@
 package io.rdmaraw.metrics;
 
+import io.netty.util.internal.UnstableApi;
+
 /**
  * A snapshot of a connection's state. Times are nanoseconds, sizes bytes.
  *
@@ -57,6 +59,7 @@ package io.rdmaraw.metrics;
  * @param deliveryRate bytes per second that arrive, as last measured; 0 where the congestion control measures none
  * @param applicationLimited whether that was no more because there was no more to send
  */
+@UnstableApi
 public record RdmaRawTcpInfo(String state, String congestionControl, boolean recovering, long smoothedRttNanos,
                              long minimumRttNanos, long retransmissionTimeoutNanos, int congestionWindowBytes,
                              int sendWindowBytes, int receiveWindowBytes, int segmentBytes, int pathMtuBytes,

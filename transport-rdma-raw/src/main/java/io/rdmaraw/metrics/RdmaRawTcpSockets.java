@@ -1,5 +1,6 @@
 package io.rdmaraw.metrics;
 
+import io.netty.util.internal.UnstableApi;
 import java.net.InetSocketAddress;
 import java.util.List;
 import java.util.Map;
@@ -11,6 +12,7 @@ import java.util.Map;
  * @param byState     connections by their state of RFC 9293; those in TIME-WAIT are not among them
  * @param connections those with the most bytes, the busiest first
  */
+@UnstableApi
 public record RdmaRawTcpSockets(List<Listener> listeners, Map<String, Integer> byState, List<Connection> connections) {
     /** Maximum number of connections that are examined; of more, {@link #byState} and the choice are a sample. */
     public static final int LOOKED_AT = 65_536;

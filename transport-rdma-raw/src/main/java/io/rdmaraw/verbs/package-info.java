@@ -7,5 +7,8 @@
  * {@link
  * io.rdmaraw.verbs.Wc} read and write; all others check their arguments, and a failure becomes a {@link
  * io.rdmaraw.verbs.VerbsException}.
+ *
+ * <p>Below the channels, and not stable: this package and {@link io.rdmaraw.verbs.flow} without the text form of rules
+ * may change in any version before 1.0.
  */
 package io.rdmaraw.verbs;
