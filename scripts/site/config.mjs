@@ -12,7 +12,7 @@ const groups = {
   Use: ['docs/quickstart', 'docs/deploying', 'docs/containers', 'docs/cloud', 'docs/cards', 'docs/security',
     'docs/frameworks', 'docs/observability', 'docs/tools', 'examples/README'],
   Understand: ['docs/architecture', 'docs/receiving-and-sending', 'docs/addresses-and-rules', 'docs/waiting', 'docs/tcp', 'docs/tcp-settings',
-    'docs/simulation', 'docs/hardware', 'docs/design-decisions', 'docs/glossary', 'docs/notebook'],
+    'docs/simulation', 'docs/memory-ordering', 'docs/hardware', 'docs/design-decisions', 'docs/glossary', 'docs/notebook'],
   Results: ['docs/report/conformance', 'docs/report/frameworks', 'docs/report/kernels', 'docs/report/containers',
     'docs/report/rfc9293', 'docs/report/packetdrill'],
   Change: ['CONTRIBUTING', 'CHANGELOG', 'docs/release', 'SECURITY'],
