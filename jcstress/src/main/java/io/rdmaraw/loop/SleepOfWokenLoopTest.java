@@ -7,7 +7,9 @@ import org.openjdk.jcstress.annotations.Outcome;
 import org.openjdk.jcstress.annotations.State;
 import org.openjdk.jcstress.infra.results.ZZ_Result;
 
-/** As {@link SleepTest}, when the loop has been woken before: who comes next may find that mark, and signals nothing. */
+/**
+ * As {@link SleepTest}, when the loop has been woken before: who comes next may find that mark, and signals nothing.
+ */
 @JCStressTest
 @Outcome(id = {"false, false", "true, true"}, expect = Expect.ACCEPTABLE, desc = "Awake, or woken.")
 @Outcome(id = "false, true", expect = Expect.ACCEPTABLE, desc = "It saw the task, and is signalled beside.")
