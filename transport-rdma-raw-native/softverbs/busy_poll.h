@@ -14,7 +14,7 @@
  *
  * While a port has it, NAPI instances defer their interrupts. That is set for each instance where the kernel can
  * (Linux 6.13), else for the interface, and put back at the end, also by exit(3) with the device open. A process that is
- * killed leaves it, by values that nobody else would choose, so that the next one does not take them for the user's.
+ * killed leaves it, by values that no user would choose, so that the next one does not take them for the user's.
  */
 
 /* For this long after a poll interrupts are off: what a sleeper may wait for a frame. */

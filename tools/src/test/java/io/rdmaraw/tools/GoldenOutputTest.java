@@ -51,7 +51,8 @@ class GoldenOutputTest {
     /** What the launcher answers by itself: the help of its own commands, and what it refuses. */
     private static final List<String> LAUNCHER_RUNS = List.of(
             "build --help", "build now",
-            "hardware-check --help", "hardware-check", "hardware-check --typo", "hardware-check mlx5_0 --peer", "hardware-check mlx5_0 mlx5_1",
+            "hardware-check --help", "hardware-check", "hardware-check --typo", "hardware-check mlx5_0 --peer",
+            "hardware-check mlx5_0 mlx5_1",
             "install --help", "install here",
             "java --help", "java",
             "release --help", "release",

@@ -32,9 +32,9 @@ final class Prr {
             allowance = ceilDiv(r.prrDelivered * c.ssthresh, r.recoverFlightBytes) - r.prrOut;
         } else {
             // The reduction bound: conservative (CRB), or as in slow start (SSRB) while recovery goes well.
-            long limit = r.prrDelivered - r.prrOut;
+            long limit = Math.max(r.prrDelivered - r.prrOut, sample.deliveredBytes);
             if (safe) {
-                limit = Math.max(limit, sample.deliveredBytes) + mss;
+                limit += mss;
             }
             allowance = Math.min(c.ssthresh - pipe, limit);
         }

@@ -8,6 +8,8 @@ import io.rdmaraw.tcp.send.Flight.Limit;
  * peer's window, or its own send buffer. As TCP_INFO of Linux tells (tcp_chrono).
  */
 final class SendTimes {
+    private static final long MILLI_NANOS = 1_000_000;
+
     private SendTimes() {
     }
 
@@ -19,7 +21,8 @@ final class SendTimes {
     static void end(TcpConnection c, Flight f) {
         long now = c.engine.now();
         limited(c, f, Limit.NONE, now);
-        c.busyNanos += now - f.busySinceNanos;
+        // As Linux counts in jiffies: boundaries that were passed, so that short times are right on average.
+        c.busyMillis += (int) (now / MILLI_NANOS - f.busySinceNanos / MILLI_NANOS);
     }
 
     /** Says what keeps new data back from now on. */
@@ -40,7 +43,7 @@ final class SendTimes {
     }
 
     static long busyNanos(TcpConnection c, long now) {
-        return c.busyNanos + (c.flight == null ? 0 : now - c.flight.busySinceNanos);
+        return c.busyMillis * MILLI_NANOS + (c.flight == null ? 0 : now - c.flight.busySinceNanos);
     }
 
     static long windowLimitedNanos(TcpConnection c, long now) {

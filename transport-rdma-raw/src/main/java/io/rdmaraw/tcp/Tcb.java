@@ -215,7 +215,7 @@ abstract sealed class Tcb permits TcpConnection {
 
     // ---- statistics ----
     /** As of the last time that there was nothing to send or in flight, see {@link SendTimes}. */
-    long busyNanos;
+    int busyMillis;
     long bytesIn;
     long bytesAcked;
     int segmentsIn;

@@ -529,7 +529,7 @@ public final class TcpConnection extends Tcb implements CongestionWindow, Segmen
     }
 
     /**
-     * Bytes of payload per second that data is paced at now; 0 for not at all. Whoever drives a device that paces by
+     * Bytes of payload per second that data is paced at now; 0 for not at all. A driver of a device that paces by
      * itself may tell it this rate.
      */
     public long pacingRate() {

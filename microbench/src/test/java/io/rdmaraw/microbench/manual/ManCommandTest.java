@@ -57,7 +57,7 @@ class ManCommandTest {
         for (String part : List.of(
                 ".SH \"NAME\"\nrdma\\-raw\\-pktgen\\-tx \\- ",
                 ".SH \"SYNOPSIS\"\n.B rdma\\-raw pktgen tx",
-                ".TP\n\\fB\\-t\\fR, \\fB\\-\\-template\\fR \\fI", "\\fB\\-\\-json\\fR\n", "Exit codes: 0 well",
+                ".TP\n\\fB\\-T\\fR, \\fB\\-\\-template\\fR \\fI", "\\fB\\-\\-json\\fR\n", "Exit codes: 0 well",
                 "rdma\\-raw\\-pktgen(1)")) {
             assertTrue(page.contains(part), part + " in\n" + page);
         }

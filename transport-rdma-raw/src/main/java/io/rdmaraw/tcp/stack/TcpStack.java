@@ -107,7 +107,7 @@ public final class TcpStack implements FrameReceiver, PortOwner, LoopService {
         return receiver;
     }
 
-    /** Tells whether segments are shown to somebody. */
+    /** Tells whether segments are shown to a capture or a handler. */
     public boolean isTapped() {
         return sender.isTapped();
     }
