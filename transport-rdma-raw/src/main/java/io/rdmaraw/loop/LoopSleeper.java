@@ -80,7 +80,7 @@ public final class LoopSleeper implements AutoCloseable {
             case SleepState.BLOCKED -> wakeupFd.signal();
             case SleepState.BLOCKED_IN_SELECTOR -> nio.wakeup();
             default -> {
-                // It is awake, and sees the mark, or somebody else has woken it.
+                // It is awake, and sees the mark, or another thread has woken it.
             }
         }
     }

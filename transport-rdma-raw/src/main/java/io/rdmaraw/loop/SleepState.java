@@ -58,7 +58,7 @@ final class SleepState {
         return AWAKE;
     }
 
-    /** From now on nobody is told to signal. */
+    /** From now on no thread is told to signal. */
     void close() {
         state.set(CLOSED);
     }
