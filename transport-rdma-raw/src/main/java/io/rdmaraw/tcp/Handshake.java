@@ -147,7 +147,7 @@ final class Handshake {
         }
         long waitedNanos = RttEstimator.backedOff(c);
         ConnectionTimers.countTimeout(c);
-        if (passive && !c.is(Tcb.EARLY) && c.listener.overflowedWithin(waitedNanos, now)) {
+        if (passive && !c.is(Tcb.EARLY) && !c.acceptDeferred && c.listener.overflowedWithin(waitedNanos, now)) {
             // Most are a flood's, and their answer goes nowhere. A client that waits for it asks again.
             c.engine.counters.synAcksWithheld++;
         } else if (!isAcceptDeferred(c)) {
@@ -225,6 +225,9 @@ final class Handshake {
         c.engine.events.connected(c);
         if (dataBytes > 0 && c.state != CLOSED) {
             AckInput.releaseIfIdle(c, c.flight);
+            if (c.extras != null) {
+                c.tellWhenNotSentIsLow();
+            }
             c.engine.events.acked(c, dataBytes);
         }
         if (c.state != CLOSED && (s.payloadLength > 0 || s.has(TcpFlags.FIN))) {

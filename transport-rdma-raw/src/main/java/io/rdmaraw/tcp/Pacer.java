@@ -40,10 +40,19 @@ final class Pacer {
         if (bytesPerSecond > 0 && c.pacer == null) {
             c.pacer = new Pacer();
         }
-        if (c.pacer != null) {
-            c.pacer.maxRate = bytesPerSecond;
+        Pacer p = c.pacer;
+        if (p != null && p.maxRate != bytesPerSecond) {
+            p.maxRate = bytesPerSecond;
             configure(c);
+            p.forgetDebt(c.engine.now());
         }
+    }
+
+    /** What left at a former rate holds nothing back at the present one, beyond a quantum's time. */
+    private void forgetDebt(long now) {
+        long quantumNanos = rate == 0 ? 0 : nanosFor(quantumBytes);
+        emptyNanos = Math.min(emptyNanos, now);
+        openNanos = Math.min(openNanos, now + quantumNanos);
     }
 
     /** Gives a connection a pacer, or takes it away: after its congestion control or its settings have changed. */

@@ -241,8 +241,9 @@ public final class TcpConnection extends Tcb implements CongestionWindow, Segmen
 
     /** Bytes handed to {@link #send} that were not sent for the first time. */
     public int unsentBytes() {
-        return flight == null ? 0
-                : state.synchronizedState() ? Math.max(0, flight.queue.endSeq() - sndNxt) : queuedBytes();
+        // Before its handshake is complete a server may send (RFC 7413 section 4.2.2), so the state does not tell.
+        boolean beforeSyn = !state.synchronizedState() && sndNxt == iss;
+        return flight == null ? 0 : beforeSyn ? queuedBytes() : Math.max(0, flight.queue.endSeq() - sndNxt);
     }
 
     /** As Linux does (tcp_stream_memory_free): a writer is woken when twice what is unsent is below the mark. */
@@ -341,6 +342,8 @@ public final class TcpConnection extends Tcb implements CongestionWindow, Segmen
         CongestionControl.Factory factory = CongestionControls.named(name);
         if (!congestion.name().equals(name)) {
             DeliveryRate.use(this, factory.create());
+            // What waited for the pacer of the one before has none to wake it any more.
+            engine.ready(this);
         }
     }
 

@@ -327,6 +327,19 @@ class CongestionTest {
         assertTrue(d.c.congestionWindowBytes() <= window, d.c.congestionWindowBytes() + " bytes");
     }
 
+    /** The pacer is the old one's; nothing is in flight whose acknowledgement would wake the connection. */
+    @Test
+    void whatWaitsForAPacerGoesOutWhenThereIsNoneAnyMore() {
+        Dialogue d = new Dialogue(Dialogue.plain().congestionControl(Bbr::new)).connect().says("S 0");
+        d.after(900).hears("SA 0 ack 1 win 65535 mss 1000 sackOK").says("A 1 ack 1");
+        d.send(1000).says("PA 1 len 1000 ack 1").after(900).hears("A 1 ack 1001");
+        d.send(8000).says("A 1001 len 1000 ack 1", "A 2001 len 1000 ack 1", "A 3001 len 1000 ack 1",
+                "A 4001 len 1000 ack 1", "A 5001 len 1000 ack 1");
+        d.after(50).hears("A 1 ack 6001").saysNothing();
+        d.c.congestionControl("cubic");
+        d.after(0).says("A 6001 len 1000 ack 1", "A 7001 len 1000 ack 1", "PA 8001 len 1000 ack 1");
+    }
+
     /** As on Linux: the window is the path's, whoever governs it. */
     @Test
     void anotherAlgorithmGoesOnWithTheWindow() {

@@ -291,6 +291,17 @@ class ConnectionOptionsTest {
         d.hears("FA 1 ack 1").heard("accepted", "peerFinished");
     }
 
+    /** Who has answered a SYN-ACK is no address that a flood has made up, and thinks that it is connected. */
+    @Test
+    void aClientThatHasAnsweredIsAskedAgainInAFloodToo() {
+        Dialogue d = new Dialogue(Dialogue.plain());
+        TcpListener listener = listener(d);
+        listener.deferAccept(3);
+        d.hears("S 0 win 65535 mss 1000").says("SA 0 ack 1").hears("A 1 ack 1").after(2_000).saysNothing();
+        listener.lastOverflowNanos = d.now;
+        d.after(1_010).says("SA 0 ack 1").hears("A 1 ack 1").heard("accepted");
+    }
+
     @Test
     void aSynCookieIsNotWaitedFor() {
         Dialogue d = new Dialogue(Dialogue.plain().synCookies(TcpConfig.SynCookieMode.ALWAYS));

@@ -43,6 +43,16 @@ class TcpConnectionInfoTest {
         assertEquals(0, windowMillis(d) + bufferMillis(d));
     }
 
+    @Test
+    void theTimesOfAConnectionThatIsCutOffAreWhole() {
+        Dialogue d = Dialogue.established(Dialogue.plain());
+        d.hears("A 1 ack 1 win 0").send(10);
+        at(d.after(30));
+        d.c.abort();
+        assertEquals(30, busyMillis(d), 0.01);
+        assertEquals(30, windowMillis(d), 0.01);
+    }
+
     /** As packetdrill's tcp-info-rwnd-limited asks of Linux. */
     @Test
     void theTimeThatThePeersWindowKeepsDataBackIsCounted() {

@@ -1,0 +1,29 @@
+package io.rdmaraw.tcp;
+
+import org.junit.jupiter.api.Test;
+
+/** What the limit of a connection's rate (SO_MAX_PACING_RATE) holds back, and for how long. */
+class PacerTest {
+    /** At 10 bytes per second the next segment would leave after five minutes. */
+    private static Dialogue held() {
+        Dialogue d = Dialogue.established(Dialogue.plain());
+        d.c.maxPacingRate(10);
+        d.send(8000).says("A 1 len 1000 ack 1", "A 1001 len 1000 ack 1", "A 2001 len 1000 ack 1",
+                "A 3001 len 1000 ack 1", "A 4001 len 1000 ack 1");
+        return d.after(10).hears("A 1 ack 5001").saysNothing();
+    }
+
+    @Test
+    void aHigherLimitHoldsAtOnce() {
+        Dialogue d = held();
+        d.c.maxPacingRate(1_000_000);
+        d.after(10).says("A 5001 len 1000 ack 1", "A 6001 len 1000 ack 1", "PA 7001 len 1000 ack 1");
+    }
+
+    @Test
+    void withoutALimitNothingWaits() {
+        Dialogue d = held();
+        d.c.maxPacingRate(0);
+        d.says("A 5001 len 1000 ack 1", "A 6001 len 1000 ack 1", "PA 7001 len 1000 ack 1");
+    }
+}
