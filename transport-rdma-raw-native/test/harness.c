@@ -63,6 +63,7 @@ int main(int argc, char **argv)
                                          broker_policy_tests, broker_tests, broker_device_tests, broker_session_tests,
                                          broker_confinement_tests, refusal_tests, verifier_tests, whole_tests};
     unsigned passed = 0, failed = 0;
+    setvbuf(stdout, NULL, _IOLBF, 0);      /* a process of a test that ends by exit() has nothing of ours to write */
     for (size_t i = 0; i < sizeof groups / sizeof groups[0]; i++)
         run_group(groups[i], argc > 1 ? argv[1] : NULL, &passed, &failed);
     printf("%u passed, %u failed\n", passed, failed);
