@@ -223,12 +223,24 @@ final class Recovery {
         Ecn.onReduction(c);
     }
 
+    /** What is to be sent again has not left yet: that the peer is silent says nothing, the timeout begins later. */
+    static boolean waitsForPacer(TcpConnection c, Flight f, long now) {
+        if (f.scoreboard.lostBytes() == 0 || c.pacer == null || c.pacer.isOpen(now)) {
+            return false;
+        }
+        c.setRetransmitTimer(RetransmitTimer.RTO, c.pacer.openNanos() + RttEstimator.backedOff(c));
+        return true;
+    }
+
     // ---- after a timeout ----
 
     /** The retransmission timer ran out (RFC 6298 section 5.4 to 5.6). */
     static void onTimeout(TcpConnection c, long now) {
         Flight f = c.flight;
-        if (f == null || f.scoreboard.isEmpty() || ConnectionTimers.giveUp(c)) {
+        if (f == null || f.scoreboard.isEmpty()) {
+            return;
+        }
+        if (waitsForPacer(c, f, now) || ConnectionTimers.giveUp(c)) {
             return;
         }
         c.engine.counters.retransmissionTimeouts++;

@@ -49,7 +49,7 @@ final class TailLossProbe {
     /** Section 7.3: the next poll sends the probe. */
     static void onTimeout(TcpConnection c, long now) {
         Flight f = c.flight;
-        if (f == null || f.scoreboard.isEmpty()) {
+        if (f == null || f.scoreboard.isEmpty() || Recovery.waitsForPacer(c, f, now)) {
             return;
         }
         c.set(Tcb.TAIL_PROBE_DUE);

@@ -1,5 +1,7 @@
 package io.rdmaraw.tcp;
 
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
 import org.junit.jupiter.api.Test;
 
 /** What the limit of a connection's rate (SO_MAX_PACING_RATE) holds back, and for how long. */
@@ -18,6 +20,19 @@ class PacerTest {
         Dialogue d = held();
         d.c.maxPacingRate(1_000_000);
         d.after(10).says("A 5001 len 1000 ack 1", "A 6001 len 1000 ack 1", "PA 7001 len 1000 ack 1");
+    }
+
+    /** As on Linux (tcp_pacing_delay): that nothing was sent again is not the path's fault. */
+    @Test
+    void theTimeoutOfWhatWaitsForThePacerBeginsWhenItMayLeave() {
+        Dialogue d = Dialogue.established(Dialogue.plain());
+        d.c.maxPacingRate(1_000);
+        d.send(5000).says("A 1 len 1000 ack 1", "A 1001 len 1000 ack 1", "A 2001 len 1000 ack 1",
+                "A 3001 len 1000 ack 1", "PA 4001 len 1000 ack 1");
+        d.after(10).hears("A 1 ack 1 sack 1001-5001").saysNothing();
+        assertEquals(2_990, d.waits(10_000), 50, "the bucket is empty");
+        d.says("A 1 len 1000 ack 1");
+        assertEquals(0, d.engine.counters().tailLossProbes + d.engine.counters().retransmissionTimeouts);
     }
 
     @Test
