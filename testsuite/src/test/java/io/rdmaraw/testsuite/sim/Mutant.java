@@ -110,7 +110,8 @@ record Mutant(String name, String file, List<Change> changes) {
                     "&& c.retransmitTimer != RetransmitTimer.PERSIST && c.sndWnd > 0) {"),
             new Mutant("no retransmission timer", "ConnectionTimers",
                     "c.setRetransmitTimer(RetransmitTimer.RTO, rtoAt);", "c.stopRetransmitTimer();"),
-            new Mutant("Nagle ignored", "SegmentOutput", "return idle || finDue || c.is(Tcb.NO_DELAY);",
+            new Mutant("Nagle ignored", "SegmentOutput",
+                    "return finDue || (idle || c.is(Tcb.NO_DELAY)) && !c.isCorked() || c.is(Tcb.OVERRIDE_SWS);",
                     "return true;"),
             new Mutant("sequence numbers compared as signed", "segment/Sequence",
                     "static boolean before(int a, int b) { return a - b < 0;",
@@ -164,7 +165,7 @@ record Mutant(String name, String file, List<Change> changes) {
                     "boolean full = held.ranges().count() >= c.engine.config.limits.maxOutOfOrderRanges",
                     "boolean full = held.ranges().count() < 0"),
             new Mutant("round trip time believed from a cookie", "Handshake",
-                    "if (c.lastSendNanos != Tcb.NEVER) {", "if (c.lastSendNanos != 0) {"),
+                    "if (c.lastSendNanos != Tcb.NEVER && !c.acceptDeferred) {", "if (!c.acceptDeferred) {"),
             new Mutant("each loop has keys of its own", "TcpEngine",
                     "config.secrets != null ? config.secrets : new TcpSecrets(random)",
                     "new TcpSecrets(random)"));
