@@ -10,7 +10,8 @@
 
 readonly AARCH64_SUITE=trixie
 readonly AARCH64_PACKAGES=(openjdk-25-jre-headless libibverbs1 libibverbs-dev ibverbs-providers libgcc-s1)
-readonly AARCH64_PROGRAMS=(aarch64-linux-gnu-gcc:gcc-aarch64-linux-gnu qemu-aarch64-static:qemu-user-static)
+readonly AARCH64_PROGRAMS=(aarch64-linux-gnu-gcc:gcc-aarch64-linux-gnu qemu-aarch64-static:qemu-user-static
+  cpio:cpio depmod:kmod python3:python3)
 # What a processor decides: layouts and numbers against its compiler, native memory and calls, rings and their order,
 # parsers, and channels from end to end. An emulated JVM takes a minute for what takes a second, so it is no more.
 readonly AARCH64_CLASSES='LayoutTest,Mlx5LayoutTest,LibcTest,FlowSpec*Test,InternetChecksumTest,'\

@@ -64,9 +64,10 @@ run_jcstress_mutants() {
     directory="$work/mutant-$name"
     say "jcstress: $name, planted in $file"
     plant_fault "$file" "$old" "$new" "$directory" || die "jcstress: the fault '$name' cannot be planted any more"
-    verdict=found
-    run_jcstress "$directory" "$(jcstress_class_path "$directory/classes")" "io\\.rdmaraw\\..*\\.$test" "$millis" &&
-      verdict="not found"
+    # Only a test that failed has found it: a JVM that does not start ends with an error too.
+    verdict="not found"
+    run_jcstress "$directory" "$(jcstress_class_path "$directory/classes")" "io\\.rdmaraw\\..*\\.$test" "$millis" || true
+    grep -q '\[FAILED\] io\.rdmaraw\.' "$directory.log" && verdict=found
     if [ "$where" = anywhere ] && [ "$verdict" != found ]; then
       verdict="NOT FOUND"
       status=1
@@ -138,6 +139,7 @@ run_jcstress_tests() {
   require_build_tools
   rm -rf "$work"
   mkdir -p "$work"
+  : >"$work/mutants"
   page="${page:-$work/README.md}"
   say "jcstress: building"
   run_maven_logged "$work/build.log" -q -B -ntp -Pjcstress -pl jcstress -am -DskipTests -Dmaven.javadoc.skip=true \

@@ -52,7 +52,7 @@ run_matrix() {
       "$work/jdk-$NEWEST_JDK/root/usr/lib/jvm/java-$NEWEST_JDK-openjdk-amd64/bin/java")
   fi
   # Ours alone: the class path must have one version of Netty.
-  jars="$(compgen -G "$ROOT/tools/target/lib/netty-transport-rdma-raw-[0n]*.jar" | tr '\n' ':')"
+  jars="$(compgen -G "$ROOT/tools/target/lib/netty-transport-rdma-raw-[0-9n]*.jar" | tr '\n' ':')"
   "$JAVA_HOME/bin/javac" -proc:none -d "$work/classes" -cp "$jars:$ROOT/tools/target/lib/*" "$ROOT/scripts/smoke/smoke/Smoke.java"
   page="${page:-$work/README.md}"
   printf '| Netty | JDK %s | JDK %s |\n|---|---|---|\n' "$(java_version "$JAVA_HOME/bin/java")" "$(java_version "${newest[@]}")" \

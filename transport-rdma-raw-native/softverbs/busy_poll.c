@@ -36,6 +36,7 @@ static const struct sv_napi_settings deferring = {
 
 static pthread_mutex_t wanted_mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct sv_busy_poll *all_wanted;
+static _Atomic pid_t owner;     /* who has put some there last */
 
 bool sv_busy_poll_is_left(const struct sv_napi_settings *settings)
 {
@@ -63,6 +64,7 @@ int sv_busy_poll_init(struct sv_busy_poll *poll, const char *netdev, int ifindex
         return sv_explain(EINVAL, "SOFTVERBS_XDP_BUSY_POLL is '%s': it may be on or off", wish);
     poll->wanted = true;
     poll->pid = getpid();
+    owner = poll->pid;
     (void)sv_netdev_open(&poll->family);    /* before Linux 6.3 there is none */
     pthread_mutex_lock(&wanted_mutex);
     poll->next = all_wanted;
@@ -180,19 +182,31 @@ static int change_interface(struct sv_busy_poll *poll)
 /* ---- both ---- */
 
 /*
- * Before Linux 6.13 a socket learned its instance from its first frame, since 6.14 from the queue that it is bound to,
- * where the driver tells the kernel which one that is.
+ * Before Linux 6.13 a socket of a mode of the driver learned its instance from its first frame, whatever the kernel
+ * tells of queues (from 6.8 on; i40e tells none, mlx5_core only from 6.9 on). Since 6.14 (6.15 where the kernel copies)
+ * it is that of the queue that it is bound to, where the driver tells which one that is. No instance has this number: a
+ * kernel that knows the command sets nothing, and says something else than one that does not.
  */
 static bool learns_later(const struct sv_busy_poll *poll)
 {
-    struct sv_napi_settings settings;
-    uint32_t id = 0;
-    if (poll->family.fd < 0 || sv_netdev_queue_napi(&poll->family, poll->ifindex, 0, &id) == EOPNOTSUPP)
-        return true;
-    return id != 0 && sv_netdev_napi(&poll->family, id, &settings) == EOPNOTSUPP;
+    static const struct sv_napi_settings none;
+    return poll->family.fd < 0 || sv_netdev_set_napi(&poll->family, UINT32_MAX, &none) == EOPNOTSUPP;
 }
 
-int sv_busy_poll_add(struct sv_busy_poll *poll, int socket, uint32_t queue)
+/* With the mutex held: the program may end meanwhile. */
+static int change_settings(struct sv_busy_poll *poll, uint32_t id, uint32_t queue, bool native)
+{
+    if (id == 0 && (!native || !learns_later(poll)))
+        return sv_explain(EOPNOTSUPP, "receive queue %u of '%s' has no NAPI instance that a socket can poll (veth and "
+                          "the like have none): run without SOFTVERBS_XDP_BUSY_POLL", queue, poll->netdev);
+    int error = id != 0 ? change_instance(poll, id) : EOPNOTSUPP;
+    if (error == EOPNOTSUPP)
+        error = change_interface(poll);
+    return error == 0 ? 0 : sv_explain(error, "SOFTVERBS_XDP_BUSY_POLL=on can't defer the interrupts of '%s': it needs "
+                                       "CAP_NET_ADMIN, and before Linux 6.13 a /sys that can be written", poll->netdev);
+}
+
+int sv_busy_poll_add(struct sv_busy_poll *poll, int socket, uint32_t queue, bool native)
 {
     int id = 0;
     socklen_t size = sizeof id;
@@ -203,23 +217,21 @@ int sv_busy_poll_add(struct sv_busy_poll *poll, int socket, uint32_t queue)
         return error;
     if (getsockopt(socket, SOL_SOCKET, SO_INCOMING_NAPI_ID, &id, &size) != 0)
         id = 0;
-    if (id == 0 && !learns_later(poll))
-        return sv_explain(EOPNOTSUPP, "receive queue %u of '%s' has no NAPI instance that a socket can poll (veth and "
-                          "the like have none): run without SOFTVERBS_XDP_BUSY_POLL", queue, poll->netdev);
-    error = id != 0 ? change_instance(poll, (uint32_t)id) : EOPNOTSUPP;
-    if (error != 0)
-        error = change_interface(poll);
-    return error == 0 ? 0 : sv_explain(error, "SOFTVERBS_XDP_BUSY_POLL=on can't defer the interrupts of '%s': it needs "
-                                       "CAP_NET_ADMIN, and before Linux 6.13 a /sys that can be written", poll->netdev);
+    pthread_mutex_lock(&wanted_mutex);
+    error = change_settings(poll, (uint32_t)id, queue, native);
+    pthread_mutex_unlock(&wanted_mutex);
+    return error;
 }
 
-/* With the mutex held. */
+/* With the mutex held. The interface first: what is written there is written to all instances. */
 static void put_back(struct sv_busy_poll *poll)
 {
+    if (poll->pid != getpid())
+        return;
+    if (poll->whole_interface && if_indextoname((unsigned)poll->ifindex, poll->netdev) != NULL && is_ours(poll))
+        (void)write_settings(poll, &poll->before);
     for (uint32_t i = 0; i < poll->count; i++)
         (void)sv_netdev_set_napi(&poll->family, poll->napi[i].id, &poll->napi[i].before);
-    if (poll->whole_interface && is_ours(poll))
-        (void)write_settings(poll, &poll->before);
     poll->count = 0;
     poll->whole_interface = false;
 }
@@ -239,12 +251,13 @@ void sv_busy_poll_end(struct sv_busy_poll *poll)
     poll->wanted = false;
 }
 
-/* A child that has not called exec(2) has its parent's list. */
+/* A child that has not called exec(2) has its parent's list, and its mutex, maybe locked for ever. */
 __attribute__((destructor)) void sv_busy_poll_end_all(void)
 {
+    if (owner != getpid())
+        return;
     pthread_mutex_lock(&wanted_mutex);
     for (struct sv_busy_poll *poll = all_wanted; poll != NULL; poll = poll->next)
-        if (poll->pid == getpid())
-            put_back(poll);
+        put_back(poll);
     pthread_mutex_unlock(&wanted_mutex);
 }

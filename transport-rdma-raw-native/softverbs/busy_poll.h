@@ -17,8 +17,11 @@
  * killed leaves it, by values that no user would choose, so that the next one does not take them for the user's.
  */
 
-/* For this long after a poll interrupts are off: what a sleeper may wait for a frame. */
-enum { SV_BUSY_POLL_DEFERS = 2, SV_BUSY_POLL_TIMEOUT_NANOS = 20011 };
+/*
+ * For this long after a poll interrupts are off: what a sleeper may wait for a frame. Longer than a poll of a whole
+ * budget takes: a timer that fires meanwhile leaves them off for good (Linux before 58e2330bd455, of 2026).
+ */
+enum { SV_BUSY_POLL_DEFERS = 2, SV_BUSY_POLL_TIMEOUT_NANOS = 200011 };
 
 struct sv_busy_poll {
     bool wanted;
@@ -42,7 +45,7 @@ int sv_busy_poll_init(struct sv_busy_poll *poll, const char *netdev, int ifindex
  * Sets up a socket that is bound to a receive queue, and the queue's NAPI instance. Returns 0, or an errno with an
  * explanation: EOPNOTSUPP where there is none to poll.
  */
-int sv_busy_poll_add(struct sv_busy_poll *poll, int socket, uint32_t queue);
+int sv_busy_poll_add(struct sv_busy_poll *poll, int socket, uint32_t queue, bool native);
 /* Puts back what was set before. */
 void sv_busy_poll_end(struct sv_busy_poll *poll);
 /* The same for all that this process has, when it ends. */

@@ -109,7 +109,8 @@ static int ask(int fd, struct message *message, struct nlmsghdr *answer)
             continue;
         if (length < 0)
             return errno == EAGAIN ? ETIMEDOUT : errno;
-        unsigned left = (unsigned)length;
+        /* Not unsigned: a length that is not aligned would end below 0. */
+        ssize_t left = length;
         for (const struct nlmsghdr *m = (struct nlmsghdr *)buffer; NLMSG_OK(m, left); m = NLMSG_NEXT(m, left)) {
             if (m->nlmsg_type == NLMSG_ERROR)
                 return -((const struct nlmsgerr *)NLMSG_DATA(m))->error;

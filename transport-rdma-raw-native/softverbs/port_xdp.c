@@ -122,7 +122,7 @@ static int open_queue(struct xdp_port *port, uint32_t number, bool untold)
         error = sv_steering_set_sockets(wire->steering, number, queue->main.receiver.fd, queue->syns.receiver.fd);
     sv_steering_set_queues(wire->steering, port->queues);
     if (error == 0)
-        error = sv_busy_poll_add(&port->busy_poll, queue->main.receiver.fd, number);
+        error = sv_busy_poll_add(&port->busy_poll, queue->main.receiver.fd, number, port->native);
     queue->busy_poll = port->busy_poll.wanted;
     if (error == 0)
         error = sv_wire_add_receiver(wire, &queue->main.receiver);
@@ -455,10 +455,13 @@ static enum sv_xdp_port_mode mode_of(const struct sv_wire *wire)
 static int choose_mode(const struct sv_device *device, struct sv_xdp_choice *choice)
 {
     struct utsname kernel;
-    char driver[SV_XDP_DRIVER_BYTES];
+    char driver[SV_XDP_DRIVER_BYTES], version[SV_XDP_DRIVER_BYTES];
     if (uname(&kernel) != 0)
         kernel.release[0] = '\0';
-    sv_xdp_driver(strchr(device->ibv.name, ':') + 1, driver);
+    sv_xdp_driver(strchr(device->ibv.name, ':') + 1, driver, version);
+    /* Of a driver that came from elsewhere (Intel's, OFED's) the kernel's release tells nothing. */
+    if (strncmp(version, kernel.release, sizeof version - 1) != 0)
+        kernel.release[0] = '\0';
     return sv_xdp_mode_choose(getenv("SOFTVERBS_XDP_MODE"), driver, kernel.release, choice);
 }
 

@@ -27,11 +27,12 @@ SV_EXPORT int softverbs_query_interface(const char *netdev, struct softverbs_int
 {
     struct sv_netdev_family family;
     struct sv_netdev_facts facts;
+    char version[SV_XDP_DRIVER_BYTES];
     memset(interface, 0, sizeof *interface);
     int ifindex = (int)if_nametoindex(netdev);
     if (ifindex == 0)
         return ENODEV;
-    sv_xdp_driver(netdev, interface->driver);
+    sv_xdp_driver(netdev, interface->driver, version);
     if (sv_netdev_open(&family) != 0)
         return 0;
     if (sv_netdev_facts(&family, ifindex, &facts) == 0) {

@@ -30,15 +30,17 @@ int sv_xdp_receive_queues(const struct sv_wire *wire, uint32_t *queues)
     return 0;
 }
 
-void sv_xdp_driver(const char *netdev, char driver[SV_XDP_DRIVER_BYTES])
+void sv_xdp_driver(const char *netdev, char driver[SV_XDP_DRIVER_BYTES], char version[SV_XDP_DRIVER_BYTES])
 {
     struct ethtool_drvinfo info = {.cmd = ETHTOOL_GDRVINFO};
     struct ifreq request = {.ifr_data = (void *)&info};
     int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     snprintf(request.ifr_name, sizeof request.ifr_name, "%s", netdev);
-    driver[0] = '\0';
-    if (fd >= 0 && ioctl(fd, SIOCETHTOOL, &request) == 0)
+    driver[0] = version[0] = '\0';
+    if (fd >= 0 && ioctl(fd, SIOCETHTOOL, &request) == 0) {
         snprintf(driver, SV_XDP_DRIVER_BYTES, "%.*s", SV_XDP_DRIVER_BYTES - 1, info.driver);
+        snprintf(version, SV_XDP_DRIVER_BYTES, "%.*s", SV_XDP_DRIVER_BYTES - 1, info.version);
+    }
     if (fd >= 0)
         close(fd);
 }

@@ -6,9 +6,12 @@
 
 /* Properties that an interface needs so that AF_XDP sees all its frames unchanged, as its driver reports (ethtool). */
 
-/* The name of an interface's driver, as ethtool has it; "" if there is none. Needs no open port. */
+/*
+ * The name of an interface's driver, as ethtool has it, or "" if there is none, and its version: that of the kernel if
+ * the driver came with it, but some of these have one of their own. Needs no open port.
+ */
 enum { SV_XDP_DRIVER_BYTES = 32 };
-void sv_xdp_driver(const char *netdev, char driver[SV_XDP_DRIVER_BYTES]);
+void sv_xdp_driver(const char *netdev, char driver[SV_XDP_DRIVER_BYTES], char version[SV_XDP_DRIVER_BYTES]);
 /* Returns 0 and the number of receive queues; or EOPNOTSUPP if the driver does not report it. */
 int sv_xdp_receive_queues(const struct sv_wire *wire, uint32_t *queues);
 /* Whether the interface is on top of another one. The kernel removes VLAN tags on the way. */

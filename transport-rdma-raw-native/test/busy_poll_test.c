@@ -22,6 +22,7 @@ enum { REQUEST_BYTES = 256 };
 static bool kernel_is_ours;
 static bool has_napi_set;
 static uint32_t socket_napi;            /* what a socket says that its instance is */
+static uint32_t queue_napi;             /* what the driver tells of a queue; 0: nothing */
 static struct sv_napi_settings instance[INSTANCES];
 static alignas(struct nlmsghdr) uint8_t asked[REQUEST_BYTES];
 
@@ -69,12 +70,14 @@ static int carry_out(uint8_t command, uint8_t **at)
         return 0;
     }
     if (command == QUEUE_GET) {
-        const uint32_t id = FIRST_ID;
-        *at = add(*at, 4, &id, sizeof id);
+        if (queue_napi != 0)
+            *at = add(*at, 4, &queue_napi, sizeof queue_napi);
         return 0;
     }
     if (!has_napi_set && command == NAPI_SET)
         return EOPNOTSUPP;
+    if (number_of(2) - FIRST_ID >= INSTANCES)
+        return ENOENT;
     struct sv_napi_settings *settings = &instance[number_of(2) - FIRST_ID];
     if (command == NAPI_SET) {
         settings->defer_hard_irqs = number_of(5);
@@ -129,6 +132,7 @@ static void kernel_begins(bool napi_set)
 {
     memset(instance, 0, sizeof instance);
     has_napi_set = napi_set;
+    queue_napi = FIRST_ID;
     kernel_is_ours = true;
     CHECK_EQ(0, setenv("SOFTVERBS_XDP_BUSY_POLL", "on", 1));
 }
@@ -139,11 +143,13 @@ static void kernel_ends(void)
     CHECK_EQ(0, unsetenv("SOFTVERBS_XDP_BUSY_POLL"));
 }
 
+static bool native = true;              /* the mode is one of the driver */
+
 static int add_queue(struct sv_busy_poll *poll, uint32_t queue, uint32_t napi)
 {
     int fd = socket(AF_INET, SOCK_DGRAM, 0);
     socket_napi = napi;
-    int error = sv_busy_poll_add(poll, fd, queue);
+    int error = sv_busy_poll_add(poll, fd, queue, native);
     close(fd);
     return error;
 }
@@ -244,6 +250,23 @@ static void test_an_old_kernel_without_files(void)
     kernel_ends();
 }
 
+/* From Linux 6.8 to 6.12 drivers such as i40e tell no instance of a queue, and its socket learns it from a frame. */
+static void test_an_old_kernel_whose_driver_tells_nothing(void)
+{
+    struct sv_busy_poll poll;
+    if (!may_poll())
+        return;
+    kernel_begins(false);
+    queue_napi = 0;
+    CHECK_EQ(0, sv_busy_poll_init(&poll, "svt-none", 1));
+    CHECK_EQ(ENOENT, add_queue(&poll, 0, 0));
+    native = false;
+    CHECK_EQ(EOPNOTSUPP, add_queue(&poll, 0, 0));       /* frames of the generic mode tell none */
+    native = true;
+    sv_busy_poll_end(&poll);
+    kernel_ends();
+}
+
 static void test_off(void)
 {
     struct sv_busy_poll poll;
@@ -259,6 +282,7 @@ const struct test busy_poll_tests[] = {
     {"busy poll: settings are put back at the program's end", test_the_end_of_the_program},
     {"busy poll: a queue without a NAPI instance is refused", test_a_queue_without_an_instance},
     {"busy poll: an old kernel wants the interface's files", test_an_old_kernel_without_files},
+    {"busy poll: on an old kernel a driver need not tell", test_an_old_kernel_whose_driver_tells_nothing},
     {"busy poll: it is off unless it is asked for", test_off},
     {NULL, NULL},
 };

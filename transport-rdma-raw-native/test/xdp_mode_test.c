@@ -24,6 +24,7 @@ static void test_drivers_known_to_be_sound(void)
     check_chosen("i40e", "5.18.0-4-amd64", "generic");
     check_chosen("i40e", "5.19.0", "zerocopy");
     check_chosen("i40e", "6.12.117+deb13-amd64", "zerocopy");
+    check_chosen("mlx5_core", "5.15.0", "native");
     check_chosen("mlx5_core", "5.18.19", "native");
     check_chosen("mlx5_core", "6.0.19", "native");
     check_chosen("mlx5_core", "6.1.0-50-amd64", "zerocopy");

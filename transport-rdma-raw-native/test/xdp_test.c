@@ -15,6 +15,7 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #ifndef AF_XDP
@@ -63,8 +64,13 @@ int ioctl(int fd, ioctl_request request, ...)
         return -1;
     }
     int result = (int)syscall(SYS_ioctl, fd, request, argument);
-    if (driver != NULL && result == 0 && *question == ETHTOOL_GDRVINFO)
-        strcpy(((struct ethtool_drvinfo *)((const struct ifreq *)argument)->ifr_data)->driver, driver);
+    if (driver != NULL && result == 0 && *question == ETHTOOL_GDRVINFO) {
+        struct ethtool_drvinfo *info = (struct ethtool_drvinfo *)((const struct ifreq *)argument)->ifr_data;
+        struct utsname kernel;
+        CHECK_EQ(0, uname(&kernel));
+        strcpy(info->driver, driver);
+        snprintf(info->version, sizeof info->version, "%.31s", kernel.release);     /* it came with the kernel */
+    }
     return result;
 }
 
