@@ -125,9 +125,16 @@ final class Pacer {
         return rate;
     }
 
-    /** What a burst is to be: what a device cuts at once is no longer than this. */
-    int quantumBytes() {
-        return quantumBytes;
+    /**
+     * What a device may be given to cut at once: what the bucket holds, a quantum at most. Less than a segment stands
+     * for one.
+     */
+    int burstBytes(long now) {
+        if (rate == 0) {
+            return Integer.MAX_VALUE;
+        }
+        long left = now - Math.max(emptyNanos, now - BUCKET_QUANTA * nanosFor(quantumBytes));
+        return (int) Math.min(quantumBytes, left * rate / SECOND_NANOS);
     }
 
     /**

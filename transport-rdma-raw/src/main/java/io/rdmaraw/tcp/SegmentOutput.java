@@ -230,7 +230,7 @@ final class SegmentOutput {
         }
         c.clear(Tcb.OVERRIDE_SWS);
         if (!probe && length == mss && c.engine.segmentationBytes() > mss && !c.is(Tcb.CWR_OWED)) {
-            length = segmentsAtOnce(c, Math.min(unsent, room), pipe, mss);
+            length = segmentsAtOnce(c, Math.min(unsent, room), pipe, mss, now);
         }
         if (idle) {
             // Once, when the idle time ends: polls before may have sent nothing.
@@ -253,10 +253,10 @@ final class SegmentOutput {
     }
 
     /** Whole segments that the windows let go out together, for the device to cut; one at least. */
-    private static int segmentsAtOnce(TcpConnection c, int sendable, int pipe, int mss) {
+    private static int segmentsAtOnce(TcpConnection c, int sendable, int pipe, int mss, long now) {
         int most = Math.min(Math.min(sendable, c.cwnd - pipe), c.engine.segmentationBytes());
         if (c.pacer != null) {
-            most = Math.min(most, c.pacer.quantumBytes());
+            most = Math.min(most, c.pacer.burstBytes(now));
         }
         return Math.max(mss, most - most % mss);
     }
