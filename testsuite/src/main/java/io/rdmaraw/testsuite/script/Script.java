@@ -200,11 +200,7 @@ public final class Script {
     }
 
     /**
-     * As {@link #established} with SACK, and with a round trip of 30 ms: what is sent behind it is not probed before
-     * twice that time, which a script in real time has then between its lines.
-     */
-    /**
-     * The same with a round trip of 30 ms. Where acknowledgements come at once, Linux keeps segments back for larger
+     * As {@link #established} with a round trip of 30 ms. Where acknowledgements come at once, Linux keeps segments back for larger
      * packets (tcp_tso_should_defer).
      */
     public Script establishedFarAway() {
@@ -212,6 +208,10 @@ public final class Script {
                 .peer(". seq 1 ack 1 win 65535");
     }
 
+    /**
+     * As {@link #established} with SACK, and with a round trip of 30 ms: what is sent behind it is not probed before
+     * twice that time, which a script in real time has then between its lines.
+     */
     public Script establishedWithSack() {
         return listen().peer("S seq 0 win 65535 mss 1460 sackOK").ours("S. seq 0 ack 1 mss 1460 sackOK")
                 .waitMillis(30).peer(". seq 1 ack 1 win 65535");
