@@ -200,8 +200,8 @@ public final class Script {
     }
 
     /**
-     * As {@link #established} with a round trip of 30 ms. Where acknowledgements come at once, Linux keeps segments back for larger
-     * packets (tcp_tso_should_defer).
+     * As {@link #established} with a round trip of 30 ms. Where acknowledgements come at once, Linux keeps segments
+     * back for larger packets (tcp_tso_should_defer).
      */
     public Script establishedFarAway() {
         return listen().peer("S seq 0 win 65535 mss 1460").ours("S. seq 0 ack 1 mss 1460").waitMillis(30)
