@@ -52,7 +52,6 @@ struct cx_device {
     bool engine_runs;
     pthread_cond_t opened;          /* the engine sleeps while the device is not open */
     bool stepping;
-    uint32_t min_inline_bytes;      /* of a frame that a request has to hold; 0: and there are multi-packet requests */
     bool eager;                     /* step mode: records are read without a bell */
     uint8_t *scratch;               /* a frame that is being sent */
     uint8_t *segment;               /* a segment of a large send */

@@ -5,6 +5,8 @@
 
 #include <endian.h>
 
+enum { REQUEST_WORDS = 8 };
+
 static inline void order_device_writes(void)
 {
 #if defined(__x86_64__)
@@ -23,10 +25,10 @@ SV_EXPORT void softverbs_write_register(void *address, uint64_t value)
     order_device_writes();
 }
 
-SV_EXPORT void softverbs_write_request(void *address, const void *request, uint32_t bytes)
+SV_EXPORT void softverbs_write_request(void *address, const void *request)
 {
     order_device_writes();
-    for (uint32_t i = 0; i < bytes / sizeof(uint64_t); i++)
+    for (unsigned i = 0; i < REQUEST_WORDS; i++)
         ((volatile uint64_t *)address)[i] = ((const uint64_t *)request)[i];
     order_device_writes();
 }

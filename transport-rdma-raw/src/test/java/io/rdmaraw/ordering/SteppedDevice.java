@@ -17,9 +17,6 @@ public final class SteppedDevice implements AutoCloseable {
     public static final int BAD_DOORBELLS = 16;
     public static final int STALE_ARMINGS = 17;
     public static final int EVENTS = 18;
-    public static final int REQUEST_BYTES = 22;
-    public static final int FRAME_BYTES = 23;
-    public static final int FRAME_READS = 24;
     private static final int COUNTERS = 64;
 
     private static final SymbolLookup LIBRARY = NativeLibrary.load(System.getenv("LD_PRELOAD"));
@@ -51,11 +48,6 @@ public final class SteppedDevice implements AutoCloseable {
         check(NativeCall.status(function("cxemu_set_eager"), name, on ? 1 : 0));
     }
 
-    /** How much of a frame its request has to hold; with nothing the device takes multi-packet requests, too. */
-    public void minInline(int lengthBytes) {
-        check(NativeCall.status(function("cxemu_set_min_inline"), name, lengthBytes));
-    }
-
     /** The device does what there is to do. */
     public void step() {
         check(NativeCall.status(STEP, name, Integer.MAX_VALUE, done.address()));
@@ -75,7 +67,6 @@ public final class SteppedDevice implements AutoCloseable {
     @Override
     public void close() {
         eager(false);
-        minInline(0);
         check(NativeCall.status(function("cxemu_set_stepping"), name, 0));
         arena.close();
     }

@@ -13,9 +13,7 @@ import io.rdmaraw.verbs.mlx5.Mlx5dv;
 
 /** Sending by the rings of an mlx5 queue pair: a frame that is offered is written to the ring at once. */
 final class Mlx5SendRing extends SendRing {
-    private static final boolean MULTI_PACKET =
-            !"false".equals(System.getProperty("io.rdmaraw.multiPacketRequests"));
-    /** Most frames take one or a share of one; those of TCP with a payload in another place take two. */
+    /** Most frames take one; those of TCP with a payload in another place take two. */
     private static final int BLOCKS_PER_FRAME = 2;
 
     private final CompletionQueue completionQueue;
@@ -23,7 +21,7 @@ final class Mlx5SendRing extends SendRing {
     private final Mlx5SendQueue queue;
     /** The elements of a frame of several parts, until they are written to the ring. */
     private final long elements;
-    /** The low bits of the sequence number of the last frame of the request that begins at each block of the ring. */
+    /** The low bits of the sequence number of the frame whose request begins at each block of the ring. */
     private final int[] sequences;
     /** The logarithm of the blocks that are kept free for a frame. */
     private final int frameShift;
@@ -38,12 +36,11 @@ final class Mlx5SendRing extends SendRing {
         completionQueue = queues.sendCompletions();
         completions = new Mlx5CompletionQueue(Mlx5dv.ring(completionQueue),
                 arrays.allocate(Mlx5CompletionQueue.SCRATCH_BYTES));
-        int most = maxBlocks(maxSge, maxHeaderBytes);
-        frameShift = Integer.SIZE - Integer.numberOfLeadingZeros(most - 1);
-        queue = new Mlx5SendQueue(Mlx5dv.rings(queues.queuePair()), MULTI_PACKET
-                && Mlx5dv.takesMultiPacketRequests(queues.setup().device().context()), 1 << frameShift);
+        queue = new Mlx5SendQueue(Mlx5dv.rings(queues.queuePair()));
         elements = arrays.allocate((long) maxSge * Sge.SIZE_BYTES);
         sequences = new int[queue.blocks()];
+        int most = maxBlocks(maxSge, maxHeaderBytes);
+        frameShift = Integer.SIZE - Integer.numberOfLeadingZeros(most - 1);
         if (queue.blocks() < 1 << frameShift) {
             queue.close();
             throw new IllegalStateException("the send ring has " + queue.blocks() + " blocks; one frame of " + maxSge
@@ -117,13 +114,9 @@ final class Mlx5SendRing extends SendRing {
             return 0;
         }
         do {
-            int request = Cqe.wqeCounter(cqe);
-            consumed += request + queue.blocksAt(request) - consumed & 0xffff;
-            if (Cqe.isError(cqe)) {
-                released += complete(sequenceAt(request), Cqe.status(cqe), queue.framesAt(request));
-            } else {
-                released += complete(sequenceAt(request), WcStatus.SUCCESS, 1);
-            }
+            consumed += Cqe.wqeCounter(cqe) + 1 - consumed & 0xffff;
+            int status = Cqe.isError(cqe) ? Cqe.status(cqe) : WcStatus.SUCCESS;
+            released += complete(sequenceAt(Cqe.wqeCounter(cqe)), status);
             cqe = completions.next();
         } while (cqe != 0);
         completions.release();
