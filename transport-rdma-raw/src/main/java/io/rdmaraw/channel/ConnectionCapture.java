@@ -1,6 +1,7 @@
 package io.rdmaraw.channel;
 
 import io.netty.buffer.ByteBuf;
+import io.netty.channel.EventLoop;
 import io.netty.util.internal.logging.InternalLogger;
 import io.netty.util.internal.logging.InternalLoggerFactory;
 import io.rdmaraw.net.IpAddress;
@@ -82,9 +83,17 @@ final class ConnectionCapture implements SegmentTap {
         ConnectionCapture capture =
                 new ConnectionCapture(stack, channel.localAddress(), channel.remoteAddress(), file, maxBytes);
         stack.tap(capture);
-        channel.closeFuture().addListener(
-                closed -> channel.eventLoop().schedule(capture::end, 1, TimeUnit.SECONDS));
+        channel.closeFuture().addListener(closed -> capture.endSoon(channel.eventLoop()));
         return capture;
+    }
+
+    /** Has the last segments too, unless the loop ends before: then it takes no task, or cancels it. */
+    private void endSoon(EventLoop loop) {
+        if (loop.isShuttingDown()) {
+            end();
+        } else {
+            loop.schedule(this::end, 1, TimeUnit.SECONDS).addListener(done -> end());
+        }
     }
 
     @Override

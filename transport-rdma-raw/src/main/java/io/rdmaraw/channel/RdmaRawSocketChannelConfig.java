@@ -206,17 +206,17 @@ public final class RdmaRawSocketChannelConfig extends AbstractRdmaRawChannelConf
 
     private void setKeepIdle(int seconds) {
         keepIdleSeconds = ObjectUtil.checkPositive(seconds, "TCP_KEEPIDLE");
-        channel.settingChanged(this::applyTo);
+        channel.settingChanged(connection -> connection.keepAliveIdleMillis(millis(seconds)));
     }
 
     private void setKeepInterval(int seconds) {
         keepIntervalSeconds = ObjectUtil.checkPositive(seconds, "TCP_KEEPINTVL");
-        channel.settingChanged(this::applyTo);
+        channel.settingChanged(connection -> connection.keepAliveIntervalMillis(millis(seconds)));
     }
 
     private void setKeepProbes(int probes) {
         keepProbes = ObjectUtil.checkInRange(probes, 1, Byte.MAX_VALUE, "TCP_KEEPCNT");
-        channel.settingChanged(this::applyTo);
+        channel.settingChanged(connection -> connection.keepAliveProbes(probes));
     }
 
     private void setUserTimeout(int millis) {
@@ -251,7 +251,9 @@ public final class RdmaRawSocketChannelConfig extends AbstractRdmaRawChannelConf
 
     private void setMaxSegment(int bytes) {
         maxSegmentBytes = checkMaxSegment(bytes);
-        channel.settingChanged(this::applyTo);
+        if (bytes > 0) {
+            channel.settingChanged(connection -> connection.maxSegment(bytes));
+        }
     }
 
     static int checkMaxSegment(int bytes) {

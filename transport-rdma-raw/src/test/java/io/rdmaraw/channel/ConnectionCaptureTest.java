@@ -14,7 +14,9 @@ import org.junit.jupiter.api.io.TempDir;
 
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
+import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 
 /** A capture has the packets of its connection and no others, and is bounded. */
@@ -85,5 +87,33 @@ class ConnectionCaptureTest {
         assertTrue(Files.size(file) <= 4_000 && Files.size(file) > FILE_HEADER_BYTES, Files.size(file) + " bytes");
         captured.capture(directory.resolve("next.pcap"), 4_000).sync();
         assertThrows(IllegalArgumentException.class, () -> captured.capture(file, 10));
+    }
+
+    /** A loop that shuts down runs no later task. */
+    @Test
+    void itsFileIsClosedWhenTheLoopEnds(@TempDir Path directory) throws Exception {
+        RdmaRawSocketChannel captured = fixture.connect(fixture.listen(new StreamFixture.Echo()),
+                new ChannelInboundHandlerAdapter());
+        Path file = directory.resolve("open.pcap");
+        captured.capture(file, 4_000).sync();
+        assertEquals(1, descriptorsOf(file));
+        captured.close().sync();
+        fixture.close();
+        assertEquals(0, descriptorsOf(file));
+    }
+
+    private static long descriptorsOf(Path file) throws Exception {
+        String name = file.toRealPath().toString();
+        long count = 0;
+        try (DirectoryStream<Path> descriptors = Files.newDirectoryStream(Path.of("/proc/self/fd"))) {
+            for (Path descriptor : descriptors) {
+                try {
+                    count += Files.readSymbolicLink(descriptor).toString().equals(name) ? 1 : 0;
+                } catch (NoSuchFileException e) {
+                    continue;       // that of the directory itself, or of another thread
+                }
+            }
+        }
+        return count;
     }
 }

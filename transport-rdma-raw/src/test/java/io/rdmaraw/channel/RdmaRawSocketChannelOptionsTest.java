@@ -170,6 +170,9 @@ class RdmaRawSocketChannelOptionsTest {
             channel.config().setOption(RdmaRawChannelOption.TCP_CORK, true);
             channel.writeAndFlush(Unpooled.wrappedBuffer(new byte[10]));
             assertEquals(10, unsentBytes(channel));
+            channel.config().setOption(RdmaRawChannelOption.TCP_KEEPIDLE, 60);
+            channel.writeAndFlush(Unpooled.wrappedBuffer(new byte[10]));
+            assertEquals(20, unsentBytes(channel), "another option is no reason to send");
             channel.config().setOption(RdmaRawChannelOption.TCP_CORK, false);
             channel.flush();
             channel.writeAndFlush(Unpooled.wrappedBuffer(new byte[10]));
