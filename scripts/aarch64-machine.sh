@@ -95,9 +95,9 @@ run_aarch64_machine() {
     "$root/bin/qemu-system-aarch64" --version | head -n 1)"
   QEMU_MODULE_DIR="$libraries/qemu" timeout "$AARCH64_MACHINE_SECONDS" "$libraries/ld-linux-x86-64.so.2" \
     --library-path "$libraries" "$root/bin/qemu-system-aarch64" -L "$root/share/qemu" -machine virt \
-    -cpu max,pauth-impdef=on -accel tcg,thread=multi -smp 2 -m "$AARCH64_MACHINE_MEMORY_MEGABYTES" -nodefaults -no-reboot \
+    -cpu neoverse-n1 -accel tcg,thread=multi -smp 2 -m "$AARCH64_MACHINE_MEMORY_MEGABYTES" -nodefaults -no-reboot \
     -display none -kernel "$kernel" -initrd "$directory/machine/image.cpio" \
-    -append "console=ttyAMA0 panic=-1 loglevel=4 rdinit=/init" -serial "file:$console" </dev/null || status=$?
+    -append "console=ttyAMA0 panic=-1 loglevel=4 transparent_hugepage=never rdinit=/init" -serial "file:$console" </dev/null || status=$?
   rm -f "$directory/machine/image.cpio"
   tr -d '\r' <"$console" | sed -n '/^== /,$p'
   [ "$status" = 0 ] && grep -q '^@@ ' "$console" && ! grep '^@@ [1-9]' "$console" && grep -q '^@@ 0 HTTP over soft:packet' "$console"

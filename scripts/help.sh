@@ -59,7 +59,7 @@ test_usage() {
   cat <<'USAGE'
 usage: ./rdma-raw test [--fast | --containers | --kernels | --conformance | --frameworks |
                        --netty-versions | --matrix | --engine | --faults SEEDS | --rdma-core 44|56|65 |
-                       --aarch64 [machine] | --jcstress | CLASS[,CLASS...]]
+                       --aarch64 [machine] | --jcstress | --musl | CLASS[,CLASS...]]
                        [OPTIONS of Maven, such as -pl testsuite -am]
 
 Runs tests: all of them, those that are quick, or one class.
@@ -77,6 +77,7 @@ Runs tests: all of them, those that are quick, or one class.
   --rdma-core 56        the emulated card's tests on another generation of rdma-core; root
   --aarch64             what a processor decides, on an emulated one of 64-bit Arm; machine: there with its kernel, alone
   --jcstress            what threads share without locks in Java, by OpenJDK's jcstress, and faults planted there
+  --musl                softverbs, the broker and their tests in C against musl, Alpine's C library
   CLASS                 one class of Java tests, such as CongestionTest, or CLASS#method
 
 The last line says how many passed and failed. Ends with 1 if one failed.

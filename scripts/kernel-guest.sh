@@ -156,6 +156,19 @@ interrupts_are_deferred() {
   { run_doctor auto "soft:xdp:$1" || true; } | grep 'are deferred as SOFTVERBS_XDP_BUSY_POLL'
 }
 
+# card_interrupts INTERFACE: how many its card has raised. The device of a virtio card is below that of the bus.
+card_interrupts() {
+  local device="/sys/class/net/$1/device" numbers
+  device="$(readlink -f "$device")"
+  [ -d "$device/msi_irqs" ] || device="${device%/*}"
+  numbers="$(ls "$device/msi_irqs" 2>/dev/null || cat "$device/irq")"
+  awk -v wanted=" $(echo "$numbers" | tr '\n' ' ')" '{
+    number = $1
+    sub(/:$/, "", number)
+    if (index(wanted, " " number " ")) for (i = 2; $i ~ /^[0-9]+$/; i++) sum += $i
+  } END { print sum + 0 }' /proc/interrupts
+}
+
 before_linux() {
   [ "$(printf '%s\n' "$1" "$(uname -r)" | sort -V | head -n 1)" != "$1" ]
 }

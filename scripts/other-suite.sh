@@ -15,9 +15,11 @@ debian_archive() {
 # kernel: the packages of the kernel that these name as the newest; some suites split them. Nothing that installing wants.
 # They are for this host's processor, or for the one that the variable of_architecture names as Debian does.
 unpack_of_suite() {
-  local what="$1" suite="$2" directory="$3" kind="$4" archive package
+  local what="$1" suite="$2" directory="$3" kind="$4" archive package wanted
   shift 4
-  [ ! -e "$directory/complete" ] || return 0
+  # What an older version of these scripts has unpacked may lack a package.
+  wanted="$suite $kind ${of_architecture:-} $*"
+  [ ! -e "$directory/complete" ] || [ "$(cat "$directory/wanted" 2>/dev/null)" != "$wanted" ] || return 0
   archive="$(debian_archive)" || die "apt-get knows no archive of Debian: $what comes from there"
   rm -rf "$directory"
   mkdir -p "$directory/lists/partial" "$directory/archives/partial" "$directory/root"
@@ -41,6 +43,7 @@ unpack_of_suite() {
   for package in "$directory"/archives/*.deb; do
     dpkg-deb -x "$package" "$directory/root"
   done
+  echo "$wanted" >"$directory/wanted"
   (cd "$directory/archives" && printf '%s\n' *.deb) >"$directory/complete"
   rm -rf "$directory"/{lists,archives,pkgcache.bin,srcpkgcache.bin}
 }

@@ -118,7 +118,7 @@ static int attach(struct grant *grant, const struct sv_broker_open *wanted)
                            "off' removes it", grant->netdev, grant->netdev);
     return -sv_explain(-link, "the XDP program can't be put on '%s' (%s mode)%s", grant->netdev,
                        mode == SV_XDP_GENERIC ? "generic" : "native",
-                       mode == SV_XDP_GENERIC ? "" : ": try without SOFTVERBS_XDP_MODE=native");
+                       mode == SV_XDP_GENERIC ? "" : ": its driver may have none; generic mode wants none");
 }
 
 /* The link comes first among the descriptors, and is made last. */

@@ -184,13 +184,11 @@ static int change_interface(struct sv_busy_poll *poll)
 /*
  * Before Linux 6.13 a socket of a mode of the driver learned its instance from its first frame, whatever the kernel
  * tells of queues (from 6.8 on; i40e tells none, mlx5_core only from 6.9 on). Since 6.14 (6.15 where the kernel copies)
- * it is that of the queue that it is bound to, where the driver tells which one that is. No instance has this number: a
- * kernel that knows the command sets nothing, and says something else than one that does not.
+ * it is that of the queue that it is bound to, where the driver tells which one that is.
  */
 static bool learns_later(const struct sv_busy_poll *poll)
 {
-    static const struct sv_napi_settings none;
-    return poll->family.fd < 0 || sv_netdev_set_napi(&poll->family, UINT32_MAX, &none) == EOPNOTSUPP;
+    return !sv_netdev_has_napi_settings(&poll->family);
 }
 
 /* With the mutex held: the program may end meanwhile. */
@@ -223,6 +221,17 @@ int sv_busy_poll_add(struct sv_busy_poll *poll, int socket, uint32_t queue, bool
     return error;
 }
 
+/*
+ * `ethtool -L` makes new instances. The kernel counts their numbers up, and begins anew: an old one may be another
+ * interface's now.
+ */
+static void put_back_instance(const struct sv_busy_poll *poll, uint32_t id, const struct sv_napi_settings *before)
+{
+    struct sv_napi_settings now;
+    if (sv_netdev_napi(&poll->family, id, &now) == 0 && now.ifindex == poll->ifindex)
+        (void)sv_netdev_set_napi(&poll->family, id, before);
+}
+
 /* With the mutex held. The interface first: what is written there is written to all instances. */
 static void put_back(struct sv_busy_poll *poll)
 {
@@ -231,7 +240,7 @@ static void put_back(struct sv_busy_poll *poll)
     if (poll->whole_interface && if_indextoname((unsigned)poll->ifindex, poll->netdev) != NULL && is_ours(poll))
         (void)write_settings(poll, &poll->before);
     for (uint32_t i = 0; i < poll->count; i++)
-        (void)sv_netdev_set_napi(&poll->family, poll->napi[i].id, &poll->napi[i].before);
+        put_back_instance(poll, poll->napi[i].id, &poll->napi[i].before);
     poll->count = 0;
     poll->whole_interface = false;
 }

@@ -16,13 +16,16 @@
 enum { CMD_DEV_GET = 1, CMD_QUEUE_GET = 10, CMD_NAPI_GET = 11, CMD_NAPI_SET = 14 };
 enum { DEV_IFINDEX = 1, DEV_XDP_FEATURES = 3, DEV_ZERO_COPY_SEGMENTS = 4, DEV_RX_METADATA = 5, DEV_XSK_FEATURES = 6 };
 enum { QUEUE_ID = 1, QUEUE_IFINDEX = 2, QUEUE_TYPE = 3, QUEUE_NAPI = 4, QUEUE_TYPE_RX = 0 };
-enum { NAPI_ID = 2, NAPI_DEFER_HARD_IRQS = 5, NAPI_GRO_FLUSH_TIMEOUT = 6 };
+enum { NAPI_IFINDEX = 1, NAPI_ID = 2, NAPI_DEFER_HARD_IRQS = 5, NAPI_GRO_FLUSH_TIMEOUT = 6 };
 
 enum { MESSAGE_BYTES = 256, ANSWER_BYTES = 8192, PATIENCE_SECONDS = 2 };
 
 struct message {
     alignas(struct nlmsghdr) uint8_t bytes[MESSAGE_BYTES];
 };
+
+/* Of the request that was begun last, in any family: an answer that came too late for its own has another one. */
+static _Atomic uint32_t last_sequence;
 
 static struct nlmsghdr *header_of(struct message *message)
 {
@@ -33,7 +36,8 @@ static void begin(struct message *message, uint16_t type, uint8_t command)
 {
     memset(message, 0, sizeof *message);
     *header_of(message) = (struct nlmsghdr){.nlmsg_len = NLMSG_LENGTH(GENL_HDRLEN), .nlmsg_type = type,
-                                            .nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK};
+                                            .nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK,
+                                            .nlmsg_seq = ++last_sequence};
     *(struct genlmsghdr *)NLMSG_DATA(header_of(message)) = (struct genlmsghdr){.cmd = command, .version = 1};
 }
 
@@ -112,6 +116,8 @@ static int ask(int fd, struct message *message, struct nlmsghdr *answer)
         /* Not unsigned: a length that is not aligned would end below 0. */
         ssize_t left = length;
         for (const struct nlmsghdr *m = (struct nlmsghdr *)buffer; NLMSG_OK(m, left); m = NLMSG_NEXT(m, left)) {
+            if (m->nlmsg_seq != request->nlmsg_seq)
+                continue;
             if (m->nlmsg_type == NLMSG_ERROR)
                 return -((const struct nlmsgerr *)NLMSG_DATA(m))->error;
             if (m->nlmsg_type == request->nlmsg_type && m->nlmsg_len >= NLMSG_LENGTH(GENL_HDRLEN))
@@ -193,12 +199,13 @@ int sv_netdev_napi(const struct sv_netdev_family *family, uint32_t napi, struct 
 {
     struct message message;
     union answer answer;
-    uint64_t defer = 0;
+    uint64_t defer = 0, ifindex;
     begin(&message, family->id, CMD_NAPI_GET);
     put_number(&message, NAPI_ID, napi);
     int error = ask(family->fd, &message, &answer.header);
     if (error != 0)
         return error;
+    settings->ifindex = find(&answer.header, NAPI_IFINDEX, &ifindex) ? (int)ifindex : 0;
     if (!find(&answer.header, NAPI_DEFER_HARD_IRQS, &defer) ||
         !find(&answer.header, NAPI_GRO_FLUSH_TIMEOUT, &settings->gro_flush_timeout_nanos))
         return EOPNOTSUPP;
@@ -216,4 +223,11 @@ int sv_netdev_set_napi(const struct sv_netdev_family *family, uint32_t napi, con
     put(&message, NAPI_GRO_FLUSH_TIMEOUT, &settings->gro_flush_timeout_nanos,
         sizeof settings->gro_flush_timeout_nanos);
     return ask(family->fd, &message, &answer.header);
+}
+
+/* No instance has this number: a kernel that knows the command says so (or that it is not permitted), and sets nothing. */
+bool sv_netdev_has_napi_settings(const struct sv_netdev_family *family)
+{
+    static const struct sv_napi_settings none;
+    return family->fd >= 0 && sv_netdev_set_napi(family, UINT32_MAX, &none) != EOPNOTSUPP;
 }

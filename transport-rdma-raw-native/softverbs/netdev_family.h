@@ -2,6 +2,7 @@
 #ifndef SV_NETDEV_FAMILY_H
 #define SV_NETDEV_FAMILY_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /*
@@ -24,6 +25,7 @@ struct sv_netdev_facts {
 struct sv_napi_settings {
     uint32_t defer_hard_irqs;
     uint64_t gro_flush_timeout_nanos;
+    int ifindex;                    /* whose instance it is; not set by sv_netdev_set_napi() */
 };
 
 struct sv_netdev_family {
@@ -39,5 +41,7 @@ int sv_netdev_queue_napi(const struct sv_netdev_family *family, int ifindex, uin
 /* EOPNOTSUPP before Linux 6.13 also if it has the command without these settings. */
 int sv_netdev_napi(const struct sv_netdev_family *family, uint32_t napi, struct sv_napi_settings *settings);
 int sv_netdev_set_napi(const struct sv_netdev_family *family, uint32_t napi, const struct sv_napi_settings *settings);
+/* Linux 6.13; a process needs no permission to find out. */
+bool sv_netdev_has_napi_settings(const struct sv_netdev_family *family);
 
 #endif

@@ -216,6 +216,8 @@ static int attach_tap_mode(struct xdp_port *port)
     return 0;
 }
 
+static enum sv_xdp_port_mode mode_of(const struct sv_wire *wire);
+
 static int attach_program(struct xdp_port *port)
 {
     struct sv_wire *wire = &port->wire;
@@ -233,12 +235,11 @@ static int attach_program(struct xdp_port *port)
     if (error == EBUSY || error == EEXIST)
         return sv_explain(EBUSY, "'%s' has an XDP program already: ip link set dev %s xdp off removes it",
                           wire->netdev, wire->netdev);
-    return sv_explain(error, "the XDP program can't be put on '%s' (%s mode)%s", wire->netdev,
-                      port->native ? "native" : "generic",
-                      port->native ? ": try without SOFTVERBS_XDP_MODE=native" : "");
+    bool named = port->native && sv_xdp_mode_is_named(mode_of(wire));
+    return sv_explain(error, "the XDP program can't be put on '%s' (%s mode)%s%s", wire->netdev,
+                      port->native ? "native" : "generic", named ? ": try without SOFTVERBS_XDP_MODE=" : "",
+                      named ? sv_xdp_mode_name(mode_of(wire)) : "");
 }
-
-static enum sv_xdp_port_mode mode_of(const struct sv_wire *wire);
 
 static int take_mode(struct xdp_port *port, enum sv_xdp_port_mode mode)
 {

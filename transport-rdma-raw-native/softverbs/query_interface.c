@@ -41,6 +41,7 @@ SV_EXPORT int softverbs_query_interface(const char *netdev, struct softverbs_int
         interface->xdp_rx_metadata = facts.xdp_rx_metadata;
         interface->xsk_features = facts.xsk_features;
         interface->zero_copy_segments = facts.zero_copy_segments;
+        interface->napi_by_frame = !sv_netdev_has_napi_settings(&family);
         count_queues(&family, ifindex, interface);
     }
     sv_netdev_close(&family);

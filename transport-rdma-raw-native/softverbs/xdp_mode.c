@@ -58,6 +58,12 @@ const char *sv_xdp_mode_name(enum sv_xdp_port_mode mode)
     return mode_names[mode];
 }
 
+bool sv_xdp_mode_is_named(enum sv_xdp_port_mode mode)
+{
+    const char *wish = getenv("SOFTVERBS_XDP_MODE");
+    return wish != NULL && strcmp(wish, mode_names[mode]) == 0;
+}
+
 /* Of "6.12.117+deb13-amd64". One that cannot be read is older than all. */
 static uint32_t version_of(const char *release)
 {

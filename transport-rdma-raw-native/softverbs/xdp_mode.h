@@ -27,4 +27,10 @@ const char *sv_xdp_mode_name(enum sv_xdp_port_mode mode);
  */
 int sv_xdp_mode_choose(const char *wish, const char *driver, const char *release, struct sv_xdp_choice *choice);
 
+/*
+ * Whether the user has named it. An error says only then what to name in its place: one that was chosen is not the user's
+ * to change, and the next one is tried by itself.
+ */
+bool sv_xdp_mode_is_named(enum sv_xdp_port_mode mode);
+
 #endif

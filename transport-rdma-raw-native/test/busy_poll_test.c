@@ -17,14 +17,18 @@
 /* ---- the kernel ---- */
 
 enum { INSTANCES = 2, FIRST_ID = 300, FAMILY = 77, QUEUE_GET = 10, NAPI_GET = 11, NAPI_SET = 14 };
-enum { REQUEST_BYTES = 256 };
+enum { REQUEST_BYTES = 256, LATE_BYTES = 512, IFINDEX = 1 };
 
 static bool kernel_is_ours;
 static bool has_napi_set;
 static uint32_t socket_napi;            /* what a socket says that its instance is */
 static uint32_t queue_napi;             /* what the driver tells of a queue; 0: nothing */
 static struct sv_napi_settings instance[INSTANCES];
+static int owner[INSTANCES];            /* whose they are */
 static alignas(struct nlmsghdr) uint8_t asked[REQUEST_BYTES];
+static bool is_late;                    /* an answer comes with the next one */
+static alignas(struct nlmsghdr) uint8_t late[LATE_BYTES];
+static size_t late_bytes;
 
 static const struct nlattr *attribute(uint16_t type)
 {
@@ -56,7 +60,9 @@ static size_t acknowledge(uint8_t *at, int error)
     struct {
         struct nlmsghdr header;
         struct nlmsgerr body;
-    } message = {.header = {.nlmsg_len = sizeof message, .nlmsg_type = NLMSG_ERROR}, .body = {.error = -error}};
+    } message = {.header = {.nlmsg_len = sizeof message, .nlmsg_type = NLMSG_ERROR,
+                          .nlmsg_seq = ((const struct nlmsghdr *)asked)->nlmsg_seq},
+               .body = {.error = -error}};
     memcpy(at, &message, sizeof message);
     return sizeof message;
 }
@@ -85,6 +91,7 @@ static int carry_out(uint8_t command, uint8_t **at)
         return 0;
     }
     CHECK_EQ(NAPI_GET, command);
+    *at = add(*at, 1, &owner[number_of(2) - FIRST_ID], sizeof owner[0]);
     if (has_napi_set) {
         const uint32_t timeout = (uint32_t)settings->gro_flush_timeout_nanos;       /* as the kernel writes small ones */
         *at = add(*at, 5, &settings->defer_hard_irqs, sizeof(uint32_t));
@@ -103,19 +110,33 @@ ssize_t send(int fd, const void *data, size_t bytes, int flags)
     return (ssize_t)bytes;
 }
 
-ssize_t recv(int fd, void *data, size_t bytes, int flags)
+static size_t answer(void *data)
 {
-    if (!kernel_is_ours)
-        return syscall(SYS_recvfrom, fd, data, bytes, flags, NULL, NULL);
     const struct nlmsghdr *request = (const struct nlmsghdr *)asked;
-    struct nlmsghdr *answer = data;
     uint8_t *at = (uint8_t *)data + NLMSG_LENGTH(GENL_HDRLEN);
     memset(data, 0, NLMSG_LENGTH(GENL_HDRLEN));
     int error = carry_out(((const struct genlmsghdr *)NLMSG_DATA(request))->cmd, &at);
     if (error != 0)
-        return (ssize_t)acknowledge(data, error);
-    *answer = (struct nlmsghdr){.nlmsg_len = (uint32_t)(at - (uint8_t *)data), .nlmsg_type = request->nlmsg_type};
-    return (ssize_t)(answer->nlmsg_len + acknowledge(at, 0));
+        return acknowledge(data, error);
+    *(struct nlmsghdr *)data = (struct nlmsghdr){.nlmsg_len = (uint32_t)(at - (uint8_t *)data),
+                                                 .nlmsg_type = request->nlmsg_type, .nlmsg_seq = request->nlmsg_seq};
+    return (size_t)(at - (uint8_t *)data) + acknowledge(at, 0);
+}
+
+ssize_t recv(int fd, void *data, size_t bytes, int flags)
+{
+    if (!kernel_is_ours)
+        return syscall(SYS_recvfrom, fd, data, bytes, flags, NULL, NULL);
+    if (is_late) {
+        late_bytes = answer(late);
+        is_late = false;
+        errno = EAGAIN;
+        return -1;
+    }
+    size_t before = late_bytes;
+    memcpy(data, late, before);
+    late_bytes = 0;
+    return (ssize_t)(before + answer((uint8_t *)data + before));
 }
 
 int getsockopt(int fd, int level, int option, void *value, socklen_t *size)
@@ -131,6 +152,8 @@ int getsockopt(int fd, int level, int option, void *value, socklen_t *size)
 static void kernel_begins(bool napi_set)
 {
     memset(instance, 0, sizeof instance);
+    for (int i = 0; i < INSTANCES; i++)
+        owner[i] = IFINDEX;
     has_napi_set = napi_set;
     queue_napi = FIRST_ID;
     kernel_is_ours = true;
@@ -267,6 +290,42 @@ static void test_an_old_kernel_whose_driver_tells_nothing(void)
     kernel_ends();
 }
 
+/* The kernel may be busy for longer than its answer is waited for. */
+static void test_an_answer_that_comes_late(void)
+{
+    struct sv_netdev_family family;
+    struct sv_napi_settings settings;
+    kernel_begins(true);
+    instance[0].gro_flush_timeout_nanos = 1000;
+    instance[1].gro_flush_timeout_nanos = 2000;
+    CHECK_EQ(0, sv_netdev_open(&family));
+    is_late = true;
+    CHECK_EQ(ETIMEDOUT, sv_netdev_napi(&family, FIRST_ID, &settings));
+    CHECK_EQ(0, sv_netdev_napi(&family, FIRST_ID + 1, &settings));
+    CHECK_EQ(2000, settings.gro_flush_timeout_nanos);
+    sv_netdev_close(&family);
+    kernel_ends();
+}
+
+/* After `ethtool -L`, and many other instances. */
+static void test_an_instance_of_another_interface_now(void)
+{
+    struct sv_busy_poll poll;
+    if (!may_poll())
+        return;
+    kernel_begins(true);
+    CHECK_EQ(0, sv_busy_poll_init(&poll, "lo", IFINDEX));
+    CHECK_EQ(0, add_queue(&poll, 0, FIRST_ID));
+    CHECK_EQ(0, add_queue(&poll, 1, FIRST_ID + 1));
+    owner[0] = IFINDEX + 1;
+    instance[0] = (struct sv_napi_settings){.defer_hard_irqs = 7, .gro_flush_timeout_nanos = 7000};
+    sv_busy_poll_end(&poll);
+    CHECK_EQ(7, instance[0].defer_hard_irqs);
+    CHECK_EQ(7000, instance[0].gro_flush_timeout_nanos);
+    CHECK_EQ(0, instance[1].defer_hard_irqs);
+    kernel_ends();
+}
+
 static void test_off(void)
 {
     struct sv_busy_poll poll;
@@ -283,6 +342,8 @@ const struct test busy_poll_tests[] = {
     {"busy poll: a queue without a NAPI instance is refused", test_a_queue_without_an_instance},
     {"busy poll: an old kernel wants the interface's files", test_an_old_kernel_without_files},
     {"busy poll: on an old kernel a driver need not tell", test_an_old_kernel_whose_driver_tells_nothing},
+    {"busy poll: an answer that comes late is not taken for the next", test_an_answer_that_comes_late},
+    {"busy poll: an instance that is another interface's now is left alone", test_an_instance_of_another_interface_now},
     {"busy poll: it is off unless it is asked for", test_off},
     {NULL, NULL},
 };

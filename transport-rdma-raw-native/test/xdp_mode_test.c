@@ -70,10 +70,23 @@ static void test_wishes(void)
     CHECK_EQ(EINVAL, sv_xdp_mode_choose("Auto", "mlx5_core", "6.8.0", &choice));
 }
 
+static void test_named(void)
+{
+    CHECK_EQ(0, unsetenv("SOFTVERBS_XDP_MODE"));
+    CHECK(!sv_xdp_mode_is_named(SV_XDP_MODE_NATIVE));
+    CHECK_EQ(0, setenv("SOFTVERBS_XDP_MODE", "auto", 1));
+    CHECK(!sv_xdp_mode_is_named(SV_XDP_MODE_NATIVE));
+    CHECK_EQ(0, setenv("SOFTVERBS_XDP_MODE", "native", 1));
+    CHECK(sv_xdp_mode_is_named(SV_XDP_MODE_NATIVE));
+    CHECK(!sv_xdp_mode_is_named(SV_XDP_MODE_ZERO_COPY));
+    CHECK_EQ(0, unsetenv("SOFTVERBS_XDP_MODE"));
+}
+
 const struct test xdp_mode_tests[] = {
     {"xdp mode: drivers known to be sound have their own", test_drivers_known_to_be_sound},
     {"xdp mode: other drivers have the kernel's, with a reason", test_other_drivers},
     {"xdp mode: a release that cannot be read is old", test_releases_that_cannot_be_read},
     {"xdp mode: a wish is followed", test_wishes},
+    {"xdp mode: advice is for a mode that the user has named", test_named},
     {NULL, NULL},
 };

@@ -138,6 +138,9 @@ static void check_mode(const char *interface, const char *text)
         test_failed(__FILE__, __LINE__, "%s: %s", name, softverbs_open_error(device));
     if (strstr(softverbs_mode(context), text) == NULL)
         test_failed(__FILE__, __LINE__, "%s: %s", name, softverbs_mode(context));
+    /* What was chosen is not the user's to unset. */
+    if (getenv("SOFTVERBS_XDP_MODE") == NULL && strstr(softverbs_mode(context), "SOFTVERBS_XDP_MODE") != NULL)
+        test_failed(__FILE__, __LINE__, "%s: %s", name, softverbs_mode(context));
     CHECK_EQ(0, strcmp("", softverbs_open_error(device)));
     CHECK_EQ(0, ibv_close_device(context));
 }

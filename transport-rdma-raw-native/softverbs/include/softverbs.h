@@ -52,7 +52,7 @@ struct softverbs_interface {
     uint32_t queues_with_napi;  /* of these: those that a socket can poll */
     uint32_t left_deferring;    /* NAPI instances whose interrupts a killed process has left deferred */
     uint32_t told;              /* 0: the kernel tells none of it but the driver (before Linux 6.3) */
-    uint32_t reserved;
+    uint32_t napi_by_frame;     /* 1: in a mode of the driver a socket learns its NAPI instance from a frame (before 6.13) */
 };
 
 /* ENODEV when there is no such interface in the calling thread's network namespace. Needs no permission. */

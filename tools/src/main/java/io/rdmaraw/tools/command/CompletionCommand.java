@@ -28,7 +28,7 @@ public final class CompletionCommand implements Callable<Integer> {
             Map.entry("hardware-check", List.of("--device", "--peer", "--out", "--help")),
             Map.entry("test", List.of("--fast", "--containers", "--kernels", "--conformance", "--frameworks",
                     "--netty-versions", "--matrix", "--engine", "--faults", "--rdma-core", "--aarch64", "--jcstress",
-                    "--help")),
+                    "--musl", "--help")),
             Map.entry("release", List.of("--dry-run", "--out", "--help")),
             Map.entry("site", List.of("--out", "--help")),
             Map.entry("build", List.of("--help")),

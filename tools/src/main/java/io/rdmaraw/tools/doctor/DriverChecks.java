@@ -88,23 +88,47 @@ final class DriverChecks {
 
     private List<Finding> busyPolling(String netdev, InterfaceFacts facts) {
         List<Finding> findings = new ArrayList<>();
-        boolean isPossible = facts.receiveQueues() > 0 && facts.queuesWithNapi() == facts.receiveQueues();
-        boolean isWanted = host.environment(BUSY_POLL).equals(Optional.of("on"));
-        if (facts.receiveQueues() == 0) {
-            findings.add(Finding.ok("busy polling", "before Linux 6.8 the kernel does not tell whether it can be had"));
-        } else if (isPossible) {
-            findings.add(Finding.ok("busy polling", isWanted ? "is on"
-                    : "can be had: " + BUSY_POLL + "=on, for loops that poll all the time"));
-        } else {
-            String text = "cannot be had: queues of " + netdev + " have no NAPI instance that a socket can poll";
-            findings.add(isWanted ? Finding.fail("busy polling", text, "run without " + BUSY_POLL)
-                    : Finding.ok("busy polling", text));
-        }
+        findings.add(facts.isNapiByFrame() ? busyPollingByFrame(facts) : busyPollingByQueue(netdev, facts));
         if (facts.leftDeferring() > 0) {
             findings.add(Finding.warn("interrupts", "of " + facts.leftDeferring() + " queues of " + netdev + " are"
                     + " deferred as " + BUSY_POLL + "=on does it", "if no process has it open, one was killed: the next"
                     + " one with " + BUSY_POLL + "=on puts them back when it ends"));
         }
         return findings;
+    }
+
+    /** From Linux 6.13 on. */
+    private Finding busyPollingByQueue(String netdev, InterfaceFacts facts) {
+        if (facts.receiveQueues() == 0) {
+            return Finding.ok("busy polling", "the kernel tells whether it can be had while " + netdev + " is up");
+        }
+        if (facts.queuesWithNapi() == facts.receiveQueues()) {
+            return Finding.ok("busy polling", isBusyPollingWanted() ? "is on"
+                    : "can be had: " + BUSY_POLL + "=on, for loops that poll all the time");
+        }
+        return busyPollingRefused("queues of " + netdev + " have no NAPI instance that a socket can poll");
+    }
+
+    /** Frames of the generic mode tell no instance. Which mode {@code auto} chooses, opening the device tells. */
+    private Finding busyPollingByFrame(InterfaceFacts facts) {
+        String mode = host.environment(MODE).orElse("auto");
+        if (!facts.has(InterfaceFacts.XDP_BASIC | InterfaceFacts.XDP_REDIRECT)) {
+            return busyPollingRefused("before Linux 6.13 it wants a driver with XDP of its own");
+        }
+        if (isBusyPollingWanted() && (mode.equals("generic") || mode.equals("tap"))) {
+            return Finding.fail("busy polling", "cannot be had in mode " + mode + " before Linux 6.13",
+                    "run with " + MODE + "=native, or without " + BUSY_POLL);
+        }
+        return Finding.ok("busy polling", isBusyPollingWanted() ? "is on in modes native and zerocopy"
+                : "can be had in modes native and zerocopy: " + BUSY_POLL + "=on, for loops that poll all the time");
+    }
+
+    private Finding busyPollingRefused(String why) {
+        return isBusyPollingWanted() ? Finding.fail("busy polling", "cannot be had: " + why, "run without " + BUSY_POLL)
+                : Finding.ok("busy polling", "cannot be had: " + why);
+    }
+
+    private boolean isBusyPollingWanted() {
+        return host.environment(BUSY_POLL).equals(Optional.of("on"));
     }
 }

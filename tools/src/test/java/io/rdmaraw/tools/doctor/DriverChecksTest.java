@@ -66,19 +66,33 @@ class DriverChecksTest {
     @Test
     void busyPollingIsAdvisedWhereQueuesCanBePolled() throws IOException {
         assertFinding(Severity.OK, "can be had: SOFTVERBS_XDP_BUSY_POLL=on", facts("igb", ZERO_COPY, 1, 2));
-        InterfaceFacts veth = new InterfaceFacts("veth", true, NATIVE, 7, 0, 2, 0, 0);
+        InterfaceFacts veth = new InterfaceFacts("veth", true, NATIVE, 7, 0, 2, 0, false, 0);
         assertFinding(Severity.OK, "cannot be had: queues of eth0", veth);
         environment("SOFTVERBS_XDP_BUSY_POLL=on");
         assertFinding(Severity.FAIL, "cannot be had: queues of eth0", veth);
         assertFinding(Severity.OK, "is on", facts("igb", ZERO_COPY, 1, 2));
-        assertFinding(Severity.OK, "before Linux 6.8", new InterfaceFacts("igb", true, NATIVE, 0, 0, 0, 0, 0));
-        assertFinding(Severity.WARN, "of 2 queues", new InterfaceFacts("igb", true, ALL, 0, 1, 2, 2, 2));
+        assertFinding(Severity.OK, "while eth0 is up", new InterfaceFacts("igb", true, NATIVE, 0, 0, 0, 0, false, 0));
+        assertFinding(Severity.WARN, "of 2 queues", new InterfaceFacts("igb", true, ALL, 0, 1, 2, 2, false, 2));
+    }
+
+    /** From Linux 6.8 to 6.12 the kernel tells of queues, and most drivers tell it no instance. */
+    @Test
+    void beforeLinux613AFrameTellsTheInstance() throws IOException {
+        InterfaceFacts igb = new InterfaceFacts("igb", true, NATIVE, 0, 0, 2, 0, true, 0);
+        InterfaceFacts e1000e = new InterfaceFacts("e1000e", true, 0, 0, 0, 2, 2, true, 0);
+        assertFinding(Severity.OK, "can be had in modes native and zerocopy: SOFTVERBS_XDP_BUSY_POLL=on", igb);
+        assertFinding(Severity.OK, "cannot be had: before Linux 6.13", e1000e);
+        environment("SOFTVERBS_XDP_BUSY_POLL=on");
+        assertFinding(Severity.OK, "is on in modes native and zerocopy", igb);
+        assertFinding(Severity.FAIL, "cannot be had: before Linux 6.13", e1000e);
+        environment("SOFTVERBS_XDP_BUSY_POLL=on\0SOFTVERBS_XDP_MODE=generic");
+        assertFinding(Severity.FAIL, "cannot be had in mode generic", igb);
     }
 
     @Test
     void anOldKernelTellsNothing() {
-        assertEquals(1, check(new InterfaceFacts("igb", false, 0, 0, 0, 0, 0, 0)).size());
-        assertFinding(Severity.OK, "igb; before Linux 6.3", new InterfaceFacts("igb", false, 0, 0, 0, 0, 0, 0));
+        assertEquals(1, check(new InterfaceFacts("igb", false, 0, 0, 0, 0, 0, false, 0)).size());
+        assertFinding(Severity.OK, "igb; before Linux 6.3", new InterfaceFacts("igb", false, 0, 0, 0, 0, 0, false, 0));
     }
 
     /** The loopback interface is everywhere, and has nothing of all this. */
@@ -92,7 +106,7 @@ class DriverChecksTest {
     }
 
     private static InterfaceFacts facts(String driver, long features, int zeroCopySegments, int queues) {
-        return new InterfaceFacts(driver, true, features, 0, zeroCopySegments, queues, queues, 0);
+        return new InterfaceFacts(driver, true, features, 0, zeroCopySegments, queues, queues, false, 0);
     }
 
     private List<Finding> check(InterfaceFacts facts) {

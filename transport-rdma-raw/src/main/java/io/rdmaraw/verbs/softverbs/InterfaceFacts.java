@@ -19,11 +19,13 @@ import java.util.Optional;
  * @param xdpRxMetadata    {@code enum netdev_xdp_rx_metadata}
  * @param zeroCopySegments how many chunks a frame may take in zero copy; 1 for one, 0 where it is not told
  * @param receiveQueues    its receive queues; 0 where they are not told (before Linux 6.8)
- * @param queuesWithNapi   those of them that a socket can poll busily
+ * @param queuesWithNapi   those of them whose NAPI instance the driver tells
+ * @param isNapiByFrame    whether a socket in a mode of the driver learns its instance from its first frame, whatever the
+ *                         driver tells: before Linux 6.13
  * @param leftDeferring    NAPI instances whose interrupts a process that was killed has left deferred
  */
 public record InterfaceFacts(String driver, boolean isTold, long xdpFeatures, long xdpRxMetadata, int zeroCopySegments,
-        int receiveQueues, int queuesWithNapi, int leftDeferring) {
+        int receiveQueues, int queuesWithNapi, boolean isNapiByFrame, int leftDeferring) {
     /** {@code NETDEV_XDP_ACT_BASIC}: the driver runs XDP programs. */
     public static final long XDP_BASIC = 1;
     /** {@code NETDEV_XDP_ACT_REDIRECT}: and redirects to sockets. */
@@ -70,6 +72,7 @@ public record InterfaceFacts(String driver, boolean isTold, long xdpFeatures, lo
                 NativeMemory.getInt(memory + SoftverbsInterfaceLayout.ZERO_COPY_SEGMENTS_OFFSET),
                 NativeMemory.getInt(memory + SoftverbsInterfaceLayout.RECEIVE_QUEUES_OFFSET),
                 NativeMemory.getInt(memory + SoftverbsInterfaceLayout.QUEUES_WITH_NAPI_OFFSET),
+                NativeMemory.getInt(memory + SoftverbsInterfaceLayout.NAPI_BY_FRAME_OFFSET) != 0,
                 NativeMemory.getInt(memory + SoftverbsInterfaceLayout.LEFT_DEFERRING_OFFSET));
     }
 }

@@ -11,6 +11,7 @@ public final class SoftverbsInterfaceLayout {
     static final int QUEUES_WITH_NAPI_OFFSET = 64;
     static final int LEFT_DEFERRING_OFFSET = 68;
     static final int TOLD_OFFSET = 72;
+    static final int NAPI_BY_FRAME_OFFSET = 76;
     static final int SIZE_BYTES = 80;
 
     private SoftverbsInterfaceLayout() {
