@@ -20,8 +20,8 @@ import java.util.Optional;
  * @param zeroCopySegments how many chunks a frame may take in zero copy; 1 for one, 0 where it is not told
  * @param receiveQueues    its receive queues; 0 where they are not told (before Linux 6.8)
  * @param queuesWithNapi   those of them whose NAPI instance the driver tells
- * @param isNapiByFrame    whether a socket in a mode of the driver learns its instance from its first frame, whatever the
- *                         driver tells: before Linux 6.13
+ * @param isNapiByFrame    whether a socket in a mode of the driver learns its instance from its first frame, whatever
+ *                         the driver tells: before Linux 6.13
  * @param leftDeferring    NAPI instances whose interrupts a process that was killed has left deferred
  */
 public record InterfaceFacts(String driver, boolean isTold, long xdpFeatures, long xdpRxMetadata, int zeroCopySegments,
