@@ -28,7 +28,7 @@ usage: ./rdma-raw test --frameworks [--out FILE] [--tests CLASSES] [SUITE...]
   SUITE            grpc, rsocket (on Reactor Netty), vertx-net, vertx-http1, vertx-http2, vertx-tls, vertx-websocket;
                    without any, all, for hours
   --tests CLASSES  only these, as Maven's -Dtest takes them
-  --out FILE       write the results as a page of Markdown (target/frameworks/README.md)
+  --out FILE       the page of Markdown whose rows of these classes this run replaces (target/frameworks/README.md)
 USAGE
 }
 
@@ -45,37 +45,24 @@ run_framework_suite() {
   }
 }
 
-# What one suite's two runs came to, with what was run.
-framework_suite_section() {
-  local suite="$1" versions commit
-  commit="$(git -C "$ROOT" rev-parse --short=12 HEAD 2>/dev/null || echo unknown)"
-  [ -z "$(git -C "$ROOT" status --porcelain -uno 2>/dev/null)" ] || commit+=" with changes"
+# The versions that a suite's Maven project names.
+framework_suite_versions() {
+  local versions
   versions="$(sed -n 's|^ *<\([a-z]*\).version>\([0-9].*\)</.*|\1 \2|p' \
-    "$ROOT/scripts/framework-suites/${suite%%-*}/pom.xml")"
-  cat <<PAGE
-## $suite
-
-Commit $commit, $(date -u +%F), Linux $(uname -r), ${versions//$'\n'/, }.
-PAGE
-  python3 "$ROOT/scripts/framework-suites/compare.py" "$suite" "$ROOT/target/frameworks/$suite-ours" \
-    "$ROOT/target/frameworks/$suite-kernel" "$ROOT/scripts/framework-suites/${suite%%-*}/reasons.txt"
+    "$ROOT/scripts/framework-suites/${1%%-*}/pom.xml")"
+  printf '%s.\n' "${versions//$'\n'/, }"
 }
 
-framework_suites_page() {
-  cat <<PAGE
-# The tests of frameworks
-
-Made by \`./rdma-raw test --frameworks\`, do not edit. The tests that a framework publishes of itself ran in a JVM with
-[the agent](../frameworks.md#the-agent) on \`soft:loop\`, and again without it, on the kernel's sockets. Of each suite the last run is shown.
-PAGE
-  local suite
-  for suite in "${FRAMEWORK_SUITES[@]}"; do
-    [ ! -f "$ROOT/target/frameworks/$suite.md" ] || { echo && cat "$ROOT/target/frameworks/$suite.md"; }
-  done
+# What was measured: the commit, and whether anything but a page of such a run differs from it.
+framework_suites_measured() {
+  local commit
+  commit="$(git -C "$ROOT" rev-parse --short=12 HEAD 2>/dev/null || echo unknown)"
+  [ -z "$(git -C "$ROOT" status --porcelain -uno -- . ':!docs' 2>/dev/null)" ] || commit+=" with changes"
+  printf '%s, %s\n' "$commit" "$(date -u +%F)"
 }
 
 run_framework_suites() {
-  local page="" tests="" suite classes status=0
+  local page="$ROOT/target/frameworks/README.md" tests="" suite classes measured status=0
   local agent="$ROOT/transport-rdma-raw-agent/target/netty-transport-rdma-raw-agent-0.1.0-SNAPSHOT.jar"
   local common="--enable-native-access=ALL-UNNAMED -Dio.netty.leakDetection.level=paranoid"
   local -a wanted=()
@@ -94,6 +81,7 @@ run_framework_suites() {
   require_jdk
   require_built
   mkdir -p "$ROOT/target/frameworks"
+  measured="$(framework_suites_measured)"
   for suite in "${wanted[@]}"; do
     say "frameworks: $suite on this transport"
     classes="${tests:-${FRAMEWORK_TESTS[$suite]//[[:space:]]/}}"
@@ -101,9 +89,14 @@ run_framework_suites() {
       "$common -javaagent:$agent=device=soft:loop"
     say "frameworks: $suite on the kernel's sockets"
     run_framework_suite "$suite" "$classes" "$ROOT/target/frameworks/$suite-kernel" "$common"
-    framework_suite_section "$suite" >"$ROOT/target/frameworks/$suite.md" || status=1
+    python3 "$ROOT/scripts/framework-suites/compare.py" "$ROOT/target/frameworks/$suite-ours" \
+      "$ROOT/target/frameworks/$suite-kernel" "$ROOT/scripts/framework-suites/${suite%%-*}/reasons.txt" \
+      >"$ROOT/target/frameworks/$suite.json" || status=1
+    # After each suite: the next one may take an hour.
+    python3 "$ROOT/scripts/framework-suites/page.py" "$page" "$measured" "$suite" "$(framework_suite_versions "$suite")" \
+      "$ROOT/target/frameworks/$suite.json" >"$ROOT/target/frameworks/page.new"
+    mv "$ROOT/target/frameworks/page.new" "$page"
   done
-  framework_suites_page >"${page:-$ROOT/target/frameworks/README.md}"
-  cat "${page:-$ROOT/target/frameworks/README.md}"
+  cat "$page"
   return "$status"
 }

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Compares Surefire's reports of one suite on this transport with those of the same suite on the kernel's.
 
-Prints a table in Markdown, a row for each class. Ends with 1 if a test fails on this transport alone, and no line of
-the file of reasons says why it has to; and if more buffers are leaked on this transport than on the kernel's, apart
-from those that the framework is known to lose.
+Prints JSON for page.py: a row for each class, and remarks on it. Ends with 1 if a test fails on this transport alone,
+and no line of the file of reasons says why it has to; and if more buffers are leaked on this transport than on the
+kernel's, apart from those that the framework is known to lose.
 """
 import argparse
 import collections
+import json
 import pathlib
 import re
 import sys
@@ -41,60 +42,71 @@ def read_reasons(file):
 
 
 def leaks(directory, reasons):
-    """Counts what Netty's leak detection has reported, by the handler or method that the framework loses it in, or None."""
-    found = collections.Counter()
+    """Counts what Netty's leak detection has reported of each class, by the handler or method that the framework is
+    known to lose it in, or None."""
+    found = collections.defaultdict(collections.Counter)
     for file in pathlib.Path(directory).glob("*-output.txt"):
         for report in file.read_text(encoding="utf-8", errors="replace").split("LEAK: ")[1:]:
             # The newest record comes first: where the buffer was seen last.
             last = re.match(r"[^\n]*\n[^\n]*\n#1:\s*(?:Hint: '([^']*)' will handle|[\w.$/]*?([\w$]+\.\w+)\()", report)
             name = last and (last[1] or last[2])
-            found[name if f"LEAK.{name}" in reasons else None] += 1
+            found[file.name.removesuffix("-output.txt")][name if f"LEAK.{name}" in reasons else None] += 1
     return found
+
+
+def of_suite(found):
+    """Adds up what the classes have lost."""
+    return sum(found.values(), collections.Counter())
+
+
+def row_name(class_name):
+    """A class with its last package: some classes of different packages share a name."""
+    return ".".join(class_name.split(".")[-2:])
 
 
 def main():
     arguments = argparse.ArgumentParser(description=__doc__)
-    arguments.add_argument("suite")
     arguments.add_argument("ours", help="the directory of the reports on this transport")
     arguments.add_argument("kernels", help="the directory of the reports on the kernel's")
     arguments.add_argument("reasons", help="the file that says which tests cannot pass, and why")
     options = arguments.parse_args()
     ours, kernels = read(options.ours), read(options.kernels)
     reasons = read_reasons(options.reasons)
-    unexplained, explained = [], []
-    print(f"\n| {options.suite} | passed | only when run again | failed on both | on this transport alone |")
-    print("|---|---|---|---|---|")
-    for name, tests in sorted(ours.items()):
-        short = name.rsplit(".", 1)[-1]
-        failed = {test for test, verdict in tests.items() if verdict == "failed"}
-        both = {test for test in failed if kernels.get(name, {}).get(test) not in ("passed", "late")}
-        alone = sorted(failed - both)
-        for test in alone:
-            why = reasons.get(f"{short}.{test}") or reasons.get(f"{short}.*")
-            (explained if why else unexplained).append((short, test, why))
-        late = sum(verdict == "late" for verdict in tests.values())
-        passed = sum(verdict == "passed" for verdict in tests.values()) + late
-        ran = sum(verdict != "skipped" for verdict in tests.values())
-        if ran:
-            print(f"| {short} | {passed} of {ran} | {late} | {len(both)} | {len(alone)} |")
     ours_leaks, kernels_leaks = leaks(options.ours, reasons), leaks(options.kernels, reasons)
     # A method that takes what was received could lose a buffer of this transport alone, which no reason excuses.
-    for name in [name for name in ours_leaks if name and "." in name and not kernels_leaks[name]]:
-        ours_leaks[None] += ours_leaks.pop(name)
-    print(f"\nLeaked buffers that Netty reports at level paranoid: {ours_leaks[None]},"
-          f" {kernels_leaks[None]} on the kernel's sockets.")
-    for handler in sorted((ours_leaks | kernels_leaks).keys() - {None}):
-        print(f"Besides, {options.suite}'s own handler `{handler}` lost {ours_leaks[handler]},"
-              f" {kernels_leaks[handler]} on the kernel's sockets: {reasons['LEAK.' + handler]}.")
-    if explained or unexplained:
-        print(f"\n{options.suite}, on this transport alone:\n")
-    for short, test, why in explained:
-        print(f"* `{short}.{test}`: {why}")
-    for short, test, _ in unexplained:
-        print(f"* `{short}.{test}`: **not explained**")
-    if not ours:
-        print(f"{options.suite}: no test has run", file=sys.stderr)
-    return 1 if unexplained or not ours or ours_leaks[None] > kernels_leaks[None] else 0
+    for name in [name for name in of_suite(ours_leaks) if name and "." in name and not of_suite(kernels_leaks)[name]]:
+        for lost in ours_leaks.values():
+            lost[None] += lost.pop(name, 0)
+    rows, is_explained = [], bool(ours)
+    for class_name, tests in sorted((kernels | ours).items()):
+        if class_name not in ours:
+            tests = {}
+            is_explained = False
+            rows.append({"class": row_name(class_name), "remarks": [f"`{row_name(class_name)}` **did not end on this"
+                         " transport**"], "cells": ["none", "0", "0", "all", "-"]})
+        ran = sum(verdict != "skipped" for verdict in tests.values())
+        if not ran:
+            continue
+        short, name, remarks = class_name.rsplit(".", 1)[-1], row_name(class_name), []
+        failed = {test for test, verdict in tests.items() if verdict == "failed"}
+        both = {test for test in failed if kernels.get(class_name, {}).get(test) not in ("passed", "late")}
+        for test in sorted(failed - both):
+            why = reasons.get(f"{short}.{test}") or reasons.get(f"{short}.*")
+            is_explained = is_explained and bool(why)
+            remarks.append(f"`{name}.{test}` fails on this transport alone: {why or '**not explained**'}")
+        lost, kernels_lost = ours_leaks[class_name], kernels_leaks[class_name]
+        for place in sorted((lost | kernels_lost).keys() - {None}):
+            remarks.append(f"`{name}`: the framework's own `{place}` lost {lost[place]} buffers, {kernels_lost[place]} on"
+                           f" the kernel's sockets: {reasons['LEAK.' + place]}")
+        late = sum(verdict == "late" for verdict in tests.values())
+        passed = sum(verdict == "passed" for verdict in tests.values()) + late
+        rows.append({"class": name, "remarks": remarks, "cells": [
+            f"{passed} of {ran}", str(late), str(len(both)), str(len(failed - both)),
+            f"{lost[None]} ({kernels_lost[None]})"]})
+    json.dump(rows, sys.stdout)
+    if not rows:
+        print("no test has run", file=sys.stderr)
+    return 0 if is_explained and of_suite(ours_leaks)[None] <= of_suite(kernels_leaks)[None] else 1
 
 
 if __name__ == "__main__":

@@ -153,7 +153,7 @@ final class AckInput {
         if (!sb.isEmpty() && Sequence.before(sb.startSeq(), ack)) {
             sb.trimHead(ack);
         }
-        if (c.pendingMtu != 0) {
+        if (c.extras != null && c.extras.pendingMtu != 0) {
             PathMtu.onProgress(c);
         }
         if (sample.retransmissionDelivered && !c.is(Tcb.SACK)) {

@@ -80,11 +80,12 @@ final class AckPolicy {
      */
     static void challenge(TcpConnection c, long now) {
         TcpEngine engine = c.engine;
-        if (c.lastChallengeNanos != Long.MIN_VALUE
-                && now - c.lastChallengeNanos < engine.config.challengeAckIntervalNanos) {
+        ConnectionExtras extras = c.requireExtras();
+        if (extras.lastChallengeNanos != Long.MIN_VALUE
+                && now - extras.lastChallengeNanos < engine.config.challengeAckIntervalNanos) {
             return;
         }
-        c.lastChallengeNanos = now;
+        extras.lastChallengeNanos = now;
         engine.counters.challengeAcks++;
         c.set(Tcb.ACK_NOW);
     }

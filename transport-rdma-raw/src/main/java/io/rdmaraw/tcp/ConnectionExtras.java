@@ -26,6 +26,30 @@ final class ConnectionExtras {
     /** The user has as much unsent as it wants, and waits. */
     boolean awaitsNotSentLow;
 
+    // ---- what seldom happens ----
+
+    /** The last duplicate, while {@link Tcb#DSACK_PENDING} is set. */
+    int dsackStart;
+    int dsackEnd;
+    long lastChallengeNanos = Long.MIN_VALUE;
+    /** SND.NXT when a D-SACK widened the reordering window, while {@link Tcb#DSACK_ROUND} is set. */
+    int rackDsackRound;
+    /** Recoveries without a D-SACK until it is small again (RFC 8985 section 6.2 step 4). */
+    byte rackWindowPersist;
+
+    // ---- path MTU below the link's, see PathMtu ----
+
+    /** While a black hole is suspected: how many large segments may still try. Else {@link PathMtu#TRUSTED}. */
+    byte mtuProbesLeft = PathMtu.TRUSTED;
+    /** A router's word that waits for a timeout (RFC 5927 section 7.2); 0: none. */
+    char pendingMtu;
+    /** The segment that {@link #pendingMtu} is about. */
+    int pendingMtuSeq;
+    /** Behind the last large segment that was tried while a black hole was suspected. */
+    int mtuProbeEnd;
+    /** When the link's MTU is tried again. */
+    long pathMtuExpiryNanos = Tcb.NEVER;
+
     // ---- counted ----
 
     long retransmittedBytes;

@@ -215,8 +215,8 @@ final class DataInput {
     /** RFC 2883: tells the sender what came twice, with the next acknowledgement. */
     static void reportDuplicate(TcpConnection c, int start, int end) {
         if (c.is(Tcb.SACK) && Sequence.before(start, end)) {
-            c.dsackStart = start;
-            c.dsackEnd = end;
+            c.requireExtras().dsackStart = start;
+            c.extras.dsackEnd = end;
             c.set(Tcb.DSACK_PENDING);
         }
         AckPolicy.onDisorder(c);

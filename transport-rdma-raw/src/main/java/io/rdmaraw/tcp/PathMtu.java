@@ -60,14 +60,15 @@ final class PathMtu {
             return;
         }
         c.engine.counters.pathMtuReductionsDelayed++;
-        boolean first = c.pendingMtu == 0;
-        c.pendingMtuSeq = first ? seq : Sequence.min(c.pendingMtuSeq, seq);
-        c.pendingMtu = (char) (first ? mtu : Math.min(c.pendingMtu, mtu));
+        ConnectionExtras extras = c.requireExtras();
+        boolean first = extras.pendingMtu == 0;
+        extras.pendingMtuSeq = first ? seq : Sequence.min(extras.pendingMtuSeq, seq);
+        extras.pendingMtu = (char) (first ? mtu : Math.min(extras.pendingMtu, mtu));
     }
 
     private static void believe(TcpConnection c, int mtu, long now) {
         c.engine.counters.pathMtuReductions++;
-        c.mtuProbesLeft = TRUSTED;
+        c.requireExtras().mtuProbesLeft = TRUSTED;
         reduce(c, mtu, now);
     }
 
@@ -75,10 +76,10 @@ final class PathMtu {
         return c.headerBytes() + (c.is(Tcb.TIMESTAMPS) ? 12 : 0);
     }
 
-    /** SND.UNA has advanced: a message about what has arrived meanwhile was wrong, or the path has changed again. */
+    /** SND.UNA has advanced while a message waits: one about what has arrived meanwhile was wrong, or the path has changed again. */
     static void onProgress(TcpConnection c) {
-        if (Sequence.after(c.sndUna, c.pendingMtuSeq)) {
-            c.pendingMtu = 0;
+        if (Sequence.after(c.sndUna, c.extras.pendingMtuSeq)) {
+            c.extras.pendingMtu = 0;
         }
     }
 
@@ -94,7 +95,7 @@ final class PathMtu {
 
     static void reduce(TcpConnection c, int mtu, long now) {
         c.mtu = (char) mtu;
-        c.pathMtuExpiryNanos = now + c.engine.config.pathMtuAgeNanos;
+        c.requireExtras().pathMtuExpiryNanos = now + c.engine.config.pathMtuAgeNanos;
         // Before the peer's SYN its MSS is unknown. After it data may be on the way already (RFC 7413 section 4.2).
         if (c.state == TcpState.SYN_SENT) {
             return;
@@ -121,9 +122,9 @@ final class PathMtu {
 
     /** The same segment timed out again: perhaps it is too big and ICMP is filtered. */
     static void onTimeout(TcpConnection c, Flight f, long now) {
-        if (c.pendingMtu != 0) {
-            int told = c.pendingMtu;
-            c.pendingMtu = 0;
+        if (c.extras != null && c.extras.pendingMtu != 0) {
+            int told = c.extras.pendingMtu;
+            c.extras.pendingMtu = 0;
             if (told < c.mtu) {
                 believe(c, told, now);
                 return;
@@ -139,8 +140,8 @@ final class PathMtu {
         int packet = f.scoreboard.lengthOf(f.scoreboard.head()) + optionsAndHeaderBytes(c);
         if (next < c.mtu && packet > next) {
             c.engine.counters.pathMtuBlackHoles++;
-            c.mtuProbesLeft = MAX_PROBES;
-            c.mtuProbeEnd = c.sndUna;
+            c.requireExtras().mtuProbesLeft = MAX_PROBES;
+            c.extras.mtuProbeEnd = c.sndUna;
             reduce(c, next, now);
         }
     }
@@ -151,20 +152,20 @@ final class PathMtu {
      * minutes, and leaves no measurement that ends the backoff.
      */
     static boolean isProbeDue(TcpConnection c, Flight f) {
-        return c.mtuProbesLeft > 0 && c.backoff == 0 && f.recovery.phase == RecoveryState.Phase.OPEN
-                && Sequence.afterOrAt(c.sndUna, c.mtuProbeEnd);
+        return c.extras != null && c.extras.mtuProbesLeft > 0 && c.backoff == 0 && f.recovery.phase == RecoveryState.Phase.OPEN
+                && Sequence.afterOrAt(c.sndUna, c.extras.mtuProbeEnd);
     }
 
     /** After the last probe the path is believed for as long as after the first suspicion (RFC 8899 section 5.1.1). */
     static void onProbeSent(TcpConnection c, long now) {
-        c.mtuProbesLeft--;
-        c.mtuProbeEnd = c.sndNxt;
-        c.pathMtuExpiryNanos = now + c.engine.config.pathMtuAgeNanos;
+        c.extras.mtuProbesLeft--;
+        c.extras.mtuProbeEnd = c.sndNxt;
+        c.extras.pathMtuExpiryNanos = now + c.engine.config.pathMtuAgeNanos;
     }
 
     /** A segment that was larger than those are now has arrived when it was sent first. */
     static void onLargeDelivered(TcpConnection c) {
-        if (c.mtuProbesLeft != TRUSTED) {
+        if (c.extras != null && c.extras.mtuProbesLeft != TRUSTED) {
             c.engine.counters.pathMtuFalseAlarms++;
             raise(c);
         }
@@ -172,18 +173,18 @@ final class PathMtu {
 
     /** A smaller MTU has been believed long enough. */
     static void onExpiry(TcpConnection c, long now) {
-        if (c.mtuProbesLeft == TRUSTED) {
+        if (c.extras.mtuProbesLeft == TRUSTED) {
             raise(c);
         } else {
-            c.mtuProbesLeft = MAX_PROBES;
-            c.pathMtuExpiryNanos = now + c.engine.config.pathMtuAgeNanos;
+            c.extras.mtuProbesLeft = MAX_PROBES;
+            c.extras.pathMtuExpiryNanos = now + c.engine.config.pathMtuAgeNanos;
         }
     }
 
     /** RFC 1191 section 6.3: the path may have changed; try what the link takes. */
     private static void raise(TcpConnection c) {
-        c.mtuProbesLeft = TRUSTED;
-        c.pathMtuExpiryNanos = Tcb.NEVER;
+        c.extras.mtuProbesLeft = TRUSTED;
+        c.extras.pathMtuExpiryNanos = Tcb.NEVER;
         c.mtu = c.linkMtu;
         Handshake.updateSendMss(c);
     }

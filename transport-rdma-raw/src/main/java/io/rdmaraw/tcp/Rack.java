@@ -58,20 +58,22 @@ final class Rack {
 
     /** Step 4: a D-SACK says that the window was too small; it grows, once per round trip. */
     static void onDsack(TcpConnection c) {
-        if (c.is(Tcb.DSACK_ROUND) && Sequence.afterOrAt(c.sndUna, c.rackDsackRound)) {
+        ConnectionExtras extras = c.requireExtras();
+        if (c.is(Tcb.DSACK_ROUND) && Sequence.afterOrAt(c.sndUna, extras.rackDsackRound)) {
             c.clear(Tcb.DSACK_ROUND);
         }
         if (!c.is(Tcb.DSACK_ROUND)) {
             c.set(Tcb.DSACK_ROUND);
-            c.rackDsackRound = c.sndNxt;
+            extras.rackDsackRound = c.sndNxt;
             c.rackWindowMultiplier = (byte) Math.min(Byte.MAX_VALUE, c.rackWindowMultiplier + 1);
-            c.rackWindowPersist = PERSIST_RECOVERIES;
+            extras.rackWindowPersist = PERSIST_RECOVERIES;
         }
     }
 
     /** Step 4: after 16 recoveries without a D-SACK the window is small again. */
     static void onRecoveryEnd(TcpConnection c) {
-        if (c.rackWindowPersist > 0 && --c.rackWindowPersist == 0) {
+        ConnectionExtras extras = c.extras;
+        if (extras != null && extras.rackWindowPersist > 0 && --extras.rackWindowPersist == 0) {
             c.rackWindowMultiplier = 1;
         }
     }

@@ -11,7 +11,8 @@ final class ReceiveTuning {
     /** Room for the growth of a round trip, on top of what was read in the last. */
     private static final int GROWTH = 2;
     private static final int SPARE_SEGMENTS = 16;
-    private static final long MILLI = 1_000_000;
+    private static final long MICRO = 1_000;
+    private static final long MILLI_MICROS = 1_000;
 
     private ReceiveTuning() {
     }
@@ -22,13 +23,13 @@ final class ReceiveTuning {
             return;
         }
         measureRtt(c, s, now);
-        if (c.receiveRttNanos == 0 || now - c.tuningStampNanos < c.receiveRttNanos) {
+        if (c.receiveRttMicros == 0 || now - c.tuningStampNanos < c.receiveRttMicros * MICRO) {
             return;
         }
         long read = c.bytesIn - c.unreadBytes;
-        long copied = read - c.tuningBytes;
+        long copied = Integer.toUnsignedLong((int) read - c.tuningBytes);
         c.tuningStampNanos = now;
-        c.tuningBytes = read;
+        c.tuningBytes = (int) read;
         long wanted = GROWTH * copied + (long) SPARE_SEGMENTS * c.receiveMss;
         if (wanted > c.receiveBufferBytes && !c.engine.receiveMemory.isUnderPressure()) {
             c.receiveBufferBytes = (int) Math.min(wanted, c.maxReceiveBufferBytes);
@@ -40,14 +41,16 @@ final class ReceiveTuning {
      * Without timestamps what the handshake has measured.
      */
     private static void measureRtt(TcpConnection c, Segment s, long now) {
-        long sample = c.srttNanos;
+        // 0 while there is none
+        long sample = Math.ceilDiv(c.srttNanos, MICRO);
         if (s.timestamps && c.is(Tcb.TIMESTAMPS) && s.payloadLength >= c.receiveMss) {
             int millis = c.timestamp(now) - s.tsEcho;
             if (millis < 0) {
                 return;
             }
-            sample = Math.max(1, millis) * MILLI;
+            sample = Math.max(1, millis) * MILLI_MICROS;
         }
-        c.receiveRttNanos = c.receiveRttNanos == 0 ? sample : c.receiveRttNanos + (sample - c.receiveRttNanos) / 8;
+        long smoothed = c.receiveRttMicros == 0 ? sample : c.receiveRttMicros + (sample - c.receiveRttMicros) / 8;
+        c.receiveRttMicros = (int) Math.min(smoothed, Integer.MAX_VALUE);
     }
 }

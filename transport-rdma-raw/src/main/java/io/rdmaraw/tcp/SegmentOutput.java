@@ -197,7 +197,7 @@ final class SegmentOutput {
             SendTimes.limited(c, f, room <= 0 ? Limit.PEER_WINDOW : Limit.NONE, now);
             return false;
         }
-        if (now >= c.pathMtuExpiryNanos) {
+        if (c.extras != null && now >= c.extras.pathMtuExpiryNanos) {
             PathMtu.onExpiry(c, now);
         }
         boolean idle = f.scoreboard.isEmpty() && now - c.lastSendNanos > c.rtoNanos;
@@ -385,7 +385,7 @@ final class SegmentOutput {
     private static void sackBlocks(TcpConnection c, Segment out) {
         if (c.is(Tcb.DSACK_PENDING)) {
             // RFC 2883 section 4: the duplicate comes first.
-            out.addSack(c.dsackStart, c.dsackEnd);
+            out.addSack(c.extras.dsackStart, c.extras.dsackEnd);
             c.clear(Tcb.DSACK_PENDING);
         }
         if (c.reassembly != null) {

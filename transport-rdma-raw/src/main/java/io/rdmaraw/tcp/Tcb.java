@@ -145,10 +145,10 @@ abstract sealed class Tcb permits TcpConnection {
     /** How far {@link ReceiveTuning} may let it grow. */
     int maxReceiveBufferBytes;
     /** Round trip as a receiver sees it; 0 while unknown. */
-    long receiveRttNanos;
+    int receiveRttMicros;
     long tuningStampNanos;
-    /** What had been read at that time since the connection began. */
-    long tuningBytes;
+    /** What had been read at that time since the connection began, modulo 2^32. */
+    int tuningBytes;
     /** Delivered to the user and not read yet. */
     int unreadBytes;
     /** In so many pieces, about. */
@@ -160,8 +160,6 @@ abstract sealed class Tcb permits TcpConnection {
     long lastReceiveNanos;
     int irs;
     int finSeq;
-    int dsackStart;
-    int dsackEnd;
 
     // ---- acknowledgement policy ----
     int lastAckSent;
@@ -210,8 +208,6 @@ abstract sealed class Tcb permits TcpConnection {
     int rackEndSeq;
     int rackForwardAck;
     byte rackWindowMultiplier = 1;
-    int rackDsackRound;
-    byte rackWindowPersist;
 
     // ---- statistics ----
     /** As of the last time that there was nothing to send or in flight, see {@link SendTimes}. */
@@ -223,20 +219,10 @@ abstract sealed class Tcb permits TcpConnection {
     int retransmittedSegments;
 
     // ---- path MTU ----
-    long pathMtuExpiryNanos = NEVER;
-    /** While a black hole is suspected: how many large segments may still try. Else {@link PathMtu#TRUSTED}. */
-    byte mtuProbesLeft = PathMtu.TRUSTED;
     /** Most sequence space of a segment of ours that has arrived, as far as it fits the MTU now believed. */
     char largestDelivered;
-    /** A router's word that waits for a timeout (RFC 5927 section 7.2); 0: none. */
-    char pendingMtu;
     char mtu;
     char linkMtu;
-    /** Behind the last large segment that was tried while a black hole was suspected. */
-    int mtuProbeEnd;
-    /** The segment that {@link #pendingMtu} is about. */
-    int pendingMtuSeq;
-    long lastChallengeNanos = Long.MIN_VALUE;
 
     Tcb(TcpEngine engine, long localHigh, long localLow, int localPort, long remoteHigh, long remoteLow,
             int remotePort) {

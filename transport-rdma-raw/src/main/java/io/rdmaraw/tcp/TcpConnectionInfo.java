@@ -93,7 +93,7 @@ public record TcpConnectionInfo(TcpState state, String congestionControl, boolea
                 c.bytesAcked + unacknowledgedBytes + extras.retransmittedBytes, extras.retransmittedBytes,
                 c.bytesAcked + sackedBytes, extras.deliveredMarkedBytes, extras.duplicatesReported,
                 extras.reorderings, SendTimes.busyNanos(c, now), SendTimes.windowLimitedNanos(c, now),
-                SendTimes.sendBufferLimitedNanos(c, now), c.receiveRttNanos, extras.receivedDscp,
+                SendTimes.sendBufferLimitedNanos(c, now), c.receiveRttMicros * 1_000L, extras.receivedDscp,
                 c.pacingRate(), c.rate == null ? 0 : c.rate.shownRate(), c.rate != null && c.rate.isShownAppLimited());
     }
 }

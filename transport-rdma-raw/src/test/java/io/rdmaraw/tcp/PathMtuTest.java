@@ -202,7 +202,7 @@ class PathMtuTest {
         send(ends, c, 300_000, 1);
         assertEquals(1, ends.client.counters().pathMtuBlackHoles);
         assertEquals(0, ends.client.counters().pathMtuFalseAlarms);
-        assertEquals(0, c.mtuProbesLeft);
+        assertEquals(0, c.extras.mtuProbesLeft);
         assertEquals(1228, c.sndMss);
     }
 

@@ -19,11 +19,8 @@ public final class Cubic implements CongestionControl {
     private long epochStartNanos = NO_EPOCH;
     /** The next congestion avoidance is the first after a timeout. */
     private boolean timedOut;
-    private double priorWindowMax;
-    private double priorK;
-    private double priorEstimate;
-    private boolean priorTimedOut;
-    private long priorEpochNanos = NO_EPOCH;
+    /** Null before the first loss. */
+    private Before before;
     /** Null once slow start has been left by a loss. */
     private HyStart hyStart = new HyStart();
 
@@ -94,11 +91,12 @@ public final class Cubic implements CongestionControl {
 
     @Override
     public int onCongestion(CongestionWindow window, int flightBytes, long nowNanos) {
-        priorWindowMax = windowMax;
-        priorK = k;
-        priorEstimate = windowEstimate;
-        priorEpochNanos = epochStartNanos;
-        priorTimedOut = timedOut;
+        before = before == null ? new Before() : before;
+        before.windowMax = windowMax;
+        before.k = k;
+        before.estimate = windowEstimate;
+        before.epochNanos = epochStartNanos;
+        before.timedOut = timedOut;
         // A maximum found since is one of the path as it is now.
         timedOut = false;
         int mss = window.segmentBytes();
@@ -122,11 +120,13 @@ public final class Cubic implements CongestionControl {
     @Override
     public void onUndo() {
         // Section 4.9
-        windowMax = priorWindowMax;
-        k = priorK;
-        windowEstimate = priorEstimate;
-        epochStartNanos = priorEpochNanos;
-        timedOut = priorTimedOut;
+        if (before != null) {
+            windowMax = before.windowMax;
+            k = before.k;
+            windowEstimate = before.estimate;
+            epochStartNanos = before.epochNanos;
+            timedOut = before.timedOut;
+        }
     }
 
     @Override
@@ -140,5 +140,14 @@ public final class Cubic implements CongestionControl {
     @Override
     public String name() {
         return NAME;
+    }
+
+    /** What was so before the last reduction, should that turn out to be wrong (section 4.9). */
+    private static final class Before {
+        private double windowMax;
+        private double k;
+        private double estimate;
+        private long epochNanos;
+        private boolean timedOut;
     }
 }
