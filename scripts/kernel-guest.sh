@@ -187,6 +187,41 @@ ask_http() {
   same "$(curl -sS --max-time 600 --data-binary @/run/up "$url/sha256")" "$(sha256sum </run/up | cut -d ' ' -f 1)" "up"
 }
 
+# ---- a ring that is full ----
+
+# start_counting LIBRARIES INTERFACE ADDRESS: a program in C that receives datagrams in zero copy, until it is killed.
+# Status 3 and what it says if it cannot open the device.
+start_counting() {
+  local turns=0
+  SOFTVERBS_XDP_MODE=zerocopy SOFTVERBS_DEVICES="xdp:$2" LD_LIBRARY_PATH="/opt/rdma-raw/native/$1" \
+    setsid /opt/rdma-raw/native/pktgen rx --device "xdp:$2" --to "$3" --port 7777 --seconds 100000 \
+    >/run/counting.log 2>&1 </dev/null &
+  echo $! >/run/counting.pid
+  until grep -q ready /run/counting.log; do
+    turns=$((turns + 1))
+    if [ "$turns" -gt "$LISTEN_TURNS" ] || ! kill -0 "$!" 2>/dev/null; then
+      cat /run/counting.log
+      return 3
+    fi
+    sleep 0.5
+  done
+}
+
+signal_counting() {
+  kill "-$1" "$(cat /run/counting.pid)"
+}
+
+received_by_card() {
+  cat "/sys/class/net/$1/statistics/rx_packets"
+}
+
+# send_datagrams INTERFACE TO-MAC TO FRAMES: as fast as it can.
+send_datagrams() {
+  SOFTVERBS_DEVICES="packet:$1" LD_LIBRARY_PATH=/opt/rdma-raw/native/lib /opt/rdma-raw/native/pktgen tx \
+    --device "packet:$1" --from-mac "$(cat "/sys/class/net/$1/address")" --to-mac "$2" --from 192.0.2.2 --to "$3" \
+    --port 7777 --count "$4"
+}
+
 # ---- tests ----
 
 run_c_tests() {

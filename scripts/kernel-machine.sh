@@ -113,12 +113,27 @@ copy_guest_project() {
   native="$ROOT/transport-rdma-raw-native"
   mkdir -p "$opt"/{lib,native/lib,tests/lib}
   cp "$ROOT"/tools/target/lib/*.jar "$ROOT"/tools/target/netty-transport-rdma-raw-tools-*.jar "$opt/lib/"
-  cp "$native/target/native/softverbs-test" "$opt/native/"
+  cp "$native/target/native/softverbs-test" "$native/target/native/pktgen" "$opt/native/"
+  copy_with_libraries "$1" "$native/target/native/pktgen"
+  copy_guest_mutant "$native" "$opt/native/without-wakeups"
   cp "$native/target/classes/META-INF/native/libsoftverbs_linux_x86_64.so" "$opt/native/lib/libibverbs.so.1"
   cp -r "$ROOT/testsuite/target/test-classes" "$opt/tests/classes"
   cp "$kernel_cache"/test-jars/*.jar "$opt/tests/lib/"
   # It would log each step of Netty.
   rm -f "$opt"/tests/lib/logback-*.jar
+}
+
+# softverbs as it would be if it did not look at the fill ring's flag.
+copy_guest_mutant() {
+  local native="$1" copy="$kernel_work/mutant" place='SV_UNLIKELY(queue->zero_copy) && wants_wakeup(&queue->fill)'
+  mkdir -p "$copy" "$2"
+  cp -r "$native/Makefile" "$native/softverbs" "$copy/"
+  [ "$(grep -cF "$place" "$copy/softverbs/xdp_queue.c")" = 1 ] || die "kernels: softverbs has no place that heeds the fill ring's flag"
+  sed -i "s/${place//\*/\\*}/queue->zero_copy \&\& false \&\& wants_wakeup(\&queue->fill)/" "$copy/softverbs/xdp_queue.c"
+  make -s -C "$copy" SOFTVERBS_VERSION=mutant CFLAGS="-O1 -g" BUILD="$copy/target" META_INF="$copy/META-INF" \
+    "$copy/target/lib/libibverbs.so.1"
+  cp "$(readlink -f "$copy/target/lib/libibverbs.so.1")" "$2/libibverbs.so.1"
+  rm -rf "$copy"
 }
 
 # The tests in C and Java, and what they stand on.

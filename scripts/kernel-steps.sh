@@ -9,6 +9,8 @@ readonly KERNEL_BYTES=3000000
 # Raw frames by the conformance suite, datagrams and streams.
 readonly KERNEL_TEST_CLASSES=(verbs.XdpConformanceTest verbs.PacketConformanceTest socket.DatagramUnicastOverVethXdpTest
   tcp.TcpOptionsOverVethTest)
+# For a ring of 2,048 chunks, and a card with 256 descriptors.
+readonly FULL_RING_TURNS=3 FULL_RING_FLOOD=8192 FULL_RING_FRAMES=4096
 readonly KERNEL_MODES=(generic native zerocopy tap packet)
 
 c_tests() {
@@ -119,6 +121,42 @@ polled_busily() {
   echo "@@ $interrupts interrupts, without it $without"
 }
 
+# What a card takes of so many datagrams that come a while after its ring was full and is empty again: their reader is
+# stopped meanwhile, and goes on. Sets taken, of FULL_RING_TURNS times FULL_RING_FRAMES.
+datagrams_after_a_full_ring() {
+  local libraries="$1" card="$2" address="$3" to="$4" turn before
+  taken=0
+  in_machine a start_counting "$libraries" "$card" "$address" || return
+  for turn in $(seq "$FULL_RING_TURNS"); do
+    in_machine a signal_counting STOP
+    in_machine b send_datagrams "$card" "$to" "$address" "$FULL_RING_FLOOD"
+    in_machine a signal_counting CONT
+    before="$(in_machine a received_by_card "$card")"
+    in_machine b send_datagrams "$card" "$to" "$address" "$FULL_RING_FRAMES"
+    taken=$((taken + $(in_machine a received_by_card "$card") - before))
+    echo "turn $turn: $taken taken so far"
+  done
+  in_machine a signal_counting KILL
+}
+
+# A driver that finds no free chunk stops, and says that it wants to be woken by a flag of the fill ring
+# (XDP_RING_NEED_WAKEUP). Beside softverbs as it is one that does not look at this flag: it has to be found.
+woken_after_a_full_ring() {
+  local number="$1" card="$2" address="$3" to taken=0 sound
+  to="$(card_mac a "$number")"
+  datagrams_after_a_full_ring lib "$card" "$address" "$to" >"$kernel_work/counted" || {
+    cat "$kernel_work/counted"
+    echo "@@ $(sed -n 's/^pktgen: //p' "$kernel_work/counted" | tail -n 1)"
+    grep -q 'no zero copy' "$kernel_work/counted" && return 3
+    return 1
+  }
+  cat "$kernel_work/counted"
+  sound="$taken"
+  datagrams_after_a_full_ring without-wakeups "$card" "$address" "$to" || return
+  echo "@@ $sound of $((FULL_RING_TURNS * FULL_RING_FRAMES)) frames, $taken if it is not woken"
+  [ "$((taken * 2))" -lt "$sound" ]
+}
+
 # What the kernel does beside the device.
 with_long_frames() {
   local interface="$1" status=0 machine
@@ -185,6 +223,8 @@ card_steps() {
     *) mode=generic ;;
   esac
   kernel_step "$card" "busy polling" polled_busily "$mode" "$card" "$address"
+  # The only one of them with zero copy.
+  [ "$card" != igb ] || kernel_step "$card" "full ring" woken_after_a_full_ring "$number" "$card" "$address"
   # By the default mode.
   kernel_step "$card" "MTU 9000" with_long_frames "$card" auto "$card" "$address" in_machine b
 }

@@ -11,6 +11,7 @@ import sys
 # As the steps are made, whichever runs found them first.
 ROWS = ["tests", "veth", "virtio", "virtio-plain", "virtio-queues", "e1000e", "igb", "vmxnet3"]
 COLUMNS = ["driver", "tags beside frames", "generic", "native", "zerocopy", "tap", "packet", "busy polling",
+           "full ring",
            "MTU 9000"]
 MEASURED = "measured at"
 LONGEST_IN_A_CELL = 60
