@@ -221,8 +221,8 @@ final class CheckRelease {
             }
             checkNothingOfOthers(name, jar);
             if (name.equals(MODULE + '-' + version + ".jar")) {
-                for (String file : List.of("reachability-metadata.json", "native-image.properties")) {
-                    String entry = "META-INF/native-image/" + GROUP + '/' + MODULE + '/' + file;
+                for (String part : List.of("reachability-metadata.json", "native-image.properties")) {
+                    String entry = "META-INF/native-image/" + GROUP + '/' + MODULE + '/' + part;
                     expect(jar.getEntry(entry) != null, name + " has no " + entry);
                 }
             }
