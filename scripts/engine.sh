@@ -111,7 +111,8 @@ engine_turn() {
     kernel=$((kernel + $(engine_kernel_bytes "$name")))
   done
   printf '%s %s %s\n' "$kind" "$wire" "$kernel" >>"$engine_bytes"
-  sed "s/^/$kind /" "$engine_logs/driver.out" >>"$engine_results"
+  # A job's log may be there too.
+  sed -n "s/^job /$kind job /p" "$engine_logs/driver.out" >>"$engine_results"
 }
 
 # All turns of one engine; prints its table.
