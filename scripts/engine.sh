@@ -1,25 +1,29 @@
 # shellcheck shell=bash
-# ./rdma-raw test --engine: a job of Spark on a cluster of namespaces, as it is and with this project's agent.
+# ./rdma-raw test --engine: programs of several nodes, in namespaces, as they are and with this project's agent.
 
-# What the JVMs of Spark need on a new JDK; executors get it from Spark.
+# What the JVMs of Spark need on a new JDK, and BookKeeper's some of it; executors get it from Spark.
 readonly ENGINE_OPENS=(java.lang java.lang.invoke java.io java.net java.nio java.util java.util.concurrent sun.nio.ch
   sun.nio.cs sun.util.calendar jdk.internal.ref)
 readonly ENGINE_SECONDS=300
+# What the tables call them.
+declare -rA ENGINE_NAMES=([spark]="Spark's shuffle" [bookkeeper]="Ledgers of BookKeeper" [gateway]="Spring Cloud Gateway")
 readonly ENGINE_NODES=(master worker1 worker2 driver)
 
 engine_usage() {
   cat <<'USAGE'
-usage: ./rdma-raw test --engine [--turns N] [--jobs N] [--records N] [--out FILE]
+usage: ./rdma-raw test --engine [ENGINE...] [--turns N] [--jobs N] [--records N] [--out FILE]
 
-  As root: a cluster of Spark, a master, two workers and a driver, each in a network namespace of its own on one bridge.
-  The driver's job moves records from each executor to the other. It runs on the kernel's sockets, and with this
-  project's agent in the driver and the executors, in turns. Fails unless all results are the same, and unless the
-  device carried the shuffle.
+  As root: a program of several nodes, each in a network namespace of its own on one bridge. Its job moves random bytes
+  between the nodes. It runs on the kernel's sockets, and with this project's agent, in turns. Fails unless all results
+  are the same, and unless the device carried them.
 
+  ENGINE       spark: a cluster whose executors exchange records, the agent in them and in the driver;
+               bookkeeper: ledgers that are written to two bookies and read, the agent in the bookies and the client;
+               gateway: Spring Cloud Gateway in front of a stock server, asked by curl, the agent in the gateway (spark)
   --turns N    of each (2)
   --jobs N     in each turn, of which the first does not count (4)
-  --records N  of 1,000 bytes in each of 8 partitions (8000)
-  --out FILE   write the table as Markdown (target/engine/README.md)
+  --records N  of 1,000 bytes in each eighth of a job's bytes (8000)
+  --out FILE   write the tables as Markdown (target/engine/README.md)
 USAGE
 }
 
@@ -88,75 +92,46 @@ engine_kernel_bytes() {
     if (names[i] == "InOctets") print $i }' /proc/net/netstat
 }
 
-# One turn: a new cluster, and the job. Prints "RESULTS SECONDS... | WIRE KERNEL", seconds without those of the first job.
+# One turn: new nodes, and the job. Adds to the files of results and of bytes.
 engine_turn() {
-  local kind="$1" logs="$2" agent="" wire=0 kernel=0 name status=0
-  mkdir -p "$logs"
-  # By which a worker finds the classes of its executors.
-  export SPARK_HOME="$engine_home" SPARK_SCALA_VERSION=2.13 JAVA_HOME
+  local kind="$1" jobs="$3" records="$4" agent="" wire=0 kernel=0 name status=0
+  engine_logs="$2"
+  mkdir -p "$engine_logs"
   engine_prefix="rre$$$kind" engine_pids=()
   trap engine_end RETURN EXIT
   engine_network
-  [ "$kind" = kernel ] || agent="-javaagent:$engine_agent=device=soft:xdp:eth0"
-  engine_start master 10.77.0.1 "$logs/master" org.apache.spark.deploy.master.Master --host 10.77.0.1 --port 7077 \
-    --webui-port 8080
-  engine_await "$logs/master" "New state: ALIVE"
-  for name in 1 2; do
-    engine_start "worker$name" "10.77.0.$((name + 1))" "$logs/worker$name" org.apache.spark.deploy.worker.Worker \
-      --host "10.77.0.$((name + 1))" -c 1 -m 1g --work-dir "$logs/work$name" spark://10.77.0.1:7077
-    engine_await "$logs/worker$name" "Successfully registered with master"
-  done
-  # shellcheck disable=SC2086 # the agent is one word, or none
-  SPARK_LOCAL_IP=10.77.0.4 timeout "$ENGINE_SECONDS" ip netns exec "$engine_prefix-driver" \
-    "$JAVA_HOME/bin/java" --enable-native-access=ALL-UNNAMED $agent "${engine_jvm[@]}" \
-    -Dspark.master=spark://10.77.0.1:7077 -Dspark.driver.host=10.77.0.4 -Dspark.ui.enabled=false \
-    -Dspark.executor.memory=512m -Dspark.executor.extraClassPath="$engine_home/classes" \
-    -Dspark.executor.extraJavaOptions="--enable-native-access=ALL-UNNAMED $agent" \
-    ShuffleJob "$engine_jobs" "$engine_records" >"$logs/driver.out" 2>"$logs/driver" || status=$?
+  [ "$kind" = kernel ] || agent="--enable-native-access=ALL-UNNAMED -javaagent:$engine_agent=device=soft:xdp:eth0"
+  "engine_run_$engine" "$agent" "$jobs" "$records" || status=$?
   if [ "$status" != 0 ]; then
-    tail -n 20 "$logs/driver" >&2
-    die "the job failed ($kind): $logs has what all said"
+    tail -n 20 "$engine_logs/driver" >&2
+    die "the job failed ($engine, $kind): $engine_logs has what all said"
   fi
   for name in worker1 worker2; do
     wire=$((wire + $(engine_wire_bytes "$name")))
     kernel=$((kernel + $(engine_kernel_bytes "$name")))
   done
   printf '%s %s %s\n' "$kind" "$wire" "$kernel" >>"$engine_bytes"
-  sed "s/^/$kind /" "$logs/driver.out" >>"$engine_results"
+  # A job's log may be there too.
+  sed -n "s/^job /$kind job /p" "$engine_logs/driver.out" >>"$engine_results"
 }
 
-run_engine() {
-  local turns=2 page="" directory="$ROOT/target/engine" turn kind
-  engine_jobs=4 engine_records=8000
-  while [ $# -gt 0 ]; do
-    case "$1" in
-      --turns) turns="${2:?--turns needs a number}" && shift 2 ;;
-      --jobs) engine_jobs="${2:?--jobs needs a number}" && shift 2 ;;
-      --records) engine_records="${2:?--records needs a number}" && shift 2 ;;
-      --out) page="$(realpath -m "${2:?--out needs a file}")" && shift 2 ;;
-      -h | --help) engine_usage && return ;;
-      *) engine_usage >&2 && die "'$1' is no option of test --engine" ;;
-    esac
-  done
-  [ "$(id -u)" = 0 ] || die "test --engine makes network namespaces: run it as root"
-  require_jdk
-  require_built
-  page="${page:-$directory/README.md}"
+# All turns of one engine; prints its table.
+run_one_engine() {
+  local turns="$1" jobs="$2" records="$3" directory="$ROOT/target/engine/$engine" turn kind package
   engine_home="$directory/home"
-  engine_agent="$ROOT/transport-rdma-raw-agent/target/netty-transport-rdma-raw-agent-0.1.0-SNAPSHOT.jar"
   mkdir -p "$engine_home/classes"
   if [ ! -f "$directory/fetched" ]; then
-    say "getting Spark from Maven Central"
-    run_maven -q -B -ntp -f scripts/engine/pom.xml dependency:copy-dependencies -DincludeScope=runtime \
+    say "getting $engine from Maven Central"
+    run_maven -q -B -ntp -f "scripts/engine/$engine/pom.xml" dependency:copy-dependencies -DincludeScope=runtime \
       -DoutputDirectory="$engine_home/jars" >"$directory/fetch.log" 2>&1 ||
-      die "Spark cannot be had: $directory/fetch.log has what Maven said"
+      die "$engine cannot be had: $directory/fetch.log has what Maven said"
     touch "$directory/fetched"
   fi
   "$JAVA_HOME/bin/javac" -cp "$engine_home/jars/*" -d "$engine_home/classes" -proc:none \
-    "$ROOT/scripts/engine/ShuffleJob.java" || die "the job cannot be compiled"
+    "$ROOT/scripts/engine/$engine"/*.java >&2 || die "the job of $engine cannot be compiled"
   engine_jvm=(-Xmx512m -XX:+UseSerialGC)
-  for kind in "${ENGINE_OPENS[@]}"; do
-    engine_jvm+=("--add-opens=java.base/$kind=ALL-UNNAMED")
+  for package in "${ENGINE_OPENS[@]}"; do
+    engine_jvm+=("--add-opens=java.base/$package=ALL-UNNAMED")
   done
   engine_jvm+=(-cp "$engine_home/classes:$engine_home/jars/*")
   engine_results="$directory/results" engine_bytes="$directory/bytes"
@@ -164,10 +139,42 @@ run_engine() {
   : >"$engine_results" && : >"$engine_bytes"
   for ((turn = 1; turn <= turns; turn++)); do
     for kind in kernel agent; do
-      say "engine: Spark, turn $turn, $kind"
-      (engine_turn "$kind" "$directory/logs/$kind$turn") || return 1
+      say "engine: $engine, turn $turn, $kind"
+      (engine_turn "$kind" "$directory/logs/$kind$turn" "$jobs" "$records") || return 1
     done
   done
-  python3 "$ROOT/scripts/engine/summary.py" "$engine_results" "$engine_bytes" "$engine_records" >"$page" || return 1
+  python3 "$ROOT/scripts/engine/summary.py" "${ENGINE_NAMES[$engine]}" "$engine_results" "$engine_bytes" \
+    "$records"
+}
+
+run_engine() {
+  local turns=2 jobs=4 records=8000 page="" status=0
+  local -a wanted=()
+  while [ $# -gt 0 ]; do
+    case "$1" in
+      --turns) turns="${2:?--turns needs a number}" && shift 2 ;;
+      --jobs) jobs="${2:?--jobs needs a number}" && shift 2 ;;
+      --records) records="${2:?--records needs a number}" && shift 2 ;;
+      --out) page="$(realpath -m "${2:?--out needs a file}")" && shift 2 ;;
+      -h | --help) engine_usage && return ;;
+      *)
+        [ -n "${ENGINE_NAMES[$1]:-}" ] || { engine_usage >&2 && die "'$1' is no engine, nor an option of test --engine"; }
+        wanted+=("$1") && shift
+        ;;
+    esac
+  done
+  [ "$(id -u)" = 0 ] || die "test --engine makes network namespaces: run it as root"
+  require_jdk
+  require_built
+  page="${page:-$ROOT/target/engine/README.md}"
+  engine_agent="$ROOT/transport-rdma-raw-agent/target/netty-transport-rdma-raw-agent-0.1.0-SNAPSHOT.jar"
+  mkdir -p "$ROOT/target/engine"
+  : >"$page.new"
+  for engine in "${wanted[@]:-spark}"; do
+    run_one_engine "$turns" "$jobs" "$records" >>"$page.new" || status=1
+    printf '\n' >>"$page.new"
+  done
+  mv "$page.new" "$page"
   cat "$page"
+  return "$status"
 }

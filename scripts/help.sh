@@ -13,7 +13,7 @@ usage: ./rdma-raw COMMAND [OPTIONS]
             test --kernels: Debian's kernels and drivers of cards, in emulated machines;
             test --conformance: h2spec, Autobahn's suite and foreign clients against servers on this transport;
             test --frameworks: the tests that frameworks publish of themselves, on this transport;
-            test --engine: a job of Spark on a cluster of namespaces, as it is and on this transport;
+            test --engine: jobs of Spark, BookKeeper or Spring Cloud Gateway on nodes in namespaces, by the agent;
             test --faults SEEDS: faults of an emulated card at random moments, while frames pass;
             test --rdma-core 56: the emulated card's tests on another generation of rdma-core;
             test --aarch64: what a processor decides, on an emulated one of 64-bit Arm;
@@ -72,7 +72,7 @@ Runs tests: all of them, those that are quick, or one class.
   --frameworks          the tests that frameworks publish of themselves, on this transport
   --netty-versions      the transport as it was built with other versions of Netty 4.2
   --matrix              the transport as it was built on the oldest and the newest JDK and Netty; root
-  --engine              a job of Spark on a cluster of namespaces, with the agent and without; root
+  --engine              jobs of Spark, BookKeeper or Spring Cloud Gateway on nodes in namespaces, with the agent; root
   --faults SEEDS        faults of an emulated card at random moments, while frames pass: 1000 seeds, or as many as given
   --rdma-core 56        the emulated card's tests on another generation of rdma-core; root
   --aarch64             what a processor decides, on an emulated one of 64-bit Arm; machine: there with its kernel, alone

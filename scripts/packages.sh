@@ -66,7 +66,8 @@ readonly TEST_PROGRAMS=(ip:iproute2 ethtool:ethtool tcpdump:tcpdump ping:iputils
 # shellcheck disable=SC2034
 readonly DEMO_PROGRAMS=(ip:iproute2 ethtool:ethtool curl:curl dig:bind9-dnsutils)
 # shellcheck disable=SC2034
-readonly BENCH_PROGRAMS=(ip:iproute2 ethtool:ethtool wrk:wrk dnsperf:dnsperf h2load:nghttp2-client)
+readonly BENCH_PROGRAMS=(ip:iproute2 ethtool:ethtool wrk:wrk dnsperf:dnsperf h2load:nghttp2-client
+  redis-benchmark:redis-tools)
 
 # Prints the packages of the given PROGRAM:PACKAGE that are not there, one per line.
 missing_packages() {

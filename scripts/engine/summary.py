@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Compares the turns of ./rdma-raw test --engine, and fails unless the agent carried the shuffle with the same results."""
+"""Compares the turns of ./rdma-raw test --engine, and fails unless the agent carried the bytes with the same results."""
 import statistics
 import sys
 
 
-def main(results_file, bytes_file, records):
+def main(title, results_file, bytes_file, records):
     seconds = {"kernel": [], "agent": []}
     results = set()
     for line in open(results_file, encoding="utf-8"):
@@ -16,7 +16,7 @@ def main(results_file, bytes_file, records):
     for line in open(bytes_file, encoding="utf-8"):
         kind, wire, kernel = line.split()
         carried[kind].append((int(wire), int(kernel)))
-    print("| Spark's shuffle | jobs | seconds, median (least to most) | received by the workers, MB | of it by the"
+    print(f"| {title} | jobs | seconds, median (least to most) | received by these nodes, MB | of it by the"
           " kernel's IP, MB |\n|---|--:|--:|--:|--:|")
     for kind, name in (("kernel", "the kernel's sockets"), ("agent", "this transport, by the agent")):
         took = seconds[kind]
@@ -28,7 +28,7 @@ def main(results_file, bytes_file, records):
     if len(results) != 1:
         print("the results differ", file=sys.stderr)
         return 1
-    # Else the counters say nothing of who carried the shuffle.
+    # Else the counters say nothing of who carried them.
     for wire, kernel in carried["kernel"]:
         if kernel < wire / 2:
             print(f"of {wire} bytes the kernel's IP counted {kernel} where it carried all", file=sys.stderr)
@@ -36,10 +36,10 @@ def main(results_file, bytes_file, records):
     least = min(wire for wire, _ in carried["kernel"]) / 2
     for wire, kernel in carried["agent"]:
         if wire < least:
-            print(f"the workers received {wire} bytes, less than half of what the kernel brought", file=sys.stderr)
+            print(f"the nodes received {wire} bytes, less than half of what the kernel brought", file=sys.stderr)
             return 1
         if kernel > wire / 10:
-            print(f"of {wire} bytes the kernel carried {kernel}: the shuffle was not on the device", file=sys.stderr)
+            print(f"of {wire} bytes the kernel carried {kernel}: they were not on the device", file=sys.stderr)
             return 1
     return 0
 

@@ -4,6 +4,8 @@ import io.micrometer.core.instrument.binder.MeterBinder;
 import io.rdmaraw.channel.RdmaRawIoHandlerConfig;
 import io.rdmaraw.metrics.RdmaRawMeterBinder;
 import io.rdmaraw.reactornetty.RdmaRawLoopResources;
+import org.springframework.beans.factory.ObjectProvider;
+import org.springframework.beans.factory.config.BeanPostProcessor;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
 import org.springframework.boot.autoconfigure.AutoConfigureOrder;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnClass;
@@ -17,8 +19,9 @@ import org.springframework.http.client.ReactorResourceFactory;
 import reactor.netty.resources.LoopResources;
 
 /**
- * Puts WebFlux' server, and each {@code WebClient} that Spring Boot builds, on this transport, if
- * {@code rdmaraw.device} names a device. {@code rdmaraw.loops} is the number of event loops.
+ * Puts WebFlux' server, each {@code WebClient} that Spring Boot builds, and Reactor Netty's clients that are beans,
+ * such as Spring Cloud Gateway's, on this transport, if {@code rdmaraw.device} names a device. {@code rdmaraw.loops} is
+ * the number of event loops.
  */
 @AutoConfiguration
 @AutoConfigureOrder(Ordered.HIGHEST_PRECEDENCE) // before Spring Boot makes a factory of its own
@@ -40,6 +43,12 @@ public final class RdmaRawAutoConfiguration {
         factory.setUseGlobalResources(false);
         factory.setLoopResourcesSupplier(() -> new RdmaRawLoopResources(loops, config));
         return factory;
+    }
+
+    /** Returns what puts clients that are beans on the loops. */
+    @Bean
+    static BeanPostProcessor rdmaRawClientBeans(ObjectProvider<ReactorResourceFactory> factory) {
+        return new ClientBeans(factory);
     }
 
     /** What the transport counts, for the actuator's metrics. */

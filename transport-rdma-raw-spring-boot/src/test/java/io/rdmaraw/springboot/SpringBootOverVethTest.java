@@ -28,6 +28,7 @@ class SpringBootOverVethTest {
         PeerProcess application = program.start("program.Application", "Started Application", "--rdmaraw.device="
                 + program.device(), "--rdmaraw.loops=2", "--server.address=" + program.address(), "--server.port="
                 + PORT, "--spring.http.codecs.max-in-memory-size=20MB",
+                "--spring.cloud.gateway.server.webflux.enabled=false",
                 "--management.endpoints.web.exposure.include=metrics");
         String site = "http://" + program.address() + ":" + PORT;
 
@@ -37,5 +38,22 @@ class SpringBootOverVethTest {
         String metrics = program.curl(site + "/actuator/metrics/rdmaraw.port.received.frames");
         assertTrue(metrics.contains("\"value\""), metrics);
         program.checkOnDeviceAlone();
+    }
+
+    /** Its client is no {@code WebClient} of Spring Boot's. */
+    @Test
+    void springCloudGateway(TestNetwork network, @TempDir Path directory) throws IOException {
+        ProgramOverVeth program = new ProgramOverVeth(network);
+        String page = program.stockPage(directory, "a page behind the gateway");
+        String gateway = "--spring.cloud.gateway.server.webflux.";
+        PeerProcess application = program.start("program.Gateway", "Started Gateway", "--rdmaraw.device="
+                + program.device(), "--rdmaraw.loops=2", "--server.address=" + program.address(), "--server.port="
+                + PORT, gateway + "routes[0].id=stock", gateway + "routes[0].uri=" + page,
+                gateway + "routes[0].predicates[0]=Path=/page");
+
+        assertEquals("a page behind the gateway", program.curl("http://" + program.address() + ":" + PORT + "/page"),
+                application::output);
+        program.checkOnDeviceAlone();
+        assertTrue(application.output().contains("connects by the device"), application::output);
     }
 }

@@ -3,13 +3,14 @@ package io.rdmaraw.microbench.server;
 import io.rdmaraw.microbench.result.BenchOptions;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
 
 /** {@code rdma-raw bench http}. */
 @Command(name = "http", mixinStandardHelpOptions = true, showDefaultValues = true,
         description = "As root, on a veth pair of its own: the HTTP/1.1 server of examples/ on AF_XDP, beside Netty's"
-                + " epoll, io_uring and NIO: asked as fast as it answers (http.plaintext, by wrk), and, where there are"
+                + " epoll, io_uring and NIO: asked as fast as it answers (http.SHAPE, by wrk), and, where there are"
                 + " several connections, at rates that are the same for all (http.paced, by a client that counts"
                 + " latency from when a request was due): shares of what the slowest answers. perServerCpu counts"
                 + " all that the core did which has the server to itself with what the kernel receives for it, soft"
@@ -25,6 +26,12 @@ public final class HttpCommand extends ServerBenchCommand {
     @Option(names = "--connections", paramLabel = "N", split = ",",
             description = "numbers of connections, separated by commas (64,256,1, and 64,1 with --quick)")
     private List<Integer> connections;
+
+    @Option(names = "--shape", paramLabel = "SHAPE", split = ",", defaultValue = "plaintext",
+            converter = HttpShapes.class, completionCandidates = HttpShapes.class,
+            description = "what wrk asks for, separated by commas: plaintext; short: each tenth answer is the last of"
+                    + " its connection; pipelined: 16 requests at once; large: answers of 64 KB")
+    private Set<HttpShape> shapes;
 
     @Option(names = "--load", paramLabel = "PERCENT", split = ",", defaultValue = "50,90",
             description = "the loads of http.paced, in percent of what the slowest transport answers, or of --rate")
@@ -46,10 +53,12 @@ public final class HttpCommand extends ServerBenchCommand {
         common.require(rate == 0 || rate >= 1 && rate <= 1e7, "--rate must be 1 to 10000000, or 0");
         List<LoadGenerator> generators = new ArrayList<>();
         for (int each : connections) {
-            EqualLoad load = new EqualLoad(rate);
-            generators.add(new Wrk(each, load));
-            if (each > 1) {
-                loads.forEach(percent -> generators.add(new PacedHttp(each, load, percent)));
+            for (HttpShape shape : shapes) {
+                EqualLoad load = new EqualLoad(rate);
+                generators.add(new Wrk(shape, each, load));
+                if (each > 1 && shape == HttpShape.PLAINTEXT) {
+                    loads.forEach(percent -> generators.add(new PacedHttp(each, load, percent)));
+                }
             }
         }
         return generators;

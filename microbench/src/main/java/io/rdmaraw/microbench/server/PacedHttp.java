@@ -46,7 +46,7 @@ final class PacedHttp implements LoadGenerator {
         double settleSeconds = SETTLE_SHARE * seconds;
         List<String> command = new ArrayList<>(prefix);
         command.addAll(List.of(program, "--address", network.serverAddress(), "--port", Integer.toString(port),
-                "--path", Wrk.PATH, "--connections", Integer.toString(connections), "--rate",
+                "--path", HttpShape.PLAINTEXT.path(), "--connections", Integer.toString(connections), "--rate",
                 Double.toString(load.perSecond(percent)), "--seconds", Double.toString(seconds), "--settle",
                 Double.toString(settleSeconds)));
         return PacedReport.read(network.runClient(command.toArray(String[]::new)), seconds, settleSeconds);

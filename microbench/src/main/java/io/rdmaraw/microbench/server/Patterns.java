@@ -14,11 +14,16 @@ final class Patterns {
 
     /** Returns the first group of the first match. */
     static String find(String pattern, String output) {
+        return find(pattern, 1, output);
+    }
+
+    /** Returns a group of the first match. */
+    static String find(String pattern, int group, String output) {
         Matcher matcher = Pattern.compile(pattern).matcher(output);
         if (!matcher.find()) {
             throw new ToolException("the generator's report has no '" + pattern + "': " + output.strip());
         }
-        return matcher.group(1);
+        return matcher.group(group);
     }
 
     static long count(String pattern, String output) {

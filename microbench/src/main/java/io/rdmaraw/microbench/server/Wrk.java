@@ -1,20 +1,24 @@
 package io.rdmaraw.microbench.server;
 
 import io.rdmaraw.tools.server.ServerNetwork;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 
-/** Runs wrk, with one request at a time on each of a number of connections. */
+/** Runs wrk, with a number of connections. */
 final class Wrk implements LoadGenerator {
-    static final String PATH = "/plaintext";
-
+    private final HttpShape shape;
     private final int connections;
     private final EqualLoad load;
+    /** Null where the shape needs none. */
+    private final Path script;
 
     /** @param load learns what the server answers */
-    Wrk(int connections, EqualLoad load) {
+    Wrk(HttpShape shape, int connections, EqualLoad load) {
+        this.shape = shape;
         this.connections = connections;
         this.load = load;
+        script = shape.scriptFileOrNull();
         ServerNetwork.require("wrk", "wrk");
     }
 
@@ -25,15 +29,18 @@ final class Wrk implements LoadGenerator {
 
     @Override
     public String caseName() {
-        return "http.plaintext.conns" + connections;
+        return "http." + shape.text() + ".conns" + connections;
     }
 
     @Override
     public Load run(ServerNetwork network, List<String> prefix, int port, double seconds) {
         List<String> command = new ArrayList<>(prefix);
         command.addAll(List.of("wrk", "--latency", "-t1", "-c" + connections,
-                "-d" + Math.max(1, Math.round(seconds)) + 's',
-                "http://" + network.serverAddress() + ':' + port + PATH));
+                "-d" + Math.max(1, Math.round(seconds)) + 's'));
+        if (script != null) {
+            command.addAll(List.of("-s", script.toString()));
+        }
+        command.add("http://" + network.serverAddress() + ':' + port + shape.path());
         return WrkReport.read(network.runClient(command.toArray(String[]::new)));
     }
 

@@ -17,7 +17,7 @@ public final class ProgramOverVeth {
     private static final int STOCK_PORT = 8090;
     /** With a heap that is not collected while the tests ask: channels that have ended are looked for in it. */
     private static final List<String> JVM = List.of("--enable-native-access=ALL-UNNAMED", "-XX:+UseSerialGC",
-            "-Xms768m", "-Xmn640m", "-XX:MetaspaceSize=256m", "-XX:TieredStopAtLevel=1",
+            "-Xms1200m", "-Xmn1000m", "-XX:MetaspaceSize=256m", "-XX:TieredStopAtLevel=1",
             "-Dio.netty.leakDetection.level=paranoid");
 
     private final VethPair pair;

@@ -14,6 +14,8 @@ import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.stream.Stream;
+import javax.xml.parsers.DocumentBuilderFactory;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -57,6 +59,19 @@ class LauncherScriptsTest {
         assertEquals(2, result.exitCode);
         assertTrue(result.output.contains("sudo apt-get install -y openjdk-25-jdk-headless"), result.output);
         assertTrue(result.output.contains("JAVA_HOME"), result.output);
+    }
+
+    /** No build reads them, so else a fault would show when a command is used. */
+    @Test
+    void mavensProjectsOfCommandsCanBeRead() throws Exception {
+        List<Path> projects;
+        try (Stream<Path> files = Files.walk(PROJECT.resolve("scripts"))) {
+            projects = files.filter(file -> file.endsWith("pom.xml")).toList();
+        }
+        assertTrue(projects.size() > 5, projects::toString);
+        for (Path project : projects) {
+            DocumentBuilderFactory.newInstance().newDocumentBuilder().parse(project.toFile());
+        }
     }
 
     @Test

@@ -1,0 +1,45 @@
+package io.rdmaraw.springboot;
+
+import io.rdmaraw.reactornetty.RdmaRawLoopResources;
+import org.apache.commons.logging.Log;
+import org.apache.commons.logging.LogFactory;
+import org.springframework.beans.factory.ObjectProvider;
+import org.springframework.beans.factory.config.BeanPostProcessor;
+import org.springframework.http.client.ReactorResourceFactory;
+import reactor.netty.resources.LoopResources;
+import reactor.netty.tcp.TcpResources;
+import reactor.netty.transport.ClientTransport;
+
+/**
+ * Puts Reactor Netty's clients that are beans on the transport, unless they name loops of their own. Spring Boot gives
+ * its loops to the clients that it builds; Spring Cloud Gateway makes an {@code HttpClient} itself, which would have
+ * Reactor Netty's global loops, so the kernel's sockets.
+ */
+final class ClientBeans implements BeanPostProcessor {
+    private static final Log LOG = LogFactory.getLog(ClientBeans.class);
+
+    private final ObjectProvider<ReactorResourceFactory> factory;
+
+    ClientBeans(ObjectProvider<ReactorResourceFactory> factory) {
+        this.factory = factory;
+    }
+
+    @Override
+    public Object postProcessAfterInitialization(Object bean, String name) {
+        if (!(bean instanceof ClientTransport<?, ?> client)) {
+            return bean;
+        }
+        LoopResources named = client.configuration().loopResources();
+        LoopResources loops = factory.getObject().getLoopResources();
+        if (named instanceof TcpResources && loops instanceof RdmaRawLoopResources) {
+            LOG.info("The client '" + name + "' connects by the device of rdmaraw.device.");
+            return client.runOn(loops);
+        }
+        if (!(named instanceof RdmaRawLoopResources)) {
+            LOG.warn("The client '" + name + "' does not connect by the device of rdmaraw.device: it runs on "
+                    + named.getClass().getName() + "; give it the loops by runOn(reactorResourceFactory"
+                    + ".getLoopResources()).");
+        }
+        return bean;
+    }
+}
