@@ -77,8 +77,8 @@ final class PathMtu {
     }
 
     /**
-     * SND.UNA has advanced while a message waits: one about what has arrived meanwhile was wrong, or the path has changed
-     * again.
+     * SND.UNA has advanced while a message waits: one about what has arrived meanwhile was wrong, or the path has
+     * changed again.
      */
     static void onProgress(TcpConnection c) {
         if (Sequence.after(c.sndUna, c.extras.pendingMtuSeq)) {
