@@ -215,9 +215,10 @@ hardware_echo() {
 
 hardware_echoes() {
   local device="$1" peer="$2" direct=io.rdmaraw.directVerbs compressed=io.rdmaraw.compressedCompletions
-  local striding=io.rdmaraw.stridingReceive
+  local striding=io.rdmaraw.stridingReceive several=io.rdmaraw.multiPacketRequests
   hardware_echo echo-calls "-D$direct=never" "$device" "$peer"
   hardware_echo echo-auto "-D$direct=auto" "$device" "$peer"
+  hardware_echo echo-multi-packet "-D$direct=auto -D$several=true" "$device" "$peer"
   hardware_echo echo-compressed "-D$direct=auto -D$compressed=true" "$device" "$peer"
   hardware_echo echo-striding "-D$direct=auto -D$striding=auto" "$device" "$peer"
   hardware_echo echo-striding-compressed "-D$direct=auto -D$compressed=true -D$striding=auto" "$device" "$peer"
@@ -289,7 +290,7 @@ run_hardware_check() {
   hardware_failures=()
   # Of the device itself, by programs of the system, of frames from end to end, the ways of driving it; the suite with
   # two devices only.
-  hardware_total=$((5 + 5 + 3 + 5 + (${#peer} > 0 ? 1 : 0)))
+  hardware_total=$((5 + 5 + 3 + 6 + (${#peer} > 0 ? 1 : 0)))
   printf '# Hardware check of %s\n\n%s\n\n| step | expected | verdict | time | output |\n|---|---|---|---|---|\n' \
     "$device${peer:+ and $peer}" "$(date -u +%FT%TZ)" >"$hardware_out/REPORT.md"
   hardware_steps_of_one "$device" "$peer"

@@ -51,6 +51,8 @@ struct cx_context *cx_context_open(struct cx_device *device)
         return NULL;
     }
     cx_lock(device);
+    if (device->contexts == NULL)
+        cx_wire_catch_up(device);
     context->next = device->contexts;
     device->contexts = context;
     pthread_cond_broadcast(&device->opened);

@@ -57,6 +57,12 @@ EXPORT int cxemu_set_eager(const char *name, int on)
     return 0;
 }
 
+EXPORT int cxemu_set_min_inline(const char *name, uint32_t bytes)
+{
+    WITH_DEVICE(name, device, device->min_inline_bytes = bytes);
+    return 0;
+}
+
 EXPORT int cxemu_step(const char *name, uint32_t requests, uint32_t *done)
 {
     WITH_DEVICE(name, device, *done = cx_engine_round(device, requests));

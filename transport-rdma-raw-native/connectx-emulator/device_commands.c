@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Queries of the device and its port: a ConnectX-5. */
+/* Queries of the device and its port: a ConnectX-5, or as little of it as a ConnectX-4 Lx has. */
 #include "uverbs.h"
 #include "files.h"
 #include "hooks.h"
@@ -61,6 +61,7 @@ static int give_doorbells(struct cx_context *context, const struct mlx5_ib_alloc
 
 static void respond_context(struct cx_command *command)
 {
+    const bool inlines = command->context->device->min_inline_bytes > 0;
     struct mlx5_ib_alloc_ucontext_resp driver = {
         .qp_tab_size = MAX_QPS,
         .bf_reg_size = BF_REG_BYTES,
@@ -75,6 +76,7 @@ static void respond_context(struct cx_command *command)
         .response_length = sizeof driver,
         .cqe_version = CQE_VERSION,
         .cmds_supp_uhw = MLX5_USER_CMDS_SUPP_UHW_QUERY_DEVICE | MLX5_USER_CMDS_SUPP_UHW_CREATE_AH,
+        .eth_min_inline = inlines ? MLX5_USER_INLINE_MODE_L2 : MLX5_USER_INLINE_MODE_NONE,
         .log_uar_size = 12,
         .num_uars_per_page = 1,
     };
@@ -159,6 +161,7 @@ int cx_query_device(struct cx_command *command)
 static void respond_device(struct cx_command *command)
 {
     const uint32_t raw_packet = 1u << IBV_QPT_RAW_PACKET;
+    const bool inlines = command->context->device->min_inline_bytes > 0;
     struct mlx5_ib_query_device_resp driver = {
         .response_length = sizeof driver,
         .tso_caps = {.max_tso = CX_MAX_TSO_BYTES, .supported_qpts = raw_packet},
@@ -170,6 +173,7 @@ static void respond_device(struct cx_command *command)
                              .min_single_wqe_log_num_of_strides = CX_MIN_STRIDES_SHIFT,
                              .max_single_wqe_log_num_of_strides = CX_MAX_STRIDES_SHIFT,
                              .supported_qpts = raw_packet},
+        .mlx5_ib_support_multi_pkt_send_wqes = MLX5_IB_ALLOW_MPW | (inlines ? 0 : MLX5_IB_SUPPORT_EMPW),
     };
     CX_DRIVER_RESPOND(command, &driver);
 }

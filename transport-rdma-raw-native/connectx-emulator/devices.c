@@ -10,6 +10,7 @@
  *   vf                a virtual function: it receives what is for an address of its interface's list, nothing else
  *   no-tags           rules have no tags, as those of mlx4
  *   kernel-interface  the port's interface is one of the kernel's, to which goes what no rule takes (root)
+ *   connectx-4-lx     requests hold the first 18 bytes of their frame, and there are no multi-packet requests
  *   no-raw-packets    there are no queue pairs for raw packets, as with irdma
  */
 #include "emulator.h"
@@ -43,6 +44,7 @@ static struct cx_device *new_device(unsigned index, const char *wire)
     const uint8_t mac[6] = {0x02, 0xc5, 0x00, 0x00, 0x00, (uint8_t)(index + 1)};
     memcpy(device->mac, mac, sizeof mac);
     device->mtu = 1500;
+    device->min_inline_bytes = cx_setup("connectx-4-lx") ? CX_L2_INLINE_BYTES : 0;
     device->port_up = true;
     device->next_number = 0x100;
     device->next_cqn = 0x400;
@@ -65,7 +67,7 @@ static struct cx_device *new_device(unsigned index, const char *wire)
 static void choose_setup(void)
 {
     static const char *const known[] = {"roce-off", "bond", "switchdev", "dual-port", "other-namespace", "no-netlink",
-                                        "vf", "no-tags", "no-raw-packets", "kernel-interface"};
+                                        "vf", "no-tags", "no-raw-packets", "kernel-interface", "connectx-4-lx"};
     const char *words = getenv("CONNECTX_EMULATOR_SETUP");
     if (words == NULL || *words == '\0')
         return;

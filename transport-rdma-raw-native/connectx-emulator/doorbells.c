@@ -25,8 +25,12 @@ static bool take_doorbell(struct cx_device *device, struct cx_context *context, 
 {
     uint8_t *at = context->uars[page].page + offset;
     _Atomic uint64_t *word = (_Atomic uint64_t *)at;
-    if (atomic_load_explicit(word, memory_order_relaxed) == 0)
+    if (atomic_load_explicit(word, memory_order_relaxed) == 0) {
+        /* Lines of a request that came without its first one, or behind it, are lost. */
+        if (device->stepping && offset >= CX_BF_OFFSET)
+            memset(at + sizeof bell->word, 0, sizeof bell->bytes - sizeof bell->word);
         return false;
+    }
     if (device->stepping && offset >= CX_BF_OFFSET) {
         memcpy(bell->bytes, at, sizeof bell->bytes);
         memset(at + sizeof bell->word, 0, sizeof bell->bytes - sizeof bell->word);

@@ -52,6 +52,7 @@ struct cx_device {
     bool engine_runs;
     pthread_cond_t opened;          /* the engine sleeps while the device is not open */
     bool stepping;
+    uint32_t min_inline_bytes;      /* of a frame that a request has to hold; 0: and there are multi-packet requests */
     bool eager;                     /* step mode: records are read without a bell */
     uint8_t *scratch;               /* a frame that is being sent */
     uint8_t *segment;               /* a segment of a large send */
@@ -191,6 +192,7 @@ void cx_wire_send(struct cx_device *device, struct cx_qp *sender, struct sv_fram
 bool cx_wire_has_room(const struct cx_device *device);
 void cx_wire_deliver(struct cx_device *device);
 unsigned cx_wire_receive(struct cx_device *device);
+void cx_wire_catch_up(struct cx_device *device);
 /* Receives a frame from outside. */
 void cx_device_receive(struct cx_device *device, const uint8_t *data, uint32_t length);
 enum { CX_WIRE_DESCRIPTORS = 2 };

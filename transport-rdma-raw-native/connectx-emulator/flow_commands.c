@@ -8,7 +8,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-enum { MAX_SPEC_BYTES = 256, MAX_SPECS = 10, KERNEL_TAG_BYTES = 16, KERNEL_COUNT_BYTES = 16 };
+enum { MAX_SPEC_BYTES = 256, MAX_SPECS = 10, KERNEL_TAG_BYTES = 16, KERNEL_COUNT_BYTES = 16,
+       MULTICAST_PRIORITY = 16 };
 
 struct rule_text {
     struct ibv_flow_attr attr;
@@ -168,8 +169,9 @@ static int translate(const struct cx_command *command, const struct ib_uverbs_cr
  * Where mlx5_ib and mlx5_core (drivers/infiniband/hw/mlx5/fs.c, core/fs_core.c) differ from softverbs.
  *
  * parse_flow_attr() refuses fields behind LAST_IPV4_FIELD and LAST_IPV6_FIELD. It matches on a VLAN only if the rule
- * names one, so other rules take tagged frames, too. create_leftovers_rule() and create_sniffer_rule() make attributes
- * of their own, in which the tag is missing.
+ * names one, so other rules take tagged frames, too. flow_is_multicast_only() has a rule for a multicast address, but
+ * for copies, in a table behind those of all priorities (MLX5_IB_FLOW_MCAST_PRIO). create_leftovers_rule() and
+ * create_sniffer_rule() make attributes of their own, in which the tag is missing.
  */
 static int apply_driver_rules(struct sv_rule_spec *spec)
 {
@@ -181,6 +183,8 @@ static int apply_driver_rules(struct sv_rule_spec *spec)
     spec->mask.inner.layers &= (uint16_t)~(SV_LAYER_VLAN & ~spec->value.inner.layers);
     if (spec->type != IBV_FLOW_ATTR_NORMAL)
         spec->tag = 0;
+    else if (spec->multicast && !spec->continues)
+        spec->priority = MULTICAST_PRIORITY;
     return 0;
 }
 

@@ -28,6 +28,7 @@ static const char *const names[CX_MUTANT_COUNT] = {
     [CX_MUTANT_FILLER_UNMARKED] = "filler-unmarked",
     [CX_MUTANT_STRIDES_OVERLAP] = "strides-overlap",
     [CX_MUTANT_OVERRUN_STOPS_NOTHING] = "overrun-stops-nothing",
+    [CX_MUTANT_FIRST_OF_SEVERAL_ALONE] = "first-of-several-alone",
 };
 
 void cx_mutant_choose(void)

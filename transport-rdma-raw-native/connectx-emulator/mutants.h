@@ -29,6 +29,7 @@ enum cx_mutant {
     CX_MUTANT_FILLER_UNMARKED,          /* the rest of a request looks like a frame */
     CX_MUTANT_STRIDES_OVERLAP,          /* a frame begins one stride too early */
     CX_MUTANT_OVERRUN_STOPS_NOTHING,    /* queues go on whose completion queue has overrun */
+    CX_MUTANT_FIRST_OF_SEVERAL_ALONE,   /* of a multi-packet request only the first frame is sent */
     CX_MUTANT_COUNT,
 };
 

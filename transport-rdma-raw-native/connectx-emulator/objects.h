@@ -36,7 +36,9 @@ enum {
     CX_USED_BFREGS_PER_UAR = 2,     /* the other two are for the kernel's fast path */
     CX_BF_OFFSET = 0x800,
     CX_BF_BYTES = 512,              /* two halves, rung in turns */
+    CX_LINE_BYTES = 64,             /* in which a processor writes to registers */
     CX_CQ_DOORBELL = 0x20,
+    CX_L2_INLINE_BYTES = 18,        /* minimum inline mode L2: Ethernet and a VLAN tag */
     CX_MAX_SEND_WQEBBS = 32768,
     CX_MAX_SQ_DESC_BYTES = 1024,
     CX_MAX_RQ_DESC_BYTES = 512,
@@ -170,7 +172,7 @@ struct cx_sq {
     uint8_t blueflame_bytes[CX_BF_BYTES / 2];
     enum cx_ring_state state;
     uint8_t fail_next;
-    uint32_t unreported;            /* requests executed since the last completion that was written */
+    uint32_t unreported;            /* frames of requests executed since the last completion that was written */
     struct sv_steer_cache cache;
     struct softverbs_queue_counters counters;
 };

@@ -1,39 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Executes send work requests in the program's queue. A request is one to sixteen 64-byte blocks: a control segment, an
- * Ethernet segment with the beginning of the frame, and data segments that point to memory or hold bytes. All its
- * fields are checked before use.
+ * Ethernet segment with the beginning of the frame where the device asks for that, and data segments that point to
+ * memory or hold bytes. All its fields are checked before use.
  */
-#include "emulator.h"
+#include "send_request.h"
 
 #include "checksum.h"
-#include "copy.h"
 
 #include <endian.h>
 #include <string.h>
 
-enum {
-    SEGMENT_BYTES = 16,
-    MAX_SEGMENTS = 63,              /* the maximum of a six-bit count */
-    MIN_INLINE_BYTES = 18,          /* minimum inline mode L2, as of a ConnectX-4 Lx: Ethernet and a VLAN tag */
-    INLINE_HEADER_AT = offsetof(struct mlx5_wqe_eth_seg, inline_hdr_start),
-};
-
-/* A request in one piece, also where the queue wraps. */
-struct request {
-    const uint8_t *bytes;
-    uint32_t length;
-    uint16_t index;
-    uint8_t opcode;
-    uint8_t blocks;
-    bool signalled;
-    bool solicited;
-    uint8_t copy[MAX_SEGMENTS * SEGMENT_BYTES];
-};
+enum { INLINE_HEADER_AT = offsetof(struct mlx5_wqe_eth_seg, inline_hdr_start) };
 
 /* ---- completing ---- */
 
-static void complete_request(struct cx_qp *qp, const struct request *request, uint8_t syndrome)
+static void complete_request(struct cx_qp *qp, const struct cx_request *request, uint8_t syndrome)
 {
     struct cx_completion completion = {
         .opcode = syndrome == 0 ? MLX5_CQE_REQ : MLX5_CQE_REQ_ERR,
@@ -51,7 +33,7 @@ static void complete_request(struct cx_qp *qp, const struct request *request, ui
 /* ---- reading a request ---- */
 
 /* Returns 0, or the syndrome of an invalid request, which then counts as one block. */
-static uint8_t fetch(const struct cx_qp *qp, uint16_t available, struct request *request)
+static uint8_t fetch(const struct cx_qp *qp, uint16_t available, struct cx_request *request)
 {
     const struct cx_ring *ring = &qp->sq.ring;
     uint32_t mask = ring->units - 1;
@@ -68,62 +50,17 @@ static uint8_t fetch(const struct cx_qp *qp, uint16_t available, struct request 
     request->solicited = (control.fm_ce_se & MLX5_WQE_CTRL_SOLICITED) != 0;
     if ((word >> 8 & 0xffff) != ring->consumed || be32toh(control.qpn_ds) >> 8 != qp->number || segments == 0)
         return MLX5_CQE_SYNDROME_LOCAL_QP_OP_ERR;
-    uint32_t blocks = (segments * SEGMENT_BYTES + MLX5_SEND_WQE_BB - 1) / MLX5_SEND_WQE_BB;
+    uint32_t blocks = (segments * CX_SEGMENT_BYTES + MLX5_SEND_WQE_BB - 1) / MLX5_SEND_WQE_BB;
     if (blocks > available)
         return MLX5_CQE_SYNDROME_LOCAL_QP_OP_ERR;
     request->blocks = (uint8_t)blocks;
-    request->length = segments * SEGMENT_BYTES;
+    request->length = segments * CX_SEGMENT_BYTES;
     uint32_t to_end = ring->units * MLX5_SEND_WQE_BB - at;
     request->bytes = ring->memory + at;
     if (request->length > to_end) {
         memcpy(request->copy, ring->memory + at, to_end);
         memcpy(request->copy + to_end, ring->memory, request->length - to_end);
         request->bytes = request->copy;
-    }
-    return 0;
-}
-
-struct gathered {
-    uint8_t *bytes;
-    uint32_t length;
-    uint32_t limit;
-};
-
-static uint8_t append_bytes(struct gathered *to, const uint8_t *from, uint32_t length)
-{
-    if (length > to->limit - to->length)
-        return MLX5_CQE_SYNDROME_LOCAL_LENGTH_ERR;
-    sv_copy(to->bytes + to->length, from, length);
-    to->length += length;
-    return 0;
-}
-
-/* Data segments from `at` to the end of the request. */
-static uint8_t gather_segments(const struct cx_qp *qp, const struct request *request, uint32_t at, struct gathered *to)
-{
-    while (at < request->length) {
-        struct mlx5_wqe_data_seg segment;
-        memcpy(&segment, request->bytes + at, sizeof segment);
-        uint32_t count = be32toh(segment.byte_count);
-        uint8_t syndrome;
-        if (count & MLX5_INLINE_SEG) {
-            uint32_t bytes = count & ~(uint32_t)MLX5_INLINE_SEG;
-            if (bytes > request->length - at - sizeof segment.byte_count)
-                return MLX5_CQE_SYNDROME_LOCAL_QP_OP_ERR;
-            syndrome = append_bytes(to, request->bytes + at + sizeof segment.byte_count, bytes);
-            at += (uint32_t)(sizeof segment.byte_count + bytes + SEGMENT_BYTES - 1) & ~(uint32_t)(SEGMENT_BYTES - 1);
-        } else {
-            if (count == 0 || count > to->limit)
-                return MLX5_CQE_SYNDROME_LOCAL_LENGTH_ERR;
-            const uint8_t *from = cx_translate(qp->object.context->device, qp->pd, be32toh(segment.lkey),
-                                               be64toh(segment.addr), count, 0);
-            if (from == NULL)
-                return MLX5_CQE_SYNDROME_LOCAL_PROT_ERR;
-            syndrome = append_bytes(to, from, count);
-            at += SEGMENT_BYTES;
-        }
-        if (syndrome != 0)
-            return syndrome;
     }
     return 0;
 }
@@ -140,7 +77,7 @@ static void fill_checksums(uint8_t *frame, uint32_t length, uint8_t flags)
         sv_checksum_fill(frame, length, layout);
 }
 
-static uint8_t send_frame(struct cx_qp *qp, struct gathered *frame, uint8_t checksum_flags)
+uint8_t cx_send_frame(struct cx_qp *qp, struct cx_gathered *frame, uint8_t checksum_flags)
 {
     struct cx_device *device = qp->object.context->device;
     if (frame->length < ETH_HLEN || !sv_frame_fits(device->mtu, frame->bytes, frame->length))
@@ -152,46 +89,72 @@ static uint8_t send_frame(struct cx_qp *qp, struct gathered *frame, uint8_t chec
     return 0;
 }
 
-static uint8_t execute_send(struct cx_qp *qp, const struct request *request)
+static uint8_t execute_send(struct cx_qp *qp, const struct cx_request *request)
 {
     struct cx_device *device = qp->object.context->device;
     const uint32_t eth_at = sizeof(struct mlx5_wqe_ctrl_seg);
     struct mlx5_wqe_eth_seg eth = {0};
-    if (request->length < eth_at + SEGMENT_BYTES)
+    if (request->length < eth_at + CX_SEGMENT_BYTES)
         return MLX5_CQE_SYNDROME_LOCAL_QP_OP_ERR;
-    memcpy(&eth, request->bytes + eth_at, SEGMENT_BYTES);
+    memcpy(&eth, request->bytes + eth_at, CX_SEGMENT_BYTES);
     uint32_t header = be16toh(eth.inline_hdr_sz);
     uint32_t header_at = eth_at + INLINE_HEADER_AT;
-    if (header < MIN_INLINE_BYTES || header > request->length - header_at)
+    if (header < device->min_inline_bytes || header > request->length - header_at)
         return MLX5_CQE_SYNDROME_LOCAL_QP_OP_ERR;
-    uint32_t data_at = (header_at + header + SEGMENT_BYTES - 1) & ~(uint32_t)(SEGMENT_BYTES - 1);
-    struct gathered frame = {.bytes = device->scratch, .limit = CX_MAX_FRAME};
+    uint32_t data_at = (header_at + header + CX_SEGMENT_BYTES - 1) & ~(uint32_t)(CX_SEGMENT_BYTES - 1);
+    struct cx_gathered frame = {.bytes = device->scratch, .limit = CX_MAX_FRAME};
     if (request->opcode == MLX5_OPCODE_TSO) {
         frame.limit = CX_MAX_TSO_BYTES;
-        uint8_t syndrome = gather_segments(qp, request, data_at, &frame);
+        uint8_t syndrome = cx_gather_segments(qp, request, data_at, &frame);
         return syndrome != 0 ? syndrome : cx_large_send(qp, request->bytes + header_at, header, frame.bytes,
                                                         frame.length, be16toh(eth.mss));
     }
-    uint8_t syndrome = append_bytes(&frame, request->bytes + header_at, header);
+    uint8_t syndrome = cx_append_bytes(&frame, request->bytes + header_at, header);
     if (syndrome == 0)
-        syndrome = gather_segments(qp, request, data_at, &frame);
-    return syndrome != 0 ? syndrome : send_frame(qp, &frame, eth.cs_flags);
+        syndrome = cx_gather_segments(qp, request, data_at, &frame);
+    return syndrome != 0 ? syndrome : cx_send_frame(qp, &frame, eth.cs_flags);
 }
 
-/* The device takes a request from the register, if it was written there, and does not look at the ring. */
-static bool differs_from_blueflame(struct cx_qp *qp, const struct request *request)
+/*
+ * Compares what was written to the register, line by line as it leaves a processor; sets *whole to whether all of the
+ * request was there. Lines may come late, or in another order, and count as nothing then.
+ */
+static bool differs_from_blueflame(const struct cx_sq *sq, const struct cx_request *request, bool *whole)
+{
+    static const uint8_t nothing[CX_LINE_BYTES];
+    *whole = request->length <= sizeof sq->blueflame_bytes;
+    for (uint32_t at = 0; at < request->length && at < sizeof sq->blueflame_bytes; at += CX_LINE_BYTES) {
+        uint32_t bytes = request->length - at < CX_LINE_BYTES ? request->length - at : CX_LINE_BYTES;
+        if (memcmp(sq->blueflame_bytes + at, request->bytes + at, bytes) == 0)
+            continue;
+        if (memcmp(sq->blueflame_bytes + at, nothing, sizeof nothing) != 0)
+            return true;
+        *whole = false;
+    }
+    return false;
+}
+
+/*
+ * The device takes a request from the register, if it was written there, and does not look at the ring. Any other it
+ * reads over PCIe.
+ */
+static bool take_request(struct cx_qp *qp, const struct cx_request *request)
 {
     struct cx_sq *sq = &qp->sq;
-    if (!sq->blueflame || request->index != sq->last)
-        return false;
-    uint32_t bytes = request->length < sizeof sq->blueflame_bytes ? request->length : sizeof sq->blueflame_bytes;
-    sq->blueflame = false;
-    return memcmp(sq->blueflame_bytes, request->bytes, bytes) != 0;
+    bool whole = false;
+    bool differs = false;
+    if (sq->blueflame && request->index == sq->last) {
+        sq->blueflame = false;
+        differs = differs_from_blueflame(sq, request, &whole);
+    }
+    if (!whole)
+        qp->object.context->device->counters.request_bytes += (uint32_t)request->blocks * MLX5_SEND_WQE_BB;
+    return !differs;
 }
 
-static uint8_t execute(struct cx_qp *qp, const struct request *request)
+static uint8_t execute(struct cx_qp *qp, const struct cx_request *request)
 {
-    if (differs_from_blueflame(qp, request))
+    if (!take_request(qp, request))
         return MLX5_CQE_SYNDROME_LOCAL_QP_OP_ERR;
     if (qp->sq.fail_next != 0) {
         uint8_t syndrome = qp->sq.fail_next;
@@ -204,6 +167,8 @@ static uint8_t execute(struct cx_qp *qp, const struct request *request)
     case MLX5_OPCODE_SEND:
     case MLX5_OPCODE_TSO:
         return execute_send(qp, request);
+    case CX_OPCODE_MULTI_PACKET:
+        return cx_multi_packet_send(qp, request);
     default:
         return MLX5_CQE_SYNDROME_LOCAL_QP_OP_ERR;
     }
@@ -266,14 +231,14 @@ static void bad_record(struct cx_qp *qp)
 static bool run_one(struct cx_qp *qp)
 {
     struct cx_sq *sq = &qp->sq;
-    struct request request;
+    struct cx_request request;
     uint8_t syndrome = fetch(qp, (uint16_t)(sq->ring.produced - sq->ring.consumed), &request);
     if (syndrome == 0)
         syndrome = execute(qp, &request);
     sq->ring.consumed = (uint16_t)(sq->ring.consumed + request.blocks);
     if (request.index == sq->last && sq->bounded)
         sq->bounded = sq->rung = false;
-    if (syndrome == 0 && request.opcode != MLX5_OPCODE_NOP)
+    if (syndrome == 0 && request.opcode != MLX5_OPCODE_NOP && request.opcode != CX_OPCODE_MULTI_PACKET)
         sq->unreported++;
     if (syndrome != 0 || request.signalled)
         complete_request(qp, &request, syndrome);
@@ -321,7 +286,7 @@ void cx_sq_flush(struct cx_qp *qp)
     if (cx_mutant(CX_MUTANT_FLUSH_FORGOTTEN) || !read_record(qp))
         return;
     while (sq->ring.consumed != sq->ring.produced) {
-        struct request request;
+        struct cx_request request;
         fetch(qp, (uint16_t)(sq->ring.produced - sq->ring.consumed), &request);
         sq->ring.consumed = (uint16_t)(sq->ring.consumed + request.blocks);
         complete_request(qp, &request, MLX5_CQE_SYNDROME_WR_FLUSH_ERR);

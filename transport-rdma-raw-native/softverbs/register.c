@@ -5,8 +5,6 @@
 
 #include <endian.h>
 
-enum { REQUEST_WORDS = 8 };
-
 static inline void order_device_writes(void)
 {
 #if defined(__x86_64__)
@@ -25,10 +23,10 @@ SV_EXPORT void softverbs_write_register(void *address, uint64_t value)
     order_device_writes();
 }
 
-SV_EXPORT void softverbs_write_request(void *address, const void *request)
+SV_EXPORT void softverbs_write_request(void *address, const void *request, uint32_t bytes)
 {
     order_device_writes();
-    for (unsigned i = 0; i < REQUEST_WORDS; i++)
+    for (uint32_t i = 0; i < bytes / sizeof(uint64_t); i++)
         ((volatile uint64_t *)address)[i] = ((const uint64_t *)request)[i];
     order_device_writes();
 }

@@ -38,6 +38,10 @@ struct cxemu_counters {
     uint64_t foreign_mac;           /* for an address that the list of a virtual function does not have */
     uint64_t own_blocked;           /* sent by the port itself to a queue pair that receives no such frames */
     uint64_t unreported_sends;      /* sent by requests of which no completion told before their queue was reset */
+    /* What the card reads over PCIe to send. BlueFlame saves reads in step mode alone. */
+    uint64_t request_bytes;         /* of requests, in blocks of 64 */
+    uint64_t frame_bytes;           /* of frames, but what lies in their requests */
+    uint64_t frame_reads;           /* of pieces of frames */
 };
 
 int cxemu_query_counters(const char *device, struct cxemu_counters *counters);
@@ -56,6 +60,8 @@ int cxemu_trace(const char *device, struct cxemu_doorbell *bells, uint32_t *coun
 int cxemu_set_stepping(const char *device, int on);
 /* In step mode, a device that reads the records of send queues at every step: it may do so without a doorbell. */
 int cxemu_set_eager(const char *device, int on);
+/* The bytes of its frame that a request has to hold: 18, as of a ConnectX-4 Lx, or 0, as of a ConnectX-5. */
+int cxemu_set_min_inline(const char *device, uint32_t bytes);
 /* Handles the rung doorbells and executes up to `requests` work requests; sets *done. */
 int cxemu_step(const char *device, uint32_t requests, uint32_t *done);
 

@@ -47,6 +47,7 @@ static void find_controls(void)
     *(void **)&emulator.query_counters = control("cxemu_query_counters");
     *(void **)&emulator.trace = control("cxemu_trace");
     *(void **)&emulator.set_stepping = control("cxemu_set_stepping");
+    *(void **)&emulator.set_min_inline = control("cxemu_set_min_inline");
     *(void **)&emulator.step = control("cxemu_step");
     *(void **)&emulator.fail_next_completion = control("cxemu_fail_next_completion");
     *(void **)&emulator.fail_qp = control("cxemu_fail_qp");
@@ -81,7 +82,8 @@ static bool fits_wire(const struct test *group)
 int main(int argc, char **argv)
 {
     const struct test *const groups[] = {ring_tests, offload_tests, event_tests, error_tests, rss_tests,
-                                         compression_tests, striding_tests, wire_tests, tap_tests, own_tests};
+                                         compression_tests, striding_tests, multi_packet_tests, flow_tests, wire_tests, tap_tests,
+                                         own_tests};
     unsigned passed = 0;
     const char *patience = getenv("EMULATOR_TEST_PATIENCE_SECONDS");
     if (patience != NULL)
@@ -319,21 +321,34 @@ uint32_t build_frame(uint8_t *frame, uint8_t protocol, uint16_t source_port, uin
     return 14 + 20 + header + payload;
 }
 
-struct ibv_flow *steer_mac(struct ibv_qp *qp, const uint8_t *mac, uint32_t tag)
+static struct ibv_flow *steer(struct ibv_qp *qp, const uint8_t *destination, const uint8_t *sender, uint32_t tag,
+                              uint16_t priority)
 {
     struct {
         struct ibv_flow_attr attr;
         struct ibv_flow_spec_eth eth;
         struct ibv_flow_spec_action_tag tag;
     } rule = {
-        .attr = {.type = IBV_FLOW_ATTR_NORMAL, .size = sizeof rule, .num_of_specs = 2, .port = 1},
+        .attr = {.type = IBV_FLOW_ATTR_NORMAL, .size = sizeof rule, .num_of_specs = 2, .port = 1,
+                 .priority = priority},
         .eth = {.type = IBV_FLOW_SPEC_ETH, .size = sizeof rule.eth},
         .tag = {.type = IBV_FLOW_SPEC_ACTION_TAG, .size = sizeof rule.tag, .tag_id = tag},
     };
-    memcpy(rule.eth.val.dst_mac, mac, 6);
-    memset(rule.eth.mask.dst_mac, 0xff, 6);
+    const bool by_sender = destination == NULL;
+    memcpy(by_sender ? rule.eth.val.src_mac : rule.eth.val.dst_mac, by_sender ? sender : destination, 6);
+    memset(by_sender ? rule.eth.mask.src_mac : rule.eth.mask.dst_mac, 0xff, 6);
     struct ibv_flow *flow = ibv_create_flow(qp, &rule.attr);
     if (flow == NULL)
         test_failed(__FILE__, __LINE__, "ibv_create_flow: %s", strerror(errno));
     return flow;
+}
+
+struct ibv_flow *steer_mac(struct ibv_qp *qp, const uint8_t *mac, uint32_t tag)
+{
+    return steer(qp, mac, NULL, tag, 0);
+}
+
+struct ibv_flow *steer_sender(struct ibv_qp *qp, const uint8_t *mac, uint32_t tag, uint16_t priority)
+{
+    return steer(qp, NULL, mac, tag, priority);
 }

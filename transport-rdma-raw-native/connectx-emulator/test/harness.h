@@ -18,7 +18,7 @@
 #include <string.h>
 
 extern const struct test ring_tests[], offload_tests[], event_tests[], error_tests[], rss_tests[], compression_tests[],
-    striding_tests[], wire_tests[], tap_tests[], own_tests[];
+    striding_tests[], multi_packet_tests[], flow_tests[], wire_tests[], tap_tests[], own_tests[];
 
 /* Whether the device's wire is a TAP device of the kernel. */
 bool has_tap(void);
@@ -29,6 +29,7 @@ struct controls {
     int (*query_counters)(const char *device, struct cxemu_counters *counters);
     int (*trace)(const char *device, struct cxemu_doorbell *bells, uint32_t *count);
     int (*set_stepping)(const char *device, int on);
+    int (*set_min_inline)(const char *device, uint32_t bytes);
     int (*step)(const char *device, uint32_t requests, uint32_t *done);
     int (*fail_next_completion)(const char *device, uint32_t number, int receive, uint8_t syndrome);
     int (*fail_qp)(const char *device, uint32_t number);
@@ -92,5 +93,6 @@ extern const uint8_t mac_a[6], mac_b[6];
 uint32_t build_frame(uint8_t *frame, uint8_t protocol, uint16_t source_port, uint32_t payload, uint32_t seed);
 uint16_t internet_checksum(const void *data, size_t length, uint32_t sum);
 struct ibv_flow *steer_mac(struct ibv_qp *qp, const uint8_t *mac, uint32_t tag);
+struct ibv_flow *steer_sender(struct ibv_qp *qp, const uint8_t *mac, uint32_t tag, uint16_t priority);
 
 #endif

@@ -141,8 +141,8 @@ int softverbs_receive_whole_wq(struct ibv_wq *wq, struct ibv_wq *large);
  * that drive rings themselves and lack such barriers, as Java does on aarch64.
  */
 void softverbs_write_register(void *address, uint64_t value);
-/* The same with 64 bytes of a request, aligned to eight: BlueFlame of mlx5. */
-void softverbs_write_request(void *address, const void *request);
+/* The same with the bytes of a request, a multiple of eight, aligned to eight: BlueFlame of mlx5. */
+void softverbs_write_request(void *address, const void *request, uint32_t bytes);
 /* Writes a doorbell record, big-endian, after all earlier reads and writes of memory. */
 void softverbs_write_record(void *address, uint32_t value);
 

@@ -26,11 +26,20 @@ final class ClientBeans implements BeanPostProcessor {
 
     @Override
     public Object postProcessAfterInitialization(Object bean, String name) {
-        if (!(bean instanceof ClientTransport<?, ?> client)) {
-            return bean;
+        if (bean instanceof ClientTransport<?, ?> client) {
+            return onDevice(client, name);
         }
+        if (bean instanceof ReactorResourceFactory own && !(own.getLoopResources() instanceof RdmaRawLoopResources)) {
+            LOG.warn("rdmaraw.device has no effect on what the bean '" + name + "' gives loops to: they are the"
+                    + " kernel's; give it an RdmaRawLoopResources by setLoopResourcesSupplier, or leave the bean out.");
+        }
+        return bean;
+    }
+
+    private Object onDevice(ClientTransport<?, ?> client, String name) {
         LoopResources named = client.configuration().loopResources();
-        LoopResources loops = factory.getObject().getLoopResources();
+        ReactorResourceFactory unique = factory.getIfUnique();
+        LoopResources loops = unique == null ? null : unique.getLoopResources();
         if (named instanceof TcpResources && loops instanceof RdmaRawLoopResources) {
             LOG.info("The client '" + name + "' connects by the device of rdmaraw.device.");
             return client.runOn(loops);
@@ -40,6 +49,6 @@ final class ClientBeans implements BeanPostProcessor {
                     + named.getClass().getName() + "; give it the loops by runOn(reactorResourceFactory"
                     + ".getLoopResources()).");
         }
-        return bean;
+        return client;
     }
 }

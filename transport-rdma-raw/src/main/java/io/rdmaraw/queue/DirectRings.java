@@ -36,6 +36,11 @@ public interface DirectRings {
         return () -> { };
     }
 
+    /** Returns whether frames that are sent together share requests. */
+    default boolean sendsSeveralAtOnce(VerbsContext context) {
+        return false;
+    }
+
     /**
      * Returns whether the device can compress the completions of receives.
      *

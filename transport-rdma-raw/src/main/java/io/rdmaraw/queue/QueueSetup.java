@@ -45,7 +45,8 @@ public record QueueSetup(SharedDevice device, CompletionChannel channel, FrameQu
         if (rings == null) {
             return "calls";
         }
-        return "rings" + (plan != null ? ", striding receive" : "") + (compresses ? ", compressed completions" : "");
+        return "rings" + (plan != null ? ", striding receive" : "") + (compresses ? ", compressed completions" : "")
+                + (rings.sendsSeveralAtOnce(device.context()) ? ", multi-packet requests" : "");
     }
 
     /** Creates a completion queue for receives. */

@@ -392,22 +392,24 @@ public abstract class SendRing {
     /**
      * The device is done with a frame, and with all before it.
      *
+     * @param frames how many of them its request was for; what a failed one has sent of them, nothing tells
      * @return how many frames were released
      */
-    protected final int complete(long sequence, int status) {
+    protected final int complete(long sequence, int status, int frames) {
         if (status != WcStatus.SUCCESS) {
-            completeFailed(sequence, status);
+            completeFailed(sequence, status, frames);
         }
         return releaseUpTo(Math.min(sequence + 1, postedSequence));
     }
 
-    private void completeFailed(long sequence, int status) {
-        long before = sequence - reclaimedSequence;
+    private void completeFailed(long sequence, int status, int frames) {
+        long before = sequence + 1 - frames - reclaimedSequence;
         if (failed && before > 0) {
             // What lies between two failed frames was not sent either, and asked for no completion.
             counters.lostInFlightFrames += before;
         }
         failed = true;
+        counters.lostInFlightFrames += frames - 1;
         if (status == WcStatus.WR_FLUSH_ERR) {
             counters.lostInFlightFrames++;
         } else {

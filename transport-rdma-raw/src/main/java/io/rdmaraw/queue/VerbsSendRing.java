@@ -212,7 +212,7 @@ final class VerbsSendRing extends SendRing {
             polled = completions.poll(POLL_ENTRIES, workCompletions);
             for (int i = 0; i < polled; i++) {
                 long wc = workCompletions + (long) i * Wc.SIZE_BYTES;
-                released += complete(Wc.wrId(wc), Wc.status(wc));
+                released += complete(Wc.wrId(wc), Wc.status(wc), 1);
             }
         } while (polled == POLL_ENTRIES);
         return released;

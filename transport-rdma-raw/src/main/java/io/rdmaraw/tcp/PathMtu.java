@@ -76,7 +76,10 @@ final class PathMtu {
         return c.headerBytes() + (c.is(Tcb.TIMESTAMPS) ? 12 : 0);
     }
 
-    /** SND.UNA has advanced while a message waits: one about what has arrived meanwhile was wrong, or the path has changed again. */
+    /**
+     * SND.UNA has advanced while a message waits: one about what has arrived meanwhile was wrong, or the path has
+     * changed again.
+     */
     static void onProgress(TcpConnection c) {
         if (Sequence.after(c.sndUna, c.extras.pendingMtuSeq)) {
             c.extras.pendingMtu = 0;
@@ -152,7 +155,8 @@ final class PathMtu {
      * minutes, and leaves no measurement that ends the backoff.
      */
     static boolean isProbeDue(TcpConnection c, Flight f) {
-        return c.extras != null && c.extras.mtuProbesLeft > 0 && c.backoff == 0 && f.recovery.phase == RecoveryState.Phase.OPEN
+        return c.extras != null && c.extras.mtuProbesLeft > 0 && c.backoff == 0
+                && f.recovery.phase == RecoveryState.Phase.OPEN
                 && Sequence.afterOrAt(c.sndUna, c.extras.mtuProbeEnd);
     }
 

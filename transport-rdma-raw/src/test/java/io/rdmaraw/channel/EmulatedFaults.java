@@ -27,7 +27,7 @@ final class EmulatedFaults implements DeviceFaults {
     /** One that libmlx5 does not know, which it calls a general error. */
     private static final int UNKNOWN = 0x7f;
     /** The members of {@code struct cxemu_counters}. */
-    private static final int COUNTERS = 22;
+    private static final int COUNTERS = 32;
     private static final int RECEIVED_FRAMES = 2;
     private static final int UNREPORTED_SENDS = 21;
     /** no_match, no_receive, not_ready, port_down and cq_overruns among them. */

@@ -17,6 +17,9 @@ public final class SteppedDevice implements AutoCloseable {
     public static final int BAD_DOORBELLS = 16;
     public static final int STALE_ARMINGS = 17;
     public static final int EVENTS = 18;
+    public static final int REQUEST_BYTES = 22;
+    public static final int FRAME_BYTES = 23;
+    public static final int FRAME_READS = 24;
     private static final int COUNTERS = 64;
 
     private static final SymbolLookup LIBRARY = NativeLibrary.load(System.getenv("LD_PRELOAD"));
@@ -48,6 +51,11 @@ public final class SteppedDevice implements AutoCloseable {
         check(NativeCall.status(function("cxemu_set_eager"), name, on ? 1 : 0));
     }
 
+    /** How much of a frame its request has to hold; with nothing the device takes multi-packet requests, too. */
+    public void minInline(int lengthBytes) {
+        check(NativeCall.status(function("cxemu_set_min_inline"), name, lengthBytes));
+    }
+
     /** The device does what there is to do. */
     public void step() {
         check(NativeCall.status(STEP, name, Integer.MAX_VALUE, done.address()));
@@ -67,6 +75,7 @@ public final class SteppedDevice implements AutoCloseable {
     @Override
     public void close() {
         eager(false);
+        minInline(0);
         check(NativeCall.status(function("cxemu_set_stepping"), name, 0));
         arena.close();
     }

@@ -34,8 +34,12 @@ final class Emulator {
     enum Counter {
         SENT_FRAMES, SENT_BYTES, RECEIVED_FRAMES, RECEIVED_BYTES, NO_MATCH, NO_RECEIVE, NOT_READY, PORT_DOWN, WIRE_LOST,
         DROPPED_BY_TEST, DUPLICATED_BY_TEST, SEND_ERRORS, RECEIVE_ERRORS, FLUSHED, CQ_OVERRUNS, DOORBELLS,
-        BAD_DOORBELLS, STALE_ARMINGS, EVENTS, FOREIGN_MAC, OWN_BLOCKED, UNREPORTED_SENDS
+        BAD_DOORBELLS, STALE_ARMINGS, EVENTS, FOREIGN_MAC, OWN_BLOCKED, UNREPORTED_SENDS, REQUEST_BYTES,
+        FRAME_BYTES, FRAME_READS
     }
+
+    /** As many as the struct may ever have: the device writes all that it has. */
+    private static final int COUNTERS = 64;
 
     private Emulator() {
     }
@@ -52,7 +56,7 @@ final class Emulator {
 
     static long count(Counter counter) {
         try (Arena arena = Arena.ofConfined()) {
-            MemorySegment counters = arena.allocate(ValueLayout.JAVA_LONG, Counter.values().length);
+            MemorySegment counters = arena.allocate(ValueLayout.JAVA_LONG, COUNTERS);
             call(device -> NativeCall.status(QUERY_COUNTERS, device, counters.address()));
             return counters.getAtIndex(ValueLayout.JAVA_LONG, counter.ordinal());
         }

@@ -2,6 +2,7 @@ package io.rdmaraw.testsuite.verbs;
 
 import java.net.InetAddress;
 import java.nio.ByteBuffer;
+import java.util.Arrays;
 import java.util.HexFormat;
 
 /** Builds Ethernet frames for tests, as byte arrays. */
@@ -10,8 +11,16 @@ final class Frames {
     static final int MIN_FRAME_BYTES = 60;
     /** An EtherType for local experiments (IEEE 802). */
     static final int ETHER_TYPE = 0x88b5;
+    private static final byte[] SOURCE = mac("02:00:00:00:00:01");
+    private static final byte[] LAST_SOURCE = mac("0e:0e:0e:0e:0e:0e");
 
     private Frames() {
+    }
+
+    /** Tells a frame that a test sent from those of a kernel on the same link, by the address it comes from. */
+    static boolean isOwn(byte[] frame) {
+        byte[] source = Arrays.copyOfRange(frame, 6, 12);
+        return Arrays.equals(source, SOURCE) || Arrays.equals(source, LAST_SOURCE);
     }
 
     static byte[] mac(String text) {
@@ -90,7 +99,7 @@ final class Frames {
 
     private static ByteBuffer ethernet(int etherType, int payloadLength) {
         return ByteBuffer.allocate(Math.max(MIN_FRAME_BYTES, ETHERNET_HEADER_BYTES + payloadLength))
-                .put(mac("02:00:00:00:00:02")).put(mac("02:00:00:00:00:01")).putShort((short) etherType);
+                .put(mac("02:00:00:00:00:02")).put(SOURCE).putShort((short) etherType);
     }
 
     private static byte[] fill(ByteBuffer frame) {

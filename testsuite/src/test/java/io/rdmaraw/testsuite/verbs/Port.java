@@ -21,6 +21,7 @@ import io.rdmaraw.verbs.abi.Sge;
 import io.rdmaraw.verbs.abi.WcStatus;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.function.Predicate;
 import java.util.function.UnaryOperator;
 
 /**
@@ -170,14 +171,23 @@ final class Port implements AutoCloseable {
     }
 
     List<Completion> await(CompletionQueue queue, int count) {
+        return await(queue, count, completion -> true);
+    }
+
+    /** Waits for exactly this many frames of the tests: a rule for everything takes those of kernels, too. */
+    List<Completion> awaitOwn(int count) {
+        return await(completionQueue, count, completion -> Frames.isOwn(bytes(completion)));
+    }
+
+    private List<Completion> await(CompletionQueue queue, int count, Predicate<Completion> wanted) {
         List<Completion> all = new ArrayList<>();
         if (queue == completionQueue) {
-            all.addAll(kept);
+            kept.stream().filter(wanted).forEach(all::add);
             kept.clear();
         }
         long deadline = System.nanoTime() + DEADLINE_NANOS;
         while (all.size() < count && System.nanoTime() - deadline < 0) {
-            all.addAll(poll(queue));
+            poll(queue).stream().filter(wanted).forEach(all::add);
             Thread.onSpinWait();
         }
         assertEquals(count, all.size(), () -> "completions: " + all);
@@ -192,6 +202,10 @@ final class Port implements AutoCloseable {
     /** Waits for received frames: their bytes, in order. */
     List<byte[]> awaitFrames(int count) {
         return await(count).stream().map(this::bytes).toList();
+    }
+
+    List<byte[]> awaitOwnFrames(int count) {
+        return awaitOwn(count).stream().map(this::bytes).toList();
     }
 
     byte[] bytes(Completion completion) {

@@ -28,16 +28,18 @@ class EchoOverCableTest {
 
     @ParameterizedTest
     @CsvSource(delimiter = '|', value = {
-        "never | false | never | calls",
-        "auto  | false | never | rings",
-        "auto  | true  | never | rings, compressed completions",
-        "auto  | false | auto  | rings, striding receive",
-        "auto  | true  | auto  | rings, striding receive, compressed completions",
-        "never | true  | auto  | calls"})
-    void framesComeBackByEveryWay(String directVerbs, boolean compressed, String striding, String mode)
-            throws Exception {
+        "never | false | never | false | calls",
+        "auto  | false | never | false | rings",
+        "auto  | false | never | true  | rings, multi-packet requests",
+        "auto  | true  | never | false | rings, compressed completions",
+        "auto  | false | auto  | false | rings, striding receive",
+        "auto  | true  | auto  | false | rings, striding receive, compressed completions",
+        "never | true  | auto  | true  | calls"})
+    void framesComeBackByEveryWay(String directVerbs, boolean compressed, String striding, boolean multiPacket,
+            String mode) throws Exception {
         JsonNode result = echo("-Dio.rdmaraw.directVerbs=" + directVerbs, "-Dio.rdmaraw.compressedCompletions="
-                + compressed, "-Dio.rdmaraw.stridingReceive=" + striding);
+                + compressed, "-Dio.rdmaraw.stridingReceive=" + striding, "-Dio.rdmaraw.multiPacketRequests="
+                + multiPacket);
         assertEquals(mode, result.get("queues").asText());
         assertEquals(0, result.get("lost").asLong(), result.toString());
         assertEquals(0, result.get("corrupt").asLong(), result.toString());

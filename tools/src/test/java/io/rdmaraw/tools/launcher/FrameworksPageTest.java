@@ -14,7 +14,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** What {@code ./rdma-raw test --frameworks} makes of reports of tests, and its page, which several runs make together. */
+/** What {@code ./rdma-raw test --frameworks} makes of reports of tests, and its page, which several runs make. */
 class FrameworksPageTest {
     private static final Path SCRIPTS = Path.of("..", "scripts", "framework-suites").toAbsolutePath().normalize();
     private static final String LEAK = """

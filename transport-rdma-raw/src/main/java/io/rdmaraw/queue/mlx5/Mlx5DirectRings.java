@@ -48,6 +48,11 @@ public final class Mlx5DirectRings implements DirectRings {
     }
 
     @Override
+    public boolean sendsSeveralAtOnce(VerbsContext context) {
+        return Mlx5SendRing.sendsSeveralAtOnce(context);
+    }
+
+    @Override
     public boolean canCompressCompletions(VerbsContext context, boolean striding) {
         return Mlx5dv.canCompressCompletions(context, striding);
     }

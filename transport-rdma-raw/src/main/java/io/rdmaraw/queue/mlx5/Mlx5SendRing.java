@@ -4,6 +4,7 @@ import io.rdmaraw.queue.NativeArena;
 import io.rdmaraw.queue.QueuePairResources;
 import io.rdmaraw.queue.SendRing;
 import io.rdmaraw.verbs.CompletionQueue;
+import io.rdmaraw.verbs.VerbsContext;
 import io.rdmaraw.verbs.abi.Sge;
 import io.rdmaraw.verbs.abi.WcStatus;
 import io.rdmaraw.verbs.mlx5.Cqe;
@@ -13,7 +14,9 @@ import io.rdmaraw.verbs.mlx5.Mlx5dv;
 
 /** Sending by the rings of an mlx5 queue pair: a frame that is offered is written to the ring at once. */
 final class Mlx5SendRing extends SendRing {
-    /** Most frames take one; those of TCP with a payload in another place take two. */
+    /** Requests for several frames, and short frames in their request: off until a card has taken one. */
+    private static final boolean MULTI_PACKET = Boolean.getBoolean("io.rdmaraw.multiPacketRequests");
+    /** Most frames take one or a share of one; those of TCP with a payload in another place take two. */
     private static final int BLOCKS_PER_FRAME = 2;
 
     private final CompletionQueue completionQueue;
@@ -21,7 +24,7 @@ final class Mlx5SendRing extends SendRing {
     private final Mlx5SendQueue queue;
     /** The elements of a frame of several parts, until they are written to the ring. */
     private final long elements;
-    /** The low bits of the sequence number of the frame whose request begins at each block of the ring. */
+    /** The low bits of the sequence number of the last frame of the request that begins at each block of the ring. */
     private final int[] sequences;
     /** The logarithm of the blocks that are kept free for a frame. */
     private final int frameShift;
@@ -36,16 +39,21 @@ final class Mlx5SendRing extends SendRing {
         completionQueue = queues.sendCompletions();
         completions = new Mlx5CompletionQueue(Mlx5dv.ring(completionQueue),
                 arrays.allocate(Mlx5CompletionQueue.SCRATCH_BYTES));
-        queue = new Mlx5SendQueue(Mlx5dv.rings(queues.queuePair()));
-        elements = arrays.allocate((long) maxSge * Sge.SIZE_BYTES);
-        sequences = new int[queue.blocks()];
         int most = maxBlocks(maxSge, maxHeaderBytes);
         frameShift = Integer.SIZE - Integer.numberOfLeadingZeros(most - 1);
+        queue = new Mlx5SendQueue(Mlx5dv.rings(queues.queuePair()),
+                sendsSeveralAtOnce(queues.setup().device().context()), MULTI_PACKET ? 1 << frameShift : 0);
+        elements = arrays.allocate((long) maxSge * Sge.SIZE_BYTES);
+        sequences = new int[queue.blocks()];
         if (queue.blocks() < 1 << frameShift) {
             queue.close();
             throw new IllegalStateException("the send ring has " + queue.blocks() + " blocks; one frame of " + maxSge
                     + " elements needs " + most);
         }
+    }
+
+    static boolean sendsSeveralAtOnce(VerbsContext context) {
+        return MULTI_PACKET && Mlx5dv.takesMultiPacketRequests(context);
     }
 
     private static int maxBlocks(int maxSge, int maxHeaderBytes) {
@@ -114,9 +122,13 @@ final class Mlx5SendRing extends SendRing {
             return 0;
         }
         do {
-            consumed += Cqe.wqeCounter(cqe) + 1 - consumed & 0xffff;
-            int status = Cqe.isError(cqe) ? Cqe.status(cqe) : WcStatus.SUCCESS;
-            released += complete(sequenceAt(Cqe.wqeCounter(cqe)), status);
+            int request = Cqe.wqeCounter(cqe);
+            consumed += request + queue.blocksAt(request) - consumed & 0xffff;
+            if (Cqe.isError(cqe)) {
+                released += complete(sequenceAt(request), Cqe.status(cqe), queue.framesAt(request));
+            } else {
+                released += complete(sequenceAt(request), WcStatus.SUCCESS, 1);
+            }
             cqe = completions.next();
         } while (cqe != 0);
         completions.release();

@@ -24,7 +24,7 @@ final class Doorbell {
     private static final String REGISTER_FUNCTION = "softverbs_write_register";
     /** {@code void softverbs_write_record(void *address, uint32_t value)}, with the barrier before the store. */
     private static final String RECORD_FUNCTION = "softverbs_write_record";
-    /** {@code void softverbs_write_request(void *register, const void *request)}: 64 bytes, with the same barriers. */
+    /** {@code void softverbs_write_request(void *register, const void *request, uint32_t bytes)}, barriers as well. */
     private static final String REQUEST_FUNCTION = "softverbs_write_request";
     private static final boolean IN_JAVA = Set.of("amd64", "x86_64").contains(System.getProperty("os.arch"))
             && !Boolean.getBoolean("io.rdmaraw.mlx5.doorbellInC");
@@ -32,8 +32,9 @@ final class Doorbell {
             : NativeCall.hottestHandle(FunctionDescriptor.ofVoid(ValueLayout.JAVA_LONG, ValueLayout.JAVA_LONG));
     private static final MethodHandle WRITE_RECORD = IN_JAVA ? null
             : NativeCall.hottestHandle(FunctionDescriptor.ofVoid(ValueLayout.JAVA_LONG, ValueLayout.JAVA_INT));
-
-    private static final MethodHandle WRITE_REQUEST = WRITE_REGISTER;
+    private static final MethodHandle WRITE_REQUEST = IN_JAVA ? null
+            : NativeCall.hottestHandle(FunctionDescriptor.ofVoid(ValueLayout.JAVA_LONG, ValueLayout.JAVA_LONG,
+                    ValueLayout.JAVA_INT));
 
     private Doorbell() {
     }
@@ -77,18 +78,20 @@ final class Doorbell {
     /**
      * Writes a whole request to a register (BlueFlame): the device need not read it from memory. As {@link #write},
      * which writes its first 64 bits alone.
+     *
+     * @param lengthBytes a multiple of {@value Wqe#BLOCK_BYTES}
      */
-    static void writeRequest(long register, long request) {
+    static void writeRequest(long register, long request, int lengthBytes) {
         if (IN_JAVA) {
             NativeMemory.fullFence();
-            for (int i = 0; i < Wqe.BLOCK_BYTES; i += Long.BYTES) {
+            for (int i = 0; i < lengthBytes; i += Long.BYTES) {
                 NativeMemory.putLong(register + i, NativeMemory.getLong(request + i));
             }
             NativeMemory.fullFence();
             return;
         }
         try {
-            WRITE_REQUEST.invokeExact(Functions.WRITE_REQUEST, register, request);
+            WRITE_REQUEST.invokeExact(Functions.WRITE_REQUEST, register, request, lengthBytes);
         } catch (Throwable e) {
             throw NativeCall.unexpected(e);
         }

@@ -10,12 +10,24 @@ import io.rdmaraw.verbs.abi.Sge;
  * <p>Requests are put one after the other and reach the device with {@link #ring}. A request takes one block of the
  * ring when its frame has one element, more when it has several; completions name the block that a request begins at.
  * The ring does not know how far the device is: the caller has no more frames in flight than there is room for.
+ *
+ * <p>Where the device takes multi-packet requests, frames of one element that follow one another share a request, which
+ * has one data segment for each. Alone in it, a frame has a plain request, which is the same but for its opcode. A
+ * burst of a single short frame is copied into its request, and that to the register: the device reads nothing over
+ * PCIe.
  */
 public final class Mlx5SendQueue {
     private static final int SEND_COUNTER_OFFSET = 4;
     private static final long SIGNALED = (long) Wqe.CTRL_CQ_UPDATE << 32;
+    private static final int UNITS_SHIFT = Integer.numberOfTrailingZeros(Wqe.UNITS_PER_BLOCK);
     private static final int ONE_ELEMENT_UNITS =
             (Wqe.CTRL_SIZE_BYTES + Wqe.ETH_SIZE_BYTES + Wqe.DATA_SIZE_BYTES) / Wqe.UNIT_BYTES;
+    private static final int HEADER_UNITS = 2;
+    /**
+     * Of a multi-packet request: as many as DPDK's, of 62 that its length could count. A completion comes sooner then,
+     * and a burst of 64 takes two.
+     */
+    static final int MAX_FRAMES_OF_REQUEST = 32;
     private static final int BLOCK_SHIFT = Integer.numberOfTrailingZeros(Wqe.BLOCK_BYTES);
 
     private final long buffer;
@@ -25,18 +37,36 @@ public final class Mlx5SendQueue {
     private final long numberField;
     private final long blueFlameHalfBytes;
     private final BlueFlameRegister blueFlame;
+    private final boolean multiPacket;
+    /** The length of control and Ethernet segment of a frame that is not cut into segments. */
+    private final int headerBytes;
+    private final int maxCarriedBlocks;
     private long register;
     /** Blocks written so far; the low 16 bits are what the device counts. */
     private int producer;
     private int rung;
     private long lastRequest;
+    /** Frames of the request that more may join, which is the last one then; 0: none may. */
+    private int joinedFrames;
+    private int joinedBlock;
+    private int joinedIndex;
+    private long joinedChecksums;
+    private long nextSegment;
 
-    /** Makes the writer of a queue pair that was just made or reset. */
-    public Mlx5SendQueue(QueuePairRings rings) {
-        this(rings, 0);
+    /**
+     * Makes the writer of a queue pair that was just made or reset.
+     *
+     * @param multiPacket      whether the device takes multi-packet requests
+     * @param maxCarriedBlocks how long the request may be of a burst of one frame that lies in it
+     */
+    public Mlx5SendQueue(QueuePairRings rings, boolean multiPacket, int maxCarriedBlocks) {
+        this(rings, multiPacket, maxCarriedBlocks, 0);
     }
 
-    Mlx5SendQueue(QueuePairRings rings, int producer) {
+    Mlx5SendQueue(QueuePairRings rings, boolean multiPacket, int maxCarriedBlocks, int producer) {
+        this.multiPacket = multiPacket;
+        headerBytes = Wqe.CTRL_SIZE_BYTES + (multiPacket ? Wqe.UNIT_BYTES : Wqe.ETH_SIZE_BYTES);
+        this.maxCarriedBlocks = Math.min(maxCarriedBlocks, rings.blueFlameBytes() / Wqe.BLOCK_BYTES);
         this.producer = producer;
         rung = producer;
         buffer = rings.sendBuffer();
@@ -91,10 +121,34 @@ public final class Mlx5SendQueue {
         return wqeCounter & blockMask;
     }
 
+    /** Returns how many blocks a request takes; it stays in the ring until its completion has been read. */
+    public int blocksAt(int wqeCounter) {
+        return unitsOf(controlAt(wqeCounter)) + Wqe.UNITS_PER_BLOCK - 1 >> UNITS_SHIFT;
+    }
+
+    /** Returns how many frames a request sends; one that is cut into segments counts as one. */
+    public int framesAt(int wqeCounter) {
+        long control = controlAt(wqeCounter);
+        return opcodeOf(control) == Wqe.OPCODE_MULTI_PACKET ? unitsOf(control) - HEADER_UNITS : 1;
+    }
+
+    private long controlAt(int index) {
+        return NetworkOrder.getLong(startOf(index));
+    }
+
+    private static int unitsOf(long control) {
+        return (int) control & 0x3f;
+    }
+
+    private static int opcodeOf(long control) {
+        return (int) (control >>> 32) & 0xff;
+    }
+
     /** Starts again after a reset of the queue pair. */
     public void reset() {
         producer = 0;
         rung = 0;
+        joinedFrames = 0;
     }
 
     /**
@@ -104,6 +158,9 @@ public final class Mlx5SendQueue {
      * @return the block that the request begins at
      */
     public int put(long frame, int lengthBytes, int lkey) {
+        if (multiPacket) {
+            return join(frame, lengthBytes, lkey, 0);
+        }
         long address = NativeMemory.base(frame);
         int block = producer & blockMask;
         long wqe = NativeMemory.base(buffer + ((long) block << BLOCK_SHIFT));
@@ -120,6 +177,50 @@ public final class Mlx5SendQueue {
         return block;
     }
 
+    /** Adds a frame to the last request, or begins one. The request is finished when no more frames may join. Hot. */
+    private int join(long address, int lengthBytes, int lkey, long checksums) {
+        int frames = joinedFrames;
+        if (frames == 0 || frames == MAX_FRAMES_OF_REQUEST || checksums != joinedChecksums) {
+            finishJoined();
+            begin(checksums);
+            frames = 0;
+        }
+        long segment = NativeMemory.base(nextSegment);
+        putData(segment, address, lengthBytes, lkey);
+        long next = segment + Wqe.DATA_SIZE_BYTES;
+        nextSegment = next == buffer + ringBytes() ? buffer : next;
+        joinedFrames = ++frames;
+        // Two are in the first block, beside control and Ethernet segment, then four in each.
+        if ((frames & 3) == 3) {
+            producer++;
+        }
+        return joinedBlock;
+    }
+
+    private void begin(long checksums) {
+        int block = producer & blockMask;
+        long wqe = NativeMemory.base(buffer + ((long) block << BLOCK_SHIFT));
+        NativeMemory.putLong(wqe + 8, 0);
+        NetworkOrder.putLong(wqe + 16, checksums);
+        NativeMemory.putLong(wqe + 24, 0);
+        joinedBlock = block;
+        joinedIndex = producer;
+        joinedChecksums = checksums;
+        nextSegment = wqe + Wqe.CTRL_SIZE_BYTES + Wqe.UNIT_BYTES;
+        lastRequest = wqe;
+        producer++;
+    }
+
+    /** Writes how many frames have joined the last request. */
+    private void finishJoined() {
+        int frames = joinedFrames;
+        if (frames > 0) {
+            int opcode = frames == 1 ? Wqe.OPCODE_SEND : Wqe.OPCODE_MULTI_PACKET;
+            NetworkOrder.putLong(lastRequest, controlWord(joinedIndex, opcode, HEADER_UNITS + frames));
+            joinedFrames = 0;
+        }
+    }
+
     /**
      * Puts a frame that is gathered from several pieces.
      *
@@ -129,12 +230,21 @@ public final class Mlx5SendQueue {
      * @return the block that the request begins at
      */
     public int putGathered(long elements, int elementCount, boolean checksums) {
+        long field = checksumField(checksums);
+        if (multiPacket && elementCount == 1) {
+            return join(Sge.addr(elements), Sge.length(elements), Sge.lkey(elements), field);
+        }
+        finishJoined();
         long wqe = startOf(producer);
-        NetworkOrder.putLong(wqe + 16, checksumField(checksums));
+        long end = elements + (long) elementCount * Sge.SIZE_BYTES;
+        NetworkOrder.putLong(wqe + 16, field);
+        if (multiPacket) {
+            NativeMemory.putLong(wqe + 24, 0);
+            return finish(wqe, Wqe.OPCODE_SEND, putElements(HEADER_UNITS, elements, 0, end));
+        }
         NetworkOrder.putLong(wqe + 24, (long) Wqe.ETH_L2_INLINE_BYTES << 16);
         long inline = wqe + Wqe.CTRL_SIZE_BYTES + Wqe.ETH_INLINE_HDR_START_OFFSET;
         long element = elements;
-        long end = elements + (long) elementCount * Sge.SIZE_BYTES;
         int inlined = 0;
         int taken = 0;
         while (inlined < Wqe.ETH_L2_INLINE_BYTES) {
@@ -159,11 +269,12 @@ public final class Mlx5SendQueue {
      * @return the block that the request begins at
      */
     public int putSegmented(long headers, int headerBytes, int mssBytes, long elements, int elementCount) {
+        finishJoined();
         long wqe = startOf(producer);
         NetworkOrder.putLong(wqe + 16, checksumField(true) | (long) mssBytes);
         NetworkOrder.putLong(wqe + 24, (long) headerBytes << 16);
         long inline = wqe + Wqe.CTRL_SIZE_BYTES + Wqe.ETH_INLINE_HDR_START_OFFSET;
-        long untilEnd = buffer + (long) (unitMask + 1) * Wqe.UNIT_BYTES - inline;
+        long untilEnd = buffer + ringBytes() - inline;
         int first = (int) Math.min(untilEnd, headerBytes);
         NativeMemory.copy(headers, inline, first);
         NativeMemory.copy(headers + first, buffer, headerBytes - first);
@@ -200,14 +311,21 @@ public final class Mlx5SendQueue {
         return block;
     }
 
+    private long ringBytes() {
+        return (long) (unitMask + 1) * Wqe.UNIT_BYTES;
+    }
+
     private long startOf(int index) {
         return buffer + ((long) (index & blockMask) << BLOCK_SHIFT);
     }
 
     private void putControl(long wqe, int opcode, int units) {
-        NetworkOrder.putLong(wqe,
-                (long) (producer & 0xffff) << 40 | (long) opcode << 32 | numberField | units);
+        NetworkOrder.putLong(wqe, controlWord(producer, opcode, units));
         NativeMemory.putLong(wqe + 8, 0);
+    }
+
+    private long controlWord(int index, int opcode, int units) {
+        return (long) (index & 0xffff) << 40 | (long) opcode << 32 | numberField | units;
     }
 
     private static void putData(long segment, long address, int lengthBytes, int lkey) {
@@ -225,14 +343,43 @@ public final class Mlx5SendQueue {
      * it ({@code post_send_db}), where there are registers for that and this queue alone writes to its own.
      */
     public void ring() {
+        finishJoined();
+        boolean whole = producer - rung == 1 && blueFlameHalfBytes != 0 && !blueFlame.isShared()
+                && opcodeOf(NetworkOrder.getLong(lastRequest)) == Wqe.OPCODE_SEND;
+        if (whole) {
+            carryFrame();
+        }
         Doorbell.writeRecord(doorbellRecord, producer & 0xffff);
-        if (producer - rung == 1 && blueFlameHalfBytes != 0 && !blueFlame.isShared()) {
-            Doorbell.writeRequest(register, lastRequest);
+        if (whole) {
+            Doorbell.writeRequest(register, lastRequest, producer - rung << BLOCK_SHIFT);
         } else {
             Doorbell.write(register, NativeMemory.getLong(lastRequest));
         }
         rung = producer;
         register ^= blueFlameHalfBytes;
+    }
+
+    /**
+     * Copies the frame of the last request into it, as libmlx5 does with {@code IBV_SEND_INLINE}, if it lies in one
+     * piece and is short, and the request does not go over the ring's end then.
+     */
+    private void carryFrame() {
+        long control = NetworkOrder.getLong(lastRequest);
+        long segment = lastRequest + headerBytes;
+        int units = unitsOf(control);
+        int lengthBytes = NetworkOrder.getInt(segment);
+        int carriedBytes = headerBytes + Wqe.DATA_INLINE_START + lengthBytes;
+        if (units * Wqe.UNIT_BYTES != headerBytes + Wqe.DATA_SIZE_BYTES
+                || carriedBytes > Math.min(maxCarriedBlocks, blockMask + 1 - (producer - 1 & blockMask))
+                        * Wqe.BLOCK_BYTES) {
+            return;
+        }
+        NativeMemory.copy(NetworkOrder.getLong(segment + Wqe.DATA_ADDR_OFFSET),
+                segment + Wqe.DATA_INLINE_START, lengthBytes);
+        NetworkOrder.putInt(segment, lengthBytes | Wqe.DATA_INLINE);
+        int carriedUnits = (carriedBytes + Wqe.UNIT_BYTES - 1) / Wqe.UNIT_BYTES;
+        NetworkOrder.putLong(lastRequest, control + carriedUnits - units);
+        producer += (carriedUnits - 1) / Wqe.UNITS_PER_BLOCK;
     }
 
     /** The queue pair was destroyed, and its register may be another's now. To be called once. */

@@ -43,6 +43,8 @@ public final class Mlx5dv {
     /** {@code MLX5DV_WQ_INIT_ATTR_MASK_STRIDING_RQ}. */
     static final int WQ_INIT_ATTR_MASK_STRIDING_RQ = 1;
 
+    /** {@code MLX5DV_CONTEXT_FLAGS_ENHANCED_MPW}. */
+    static final int CONTEXT_FLAGS_ENHANCED_MPW = 1 << 3;
     /** {@code MLX5DV_QP_INIT_ATTR_MASK_QP_CREATE_FLAGS}. */
     static final int QP_INIT_ATTR_MASK_QP_CREATE_FLAGS = 1;
     /** {@code MLX5DV_QP_CREATE_TIR_ALLOW_SELF_LOOPBACK_UC}. */
@@ -124,6 +126,20 @@ public final class Mlx5dv {
             return NativeMemory.getInt(attributes + Mlx5dvContextLayout.CQE_COMP_CAPS_MAX_NUM_OFFSET) > 0
                     && (NativeMemory.getInt(attributes + Mlx5dvContextLayout.CQE_COMP_CAPS_SUPPORTED_FORMAT_OFFSET)
                     & format(striding)) != 0;
+        }
+    }
+
+    /**
+     * Tells whether a device of libmlx5 takes requests for several frames. Such devices, ConnectX-5 and later, ask for
+     * no beginning of a frame in its request: DPDK relies on that where it cannot ask the firmware.
+     */
+    public static boolean takesMultiPacketRequests(VerbsContext context) {
+        if (Library.LOADED.queryDevice == 0) {
+            return false;
+        }
+        try (Arena arena = Arena.ofConfined()) {
+            return (NativeMemory.getLong(query(arena, context, 0) + Mlx5dvContextLayout.FLAGS_OFFSET)
+                    & CONTEXT_FLAGS_ENHANCED_MPW) != 0;
         }
     }
 

@@ -4,6 +4,7 @@ package io.rdmaraw.verbs.mlx5;
 final class Mlx5dvContextLayout {
     /** More than it has: every version of the header adds members at its end. */
     static final int ROOM_BYTES = 1024;
+    static final int FLAGS_OFFSET = 8;
     static final int COMP_MASK_OFFSET = 16;
     static final int CQE_COMP_CAPS_MAX_NUM_OFFSET = 24;
     static final int CQE_COMP_CAPS_SUPPORTED_FORMAT_OFFSET = 28;

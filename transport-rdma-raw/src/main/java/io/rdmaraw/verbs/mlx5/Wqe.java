@@ -13,6 +13,8 @@ final class Wqe {
 
     /** {@code MLX5_OPCODE_SEND}. */
     static final int OPCODE_SEND = 0x0a;
+    /** {@code MLX5_OPCODE_ENHANCED_MPSW} of DPDK and Linux; not in {@code mlx5dv.h}. */
+    static final int OPCODE_MULTI_PACKET = 0x29;
     /** {@code MLX5_OPCODE_TSO}. */
     static final int OPCODE_TSO = 0x0e;
 
@@ -36,7 +38,7 @@ final class Wqe {
     static final int ETH_L4_CSUM = 1 << 7;
     /**
      * {@code MLX5_ETH_L2_INLINE_HEADER_SIZE}: how much of a frame its request carries itself. The least that every
-     * device takes; newer ones do without, but say so to libmlx5 only.
+     * device takes; those with multi-packet requests do without.
      */
     static final int ETH_L2_INLINE_BYTES = 18;
 
@@ -47,6 +49,10 @@ final class Wqe {
     static final int DATA_BYTE_COUNT_OFFSET = 0;
     static final int DATA_LKEY_OFFSET = 4;
     static final int DATA_ADDR_OFFSET = 8;
+    /** {@code MLX5_INLINE_SEG} in the byte count: the bytes lie behind it, not where an address points. */
+    static final int DATA_INLINE = 1 << 31;
+    /** Where they begin. */
+    static final int DATA_INLINE_START = 4;
     /** {@code MLX5_INVALID_LKEY}: ends the list of a receive request that has fewer segments than its stride holds. */
     static final int INVALID_LKEY = 0x100;
 

@@ -33,7 +33,7 @@ class BlueFlameRegisterTest {
 
         Sender(int number) {
             long record = arena.allocate(Long.BYTES, Long.BYTES).address();
-            queue = new Mlx5SendQueue(rings(number, ring.address(), record));
+            queue = new Mlx5SendQueue(rings(number, ring.address(), record), false, 1);
         }
 
         /** Sends a frame; returns whether all of its request went to the register, and not its first eight bytes. */

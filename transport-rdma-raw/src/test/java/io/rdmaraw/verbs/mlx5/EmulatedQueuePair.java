@@ -16,6 +16,7 @@ final class EmulatedQueuePair implements AutoCloseable {
     static final int REQUESTS = 64;
     static final int MAX_ELEMENTS = 6;
     static final int MAX_HEADER_BYTES = 94;
+    static final int MAX_INLINE_BYTES = 200;
     static final int MEMORY_BYTES = 1 << 20;
     /** The native memory behind the one that requests and completions of verbs are built in. */
     static final int SCRATCH_BYTES = 1 << 16;
@@ -25,7 +26,7 @@ final class EmulatedQueuePair implements AutoCloseable {
     final CompletionQueue completions = context.createCompletionQueue(4 * REQUESTS, null, 0);
     final QueuePair queuePair = domain.createQueuePair(QueuePairOptions.builder().completionQueue(completions)
             .maxSendWr(REQUESTS).maxReceiveWr(REQUESTS).maxSendSge(MAX_ELEMENTS).maxReceiveSge(1)
-            .maxTsoHeaderBytes(MAX_HEADER_BYTES).build());
+            .maxTsoHeaderBytes(MAX_HEADER_BYTES).maxInlineDataBytes(MAX_INLINE_BYTES).build());
     final PageMemory memory = PageMemory.map(MEMORY_BYTES + SCRATCH_BYTES);
     final MemoryRegion region = domain.registerMemory(memory.address(), MEMORY_BYTES, VerbsContext.ACCESS_LOCAL_WRITE);
     final QueuePairRings rings = Mlx5dv.rings(queuePair);

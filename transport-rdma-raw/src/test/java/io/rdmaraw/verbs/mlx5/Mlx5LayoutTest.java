@@ -62,6 +62,8 @@ class Mlx5LayoutTest {
         ours.put("MLX5DV_OBJ_CQ", (long) Mlx5dv.OBJ_CQ);
         ours.put("MLX5DV_OBJ_RWQ", (long) Mlx5dv.OBJ_RWQ);
         ours.put("MLX5_SEND_WQE_BB", (long) Wqe.BLOCK_BYTES);
+        ours.put("MLX5DV_CONTEXT_FLAGS_ENHANCED_MPW", (long) Mlx5dv.CONTEXT_FLAGS_ENHANCED_MPW);
+        ours.put("(int) MLX5_INLINE_SEG", (long) Wqe.DATA_INLINE);
         ours.put("MLX5_OPCODE_SEND", (long) Wqe.OPCODE_SEND);
         ours.put("MLX5_OPCODE_TSO", (long) Wqe.OPCODE_TSO);
         ours.put("MLX5_WQE_CTRL_CQ_UPDATE", (long) Wqe.CTRL_CQ_UPDATE);

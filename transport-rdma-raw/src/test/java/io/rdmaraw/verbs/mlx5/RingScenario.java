@@ -42,6 +42,7 @@ public final class RingScenario implements AutoCloseable {
     private static final int MAX_HEADER_BYTES = 94;
     private static final int TCP_HEADER_BYTES = 54;
     private static final int MAX_ELEMENTS = 4;
+    private static final int MAX_CARRIED_BLOCKS = 4;
     private static final int SINK_RECEIVES = 64;
     private static final int RECEIVE_SLOTS = 3 * REQUESTS;
     private static final int SEND_SLOTS = 64;
@@ -71,9 +72,12 @@ public final class RingScenario implements AutoCloseable {
     private final Mlx5CompletionQueue sends = new Mlx5CompletionQueue(Mlx5dv.ring(sendCompletions),
             arena.allocate(Mlx5CompletionQueue.SCRATCH_BYTES, 64).address());
     private final Mlx5ReceiveQueue receiveQueue = new Mlx5ReceiveQueue(rings.receive(), SLOT_BYTES, region.lkey());
-    private final Mlx5SendQueue sendQueue = new Mlx5SendQueue(rings);
+    private final boolean multiPacket;
+    private final Mlx5SendQueue sendQueue;
     private final ArrayDeque<Integer> freeSlots = new ArrayDeque<>();
     private final int[] slotAt = new int[receiveQueue.entries()];
+    /** Whether the device fills in the checksums of a frame, by its number; null: the frame has none. */
+    private final Boolean[] filled = new Boolean[SEND_SLOTS];
     private final long[] countersBefore = new long[SteppedDevice.EVENTS + 1];
     private int posted;
     private int arrived;
@@ -84,6 +88,9 @@ public final class RingScenario implements AutoCloseable {
 
     private RingScenario(long seed) {
         random = new Random(seed);
+        multiPacket = (seed & 2) != 0;
+        sendQueue = new Mlx5SendQueue(rings, multiPacket, MAX_CARRIED_BLOCKS);
+        device.minInline(multiPacket ? 0 : Wqe.ETH_L2_INLINE_BYTES);
         for (int i = 0; i < RECEIVE_SLOTS; i++) {
             freeSlots.add(i);
         }
@@ -105,10 +112,12 @@ public final class RingScenario implements AutoCloseable {
                 return "seed " + seed + ": " + e.getMessage();
             }
         }
-        try (RingScenario scenario = new RingScenario(0)) {
-            scenario.runManyLaps();
-        } catch (Exception | AssertionError e) {
-            return "laps: " + e.getMessage();
+        for (long seed : new long[] {0, 2}) {
+            try (RingScenario scenario = new RingScenario(seed)) {
+                scenario.runManyLaps();
+            } catch (Exception | AssertionError e) {
+                return "laps: " + e.getMessage();
+            }
         }
         return null;
     }
@@ -130,7 +139,11 @@ public final class RingScenario implements AutoCloseable {
         WeakMemory.begin(random, this::work);
         for (int round = 0; round < ROUNDS; round++) {
             postReceives(random.nextInt(REQUESTS + 1));
-            sendBurst(1 + random.nextInt(4));
+            if (random.nextInt(4) == 0) {
+                sendLongBurst();
+            } else {
+                sendBurst(1 + random.nextInt(4));
+            }
             takeReceived(random.nextInt(REQUESTS + 1));
             if (random.nextInt(4) == 0) {
                 armAndExpectAnEvent();
@@ -165,7 +178,9 @@ public final class RingScenario implements AutoCloseable {
             require(taken == posted, "received " + taken + " of " + posted);
             for (int i = 0; i < REQUESTS; i++) {
                 long frame = writeFrame(sendSlot(), NOBODY, nextSend, 64);
-                sendQueue.put(frame, 64, region.lkey());
+                Sge.write(scratch, frame, 64, region.lkey());
+                // Frames with different checksums share no request, so each has a block.
+                sendQueue.putGathered(scratch, 1, i % 2 == 0);
                 nextSend++;
             }
             finishBurst(-1);
@@ -301,14 +316,37 @@ public final class RingScenario implements AutoCloseable {
         for (int i = 0; i < count; i++) {
             int lengthBytes = lengthOf(nextSend);
             long frame = writeFrame(sendSlot(), SINK, nextSend, lengthBytes);
-            switch (random.nextInt(3)) {
+            filled[nextSend % SEND_SLOTS] = null;
+            switch (random.nextInt(4)) {
                 case 0 -> sendQueue.put(frame, lengthBytes, region.lkey());
                 case 1 -> sendQueue.putGathered(scratch, elements(frame, 0, lengthBytes), random.nextBoolean());
+                case 2 -> putWithChecksums(frame, lengthBytes);
                 default -> putSegmented(frame, lengthBytes);
             }
             nextSend++;
         }
         finishBurst(count);
+    }
+
+    /** More frames than there are in one request, but no more than there are blocks for if each has its own. */
+    private void sendLongBurst() {
+        int count = 30 + random.nextInt(Math.min(rings.sendBlocks(), SEND_SLOTS) - 29);
+        for (int i = 0; i < count; i++) {
+            int lengthBytes = lengthOf(nextSend);
+            filled[nextSend % SEND_SLOTS] = null;
+            sendQueue.put(writeFrame(sendSlot(), SINK, nextSend, lengthBytes), lengthBytes, region.lkey());
+            nextSend++;
+        }
+        finishBurst(count);
+    }
+
+    /** In one piece, its checksums filled in or not: such frames share a request only with their like. */
+    private void putWithChecksums(long frame, int lengthBytes) {
+        writeTcp(lengthBytes);
+        boolean fills = random.nextBoolean();
+        filled[nextSend % SEND_SLOTS] = fills;
+        Sge.write(scratch, frame, lengthBytes, region.lkey());
+        sendQueue.putGathered(scratch, 1, fills);
     }
 
     /** Some are of the length that requests carry themselves, and some are empty. */
@@ -326,15 +364,22 @@ public final class RingScenario implements AutoCloseable {
 
     /** One segment: the device sends it as it is, but for the fields of IPv4 and TCP that it fills in. */
     private void putSegmented(long frame, int lengthBytes) {
+        writeTcp(lengthBytes);
+        filled[nextSend % SEND_SLOTS] = true;
+        sendQueue.putSegmented(frame, TCP_HEADER_BYTES, SLOT_BYTES, scratch,
+                elements(frame, TCP_HEADER_BYTES, lengthBytes));
+    }
+
+    private void writeTcp(int lengthBytes) {
         byte[] bytes = frameOf(SINK, nextSend, lengthBytes);
         Arrays.fill(bytes, 12, TCP_HEADER_BYTES, (byte) 0);
         bytes[12] = 0x08;
         bytes[14] = 0x45;
+        bytes[16] = (byte) (lengthBytes - 14 >> 8);
+        bytes[17] = (byte) (lengthBytes - 14);
         bytes[23] = 6;
         bytes[46] = 0x50;
         write(sendSlot(), bytes);
-        sendQueue.putSegmented(frame, TCP_HEADER_BYTES, SLOT_BYTES, scratch,
-                elements(frame, TCP_HEADER_BYTES, lengthBytes));
     }
 
     /** @param sunkFrames how many of the burst the sink gets; -1: it is not asked */
@@ -367,6 +412,9 @@ public final class RingScenario implements AutoCloseable {
         boolean tcp = actual[12] == 0x08;
         int from = tcp ? TCP_HEADER_BYTES : 0;
         require(Arrays.equals(expected, from, length, actual, from, length), "frame " + sunk + " was sent wrong");
+        Boolean fills = filled[sunk % SEND_SLOTS];
+        require(tcp == (fills != null) && (!tcp || fills == (actual[24] != 0 || actual[25] != 0)),
+                "the checksums of frame " + sunk + " are not as they were asked for");
         sunk++;
         postSink(slot);
     }

@@ -39,12 +39,17 @@ class SendDifferenceTest {
     private static final int IPV4_OFFSET = 14;
     private static final int TCP_OFFSET = 34;
 
+    /** No opcode of verbs: a send whose frame is in the request. */
+    private static final int OPCODE_SEND_INLINE = -1;
+
     private static EmulatedQueuePair theirs;
+    private static boolean multiPacket;
     private static int unsignaled;
 
     @BeforeContainer
     static void open() {
         theirs = new EmulatedQueuePair();
+        multiPacket = Mlx5dv.takesMultiPacketRequests(theirs.context);
     }
 
     @AfterContainer
@@ -76,6 +81,16 @@ class SendDifferenceTest {
         Case wanted = new Case(SendWr.OPCODE_TSO, true, headerBytes, Math.min(mssBytes, MTU_FRAME_BYTES - headerBytes),
                 elements(lengths, frame + headerBytes, seed));
         compare(wanted, signaled);
+    }
+
+    /** A burst of one short frame lies in its request, which goes to the register whole. */
+    @Property(tries = 2000)
+    void shortFramesAlone(@ForAll @IntRange(min = 60, max = EmulatedQueuePair.MAX_INLINE_BYTES) int lengthBytes,
+            @ForAll boolean checksums, @ForAll boolean signaled, @ForAll long seed) {
+        leaveRoomAtTheEnd(lengthBytes + Wqe.BLOCK_BYTES);
+        fillMemory(seed, 0x88b5);
+        compare(new Case(OPCODE_SEND_INLINE, checksums, 0, 0, new long[][] {{theirs.memory.address(), lengthBytes}}),
+                signaled);
     }
 
     /** Sends other frames until a TSO header fits in what is left of the ring's round. */
@@ -127,7 +142,7 @@ class SendDifferenceTest {
         boolean signaled = !mayBeUnsignaled || unsignaled == 8;
         unsignaled = signaled ? 0 : unsignaled + 1;
         try (Arena arena = Arena.ofConfined()) {
-            Ours ours = new Ours(arena);
+            Ours ours = new Ours(arena, wanted.opcode() == OPCODE_SEND_INLINE);
             long list = writeElements(wanted);
             postByLibmlx5(wanted, list, signaled);
             ours.put(wanted, list, signaled);
@@ -136,8 +151,11 @@ class SendDifferenceTest {
                     () -> "request at block " + ours.first);
             assertEquals(NativeMemory.getInt(theirs.rings.doorbellRecord() + 4),
                     NativeMemory.getInt(ours.doorbellRecord + 4), "doorbell record");
-            assertEquals(NativeMemory.getLong(ours.ring.address() + (long) ours.first * Wqe.BLOCK_BYTES),
-                    NativeMemory.getLong(ours.register), "doorbell");
+            long request = ours.ring.address() + (long) ours.first * Wqe.BLOCK_BYTES;
+            int written = wanted.opcode() == OPCODE_SEND_INLINE ? (units + 3) / 4 * Wqe.BLOCK_BYTES : Long.BYTES;
+            assertEquals(-1, NativeMemory.segment(request, written)
+                    .mismatch(NativeMemory.segment(ours.register, written)), "doorbell");
+            ours.queue.close();
         }
         if (signaled) {
             awaitCompletion();
@@ -156,10 +174,19 @@ class SendDifferenceTest {
             if (wanted.headerBytes() > 0 && i >= headerEnd && i < (headerEnd + 15) / 16 * 16) {
                 continue;
             }
+            if (wanted.opcode() == OPCODE_SEND_INLINE && i >= carriedEnd(wanted)) {
+                break;
+            }
             long place = ((long) firstBlock * Wqe.BLOCK_BYTES + i) % ((long) blocks * Wqe.BLOCK_BYTES);
             text.append(HexFormat.of().toHexDigits(NativeMemory.getByte(buffer + place)));
         }
         return text.toString();
+    }
+
+    private static int carriedEnd(Case wanted) {
+        int lengthBytes = (int) wanted.elements()[0][1];
+        return Wqe.DATA_INLINE_START + lengthBytes + (multiPacket ? Wqe.CTRL_SIZE_BYTES + Wqe.UNIT_BYTES
+                : Wqe.CTRL_SIZE_BYTES + Wqe.ETH_SIZE_BYTES - Wqe.ETH_L2_INLINE_BYTES);
     }
 
     private static long writeElements(Case wanted) {
@@ -178,8 +205,9 @@ class SendDifferenceTest {
         NativeMemory.fill(request, SendWr.SIZE_BYTES, (byte) 0);
         SendWr.sgList(request, list);
         SendWr.numSge(request, wanted.elements().length);
-        SendWr.opcode(request, wanted.opcode());
-        SendWr.sendFlags(request, (signaled ? SendWr.FLAG_SIGNALED : 0)
+        boolean inline = wanted.opcode() == OPCODE_SEND_INLINE;
+        SendWr.opcode(request, inline ? SendWr.OPCODE_SEND : wanted.opcode());
+        SendWr.sendFlags(request, (signaled ? SendWr.FLAG_SIGNALED : 0) | (inline ? SendWr.FLAG_INLINE : 0)
                 | (wanted.checksums() ? SendWr.FLAG_IP_CSUM : 0));
         if (wanted.opcode() == SendWr.OPCODE_TSO) {
             SendWr.tsoHdr(request, theirs.memory.address());
@@ -199,21 +227,24 @@ class SendDifferenceTest {
 
     /** A copy of libmlx5's ring as it is before the post, with our writer at the same place. */
     private static final class Ours {
+        static final int BLUE_FLAME_BYTES = 256;
+        static final int MAX_CARRIED_BLOCKS = 4;
         final MemorySegment ring;
         final long doorbellRecord;
         final long register;
         final Mlx5SendQueue queue;
         int first;
 
-        Ours(Arena arena) {
+        Ours(Arena arena, boolean carries) {
             long bytes = (long) theirs.rings.sendBlocks() * Wqe.BLOCK_BYTES;
             ring = arena.allocate(bytes, Wqe.BLOCK_BYTES);
             ring.copyFrom(NativeMemory.segment(theirs.rings.sendBuffer(), bytes));
             doorbellRecord = arena.allocate(ValueLayout.JAVA_LONG).address();
-            register = arena.allocate(ValueLayout.JAVA_LONG).address();
+            register = arena.allocate(2L * BLUE_FLAME_BYTES, Long.BYTES).address();
             int producer = NetworkOrder.getInt(theirs.rings.doorbellRecord() + 4);
             queue = new Mlx5SendQueue(new QueuePairRings(theirs.rings.number(), ring.address(),
-                    theirs.rings.sendBlocks(), theirs.rings.receive(), doorbellRecord, register, 0), producer);
+                    theirs.rings.sendBlocks(), theirs.rings.receive(), doorbellRecord, register,
+                    carries ? BLUE_FLAME_BYTES : 0), multiPacket, MAX_CARRIED_BLOCKS, producer);
         }
 
         void put(Case wanted, long list, boolean signaled) {

@@ -20,12 +20,14 @@ import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
 import net.jqwik.api.Provide;
 import net.jqwik.api.Tuple;
+import net.jqwik.api.constraints.IntRange;
 import net.jqwik.api.lifecycle.AfterTry;
 import net.jqwik.api.lifecycle.BeforeTry;
 
 /** The requests that are written to a send ring, byte by byte against those of the C compiler. */
 class SendRequestTest {
     private static final int MAX_HEADER_BYTES = 128;
+    private static final int MAX_CARRIED_BYTES = 240;
     private static final byte FILL = (byte) 0xa5;
     private static final HexFormat HEX = HexFormat.of();
 
@@ -73,6 +75,73 @@ class SendRequestTest {
         ring.finish(block);
         assertEquals(Mlx5Reference.ask(ring.question('S', checksums ? 1 : 0, frame, elements, frame.address())),
                 ring.hex());
+    }
+
+    @Property(tries = 3000)
+    void framesInSeveralPiecesOfWhichTheRequestHoldsNothing(@ForAll("places") Place place,
+            @ForAll("elements") List<Element> elements, @ForAll boolean checksums, @ForAll long seed) {
+        MemorySegment frame = content(elements.stream().mapToInt(Element::lengthBytes).sum(), seed);
+        Ring ring = new Ring(place, true, 0);
+        int block = ring.queue.putGathered(list(elements, frame.address()), elements.size(), checksums);
+        ring.finish(block);
+        ring.queue.ring();
+        assertEquals(Mlx5Reference.ask(ring.question('N', checksums ? 1 : 0, frame, elements, frame.address())),
+                ring.hex());
+    }
+
+    @Property(tries = 3000)
+    void severalFramesInOneRequest(@ForAll("places") Place place, @ForAll("frames") List<Element> frames,
+            @ForAll boolean checksums, @ForAll long seed) {
+        MemorySegment memory = content(frames.stream().mapToInt(Element::lengthBytes).sum(), seed);
+        Ring ring = new Ring(place, true, 0);
+        long list = list(frames, memory.address());
+        for (int i = 0; i < frames.size(); i++) {
+            long frame = list + (long) i * Sge.SIZE_BYTES;
+            int block = checksums ? ring.queue.putGathered(frame, 1, true)
+                    : ring.queue.put(Sge.addr(frame), Sge.length(frame), Sge.lkey(frame));
+            assertEquals(place.producer() % place.blocks(), block);
+        }
+        ring.finish(place.producer() % place.blocks());
+        ring.queue.ring();
+        assertEquals(Mlx5Reference.ask(ring.question('M', checksums ? 1 : 0, memory, frames, memory.address())),
+                ring.hex());
+        assertEquals(frames.size(), ring.queue.framesAt(place.producer()));
+        assertEquals((frames.size() + 5) / 4, ring.queue.blocksAt(place.producer()));
+        assertEquals(place.producer() + (frames.size() + 5) / 4, ring.queue.produced());
+    }
+
+    /** It is in the ring and in the register, as libmlx5 does it with {@code IBV_SEND_INLINE}. */
+    @Property(tries = 3000)
+    void aSingleShortFrameInItsRequest(@ForAll("places") Place place,
+            @ForAll @IntRange(min = 19, max = MAX_CARRIED_BYTES) int bytes, @ForAll int lkey,
+            @ForAll boolean checksums, @ForAll long seed) {
+        MemorySegment frame = content(bytes, seed);
+        Ring ring = new Ring(place, true, 4);
+        List<Element> elements = List.of(new Element(bytes, lkey));
+        int block = ring.queue.putGathered(list(elements, frame.address()), 1, checksums);
+        ring.finish(block);
+        ring.queue.ring();
+        int carriedBytes = 36 + bytes;
+        boolean fits = carriedBytes <= Wqe.BLOCK_BYTES * Math.min(4, place.blocks() - block);
+        int requestBytes = fits ? (carriedBytes + 63) / 64 * 64 : Wqe.BLOCK_BYTES;
+        if (fits) {
+            assertEquals(withoutRest(Mlx5Reference.ask(ring.question('I', checksums ? 1 : 0, frame, elements,
+                    frame.address())), block, carriedBytes), withoutRest(ring.hex(), block, carriedBytes));
+        } else {
+            assertEquals(Mlx5Reference.ask(ring.question('N', checksums ? 1 : 0, frame, elements, frame.address())),
+                    ring.hex());
+        }
+        assertEquals(-1, NativeMemory.segment(ring.address(block), requestBytes)
+                .mismatch(NativeMemory.segment(ring.registers, requestBytes)));
+        assertEquals(requestBytes, ring.queue.blocksAt(place.producer()) * Wqe.BLOCK_BYTES);
+        assertEquals(place.producer() + requestBytes / Wqe.BLOCK_BYTES & 0xffff,
+                NetworkOrder.getInt(ring.doorbellRecord + 4));
+    }
+
+    /** Without the end of the last unit, which means nothing. */
+    private static String withoutRest(String hex, int block, int requestBytes) {
+        int end = block * Wqe.BLOCK_BYTES + requestBytes;
+        return hex.substring(0, 2 * end) + hex.substring(2 * ((end + 15) / 16 * 16));
     }
 
     @Property(tries = 3000)
@@ -143,6 +212,13 @@ class SendRequestTest {
                 .filter(list -> list.stream().mapToInt(Element::lengthBytes).sum() > Wqe.ETH_L2_INLINE_BYTES);
     }
 
+    /** As many as a request takes, each in one piece. */
+    @Provide
+    Arbitrary<List<Element>> frames() {
+        return Combinators.combine(Arbitraries.integers().between(60, 90), Arbitraries.integers()).as(Element::new)
+                .list().ofMinSize(1).ofMaxSize(Mlx5SendQueue.MAX_FRAMES_OF_REQUEST);
+    }
+
     @Provide
     Arbitrary<List<List<Element>>> lists() {
         return elements().list().ofMinSize(1).ofMaxSize(40);
@@ -185,11 +261,15 @@ class SendRequestTest {
         int rings;
 
         Ring(Place place) {
+            this(place, false, 0);
+        }
+
+        Ring(Place place, boolean multiPacket, int maxCarriedBlocks) {
             this.place = place;
             memory = arena.allocate((long) place.blocks() * Wqe.BLOCK_BYTES, Wqe.BLOCK_BYTES);
             queue = new Mlx5SendQueue(new QueuePairRings(place.number(), memory.address(), place.blocks(),
                     new ReceiveQueueRing(0, 1, 16, doorbellRecord), doorbellRecord, registers, HALF_BYTES),
-                    place.producer());
+                    multiPacket, maxCarriedBlocks, place.producer());
             queues.add(queue);
             memory.fill(FILL);
         }
@@ -220,7 +300,7 @@ class SendRequestTest {
                     place.signaled() ? 1 : 0}) {
                 question.append(' ').append(number);
             }
-            long headBytes = Math.min(head.byteSize(), MAX_HEADER_BYTES);
+            long headBytes = Math.min(head.byteSize(), kind == 'I' ? MAX_CARRIED_BYTES : MAX_HEADER_BYTES);
             question.append(' ').append(HEX.formatHex(head.asSlice(0, headBytes).toArray(ValueLayout.JAVA_BYTE)))
                     .append(' ').append(elements.size());
             long address = firstAddress;

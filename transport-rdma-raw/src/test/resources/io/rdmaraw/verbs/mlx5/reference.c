@@ -2,6 +2,9 @@
  * What infiniband/mlx5dv.h makes of send requests and completions, for comparison with ours. One case a line:
  *
  *   S qpn producer blocks checksums signaled frame(hex) elements { address length lkey }
+ *   N the same: nothing of the frame is in the request
+ *   M the same: each element is a frame of its own
+ *   I the same: the whole frame is in the request
  *   T qpn producer blocks mss signaled headers(hex) elements { address length lkey }
  *     -> the whole ring after the request, which was filled with 0xa5 before
  *   C hds_ip_ext l4_hdr_type_etc flow_tag byte_cnt wqe_counter op_own
@@ -17,6 +20,7 @@
 
 #define MAX_BLOCKS 64
 #define INLINE_BYTES 18
+#define OPCODE_ENHANCED_MPSW 0x29       /* the header has no name for it */
 
 static uint8_t ring[MAX_BLOCKS * MLX5_SEND_WQE_BB];
 
@@ -50,8 +54,16 @@ static void *unit(unsigned start, unsigned blocks, unsigned index)
     return ring + (start * 4 + index) % (blocks * 4) * 16;
 }
 
-static void send_request(int segmented)
+static uint8_t opcode_of(char kind, unsigned frames)
 {
+    if (kind == 'T')
+        return MLX5_OPCODE_TSO;
+    return kind == 'M' && frames > 1 ? OPCODE_ENHANCED_MPSW : MLX5_OPCODE_SEND;
+}
+
+static void send_request(char kind)
+{
+    const int segmented = kind == 'T';
     uint8_t head[256];
     uint32_t qpn = (uint32_t)number();
     unsigned producer = (unsigned)number();
@@ -71,15 +83,28 @@ static void send_request(int segmented)
         eth.mss = htobe16((uint16_t)option);
     } else {
         eth.cs_flags = option ? MLX5_ETH_WQE_L3_CSUM | MLX5_ETH_WQE_L4_CSUM : 0;
-        head_bytes = INLINE_BYTES;
     }
+    const size_t frame_bytes = head_bytes;
+    if (!segmented)
+        head_bytes = kind == 'S' ? INLINE_BYTES : 0;
     eth.inline_hdr_sz = htobe16((uint16_t)head_bytes);
-    memcpy(eth.inline_hdr_start, head, 2);
+    if (head_bytes > 0)
+        memcpy(eth.inline_hdr_start, head, 2);
     memcpy(unit(start, blocks, 1), &eth, 16);
     units = 2;
     for (size_t done = 2; done < head_bytes; done += 16)
         memcpy(unit(start, blocks, units++), head + done, head_bytes - done < 16 ? head_bytes - done : 16);
-    size_t skip = segmented ? 0 : INLINE_BYTES;
+    size_t skip = segmented ? 0 : head_bytes;
+    if (kind == 'I') {
+        uint8_t segment[sizeof head + 16];
+        memset(segment, 0xa5, sizeof segment);
+        mlx5dv_set_data_seg((struct mlx5_wqe_data_seg *)segment, (uint32_t)frame_bytes | MLX5_INLINE_SEG, 0, 0);
+        memcpy(segment + 4, head, frame_bytes);
+        /* Behind a short frame the request keeps what a pointer to it left there. */
+        for (size_t done = 0; done < 4 + frame_bytes; done += 16)
+            memcpy(unit(start, blocks, units++), segment + done, 16);
+        elements = 0;
+    }
     for (unsigned i = 0; i < elements; i++) {
         uint64_t address = number();
         uint32_t length = (uint32_t)number();
@@ -90,7 +115,7 @@ static void send_request(int segmented)
             mlx5dv_set_data_seg(unit(start, blocks, units++), length - taken, lkey, address + taken);
     }
     memset(unit(start, blocks, 0), 0, 16);      /* the inline leaves two reserved bytes as they are */
-    mlx5dv_set_ctrl_seg(unit(start, blocks, 0), (uint16_t)producer, segmented ? MLX5_OPCODE_TSO : MLX5_OPCODE_SEND, 0, qpn,
+    mlx5dv_set_ctrl_seg(unit(start, blocks, 0), (uint16_t)producer, opcode_of(kind, elements), 0, qpn,
                         is_signaled ? MLX5_WQE_CTRL_CQ_UPDATE : 0, (uint8_t)units, 0, 0);
     answer(ring, blocks * MLX5_SEND_WQE_BB);
 }
@@ -123,12 +148,14 @@ int main(void)
     static char line[65536];
     setvbuf(stdout, NULL, _IOLBF, 1 << 16);
     while (fgets(line, sizeof line, stdin) != NULL) {
-        switch (strtok(line, " \n")[0]) {
+        char kind = strtok(line, " \n")[0];
+        switch (kind) {
         case 'S':
-            send_request(0);
-            break;
+        case 'N':
+        case 'M':
+        case 'I':
         case 'T':
-            send_request(1);
+            send_request(kind);
             break;
         case 'C':
             completion();

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Enhanced multi-packet requests: a control and an Ethernet segment, then one data segment for each frame, which points
+ * to the frame or holds it. The Ethernet segment is for all of them: their checksums are filled in the same way, and no
+ * frame has its beginning there, so a device that asks for inline headers has no such requests. After DPDK's
+ * mlx5_tx_burst_empw_simple() and mlx5_tx_burst_empw_inline().
+ */
+#include "send_request.h"
+
+#include <endian.h>
+#include <string.h>
+
+/* DPDK hands the device nothing shorter: "some offloads may cause an error". */
+enum { SHORTEST_FRAME_BYTES = 19 };
+
+uint8_t cx_multi_packet_send(struct cx_qp *qp, const struct cx_request *request)
+{
+    struct cx_device *device = qp->object.context->device;
+    struct mlx5_wqe_eth_seg eth = {0};
+    uint32_t at = sizeof(struct mlx5_wqe_ctrl_seg) + CX_SEGMENT_BYTES;
+    if (device->min_inline_bytes > 0 || request->length <= at)
+        return MLX5_CQE_SYNDROME_LOCAL_QP_OP_ERR;
+    memcpy(&eth, request->bytes + sizeof(struct mlx5_wqe_ctrl_seg), CX_SEGMENT_BYTES);
+    if (eth.inline_hdr_sz != 0 || eth.inline_hdr_start[0] != 0 || eth.inline_hdr_start[1] != 0 || eth.mss != 0)
+        return MLX5_CQE_SYNDROME_LOCAL_QP_OP_ERR;
+    while (at < request->length) {
+        struct cx_gathered frame = {.bytes = device->scratch, .limit = CX_MAX_FRAME};
+        uint8_t syndrome = cx_gather_segment(qp, request, &at, &frame);
+        if (syndrome == 0 && frame.length < SHORTEST_FRAME_BYTES)
+            syndrome = MLX5_CQE_SYNDROME_LOCAL_LENGTH_ERR;
+        if (syndrome == 0)
+            syndrome = cx_send_frame(qp, &frame, eth.cs_flags);
+        qp->sq.unreported += syndrome == 0;
+        if (syndrome != 0 || cx_mutant(CX_MUTANT_FIRST_OF_SEVERAL_ALONE))
+            return syndrome;
+    }
+    return 0;
+}

@@ -1,0 +1,62 @@
+package io.rdmaraw.springboot;
+
+import static org.junit.jupiter.api.Assertions.assertNotSame;
+import static org.junit.jupiter.api.Assertions.assertSame;
+
+import io.rdmaraw.channel.RdmaRawIoHandlerConfig;
+import io.rdmaraw.reactornetty.RdmaRawLoopResources;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.Test;
+import org.springframework.beans.factory.support.DefaultListableBeanFactory;
+import org.springframework.http.client.ReactorResourceFactory;
+import reactor.netty.http.client.HttpClient;
+import reactor.netty.resources.LoopResources;
+
+/** Which clients get the transport's loops. */
+class ClientBeansTest {
+    private static final RdmaRawLoopResources LOOPS = new RdmaRawLoopResources(1,
+            RdmaRawIoHandlerConfig.builder().ipDevice("soft:loop").build());
+
+    @AfterAll
+    static void end() {
+        LOOPS.disposeLater().block();
+    }
+
+    private static LoopResources loopsOf(HttpClient client, ReactorResourceFactory... factories) {
+        DefaultListableBeanFactory beans = new DefaultListableBeanFactory();
+        for (ReactorResourceFactory factory : factories) {
+            beans.registerSingleton("factory" + beans.getSingletonCount(), factory);
+        }
+        Object bean = new ClientBeans(beans.getBeanProvider(ReactorResourceFactory.class))
+                .postProcessAfterInitialization(client, "client");
+        return ((HttpClient) bean).configuration().loopResources();
+    }
+
+    private static ReactorResourceFactory factory(LoopResources loops) {
+        ReactorResourceFactory factory = new ReactorResourceFactory();
+        factory.setUseGlobalResources(false);
+        factory.setLoopResourcesSupplier(() -> loops);
+        factory.afterPropertiesSet();
+        return factory;
+    }
+
+    @Test
+    void aClientThatNamesNoLoopsGetsTheTransports() {
+        assertSame(LOOPS, loopsOf(HttpClient.create(), factory(LOOPS)));
+    }
+
+    @Test
+    void aClientKeepsLoopsThatItNames() {
+        LoopResources own = LoopResources.create("own");
+        assertSame(own, loopsOf(HttpClient.create().runOn(own), factory(LOOPS)));
+        own.disposeLater().block();
+    }
+
+    @Test
+    void otherFactoriesAreLeftAlone() {
+        LoopResources kernels = LoopResources.create("kernel");
+        assertNotSame(kernels, loopsOf(HttpClient.create(), factory(kernels)));
+        assertNotSame(LOOPS, loopsOf(HttpClient.create(), factory(LOOPS), factory(LOOPS)));
+        kernels.disposeLater().block();
+    }
+}
