@@ -11,12 +11,38 @@ run_maven() {
   (cd "${MAVEN_ROOT:-$ROOT}" && ./mvnw "$@" </dev/null)
 }
 
-# Quiet where all goes well: what Maven and make say goes to a file. Ends the launcher when it fails.
+# What Maven and make say goes to a file; the terminal has where they are. Ends the launcher when it fails, with what they
+# said of that. Maven itself comes first, the first time, without a word of its own.
 run_maven_logged() {
   local log="$1"
   shift
   mkdir -p "${log%/*}"
-  run_maven "$@" >"$log" 2>&1 || { cat "$log" >&2 && die "the build failed; Maven's messages are above and in $log"; }
+  [ -d "${MAVEN_USER_HOME:-$HOME/.m2}/wrapper/dists" ] || say "getting Maven"
+  run_maven "$@" 2>&1 | tee "$log" | show_progress || {
+    grep -v '^\[INFO\]' "$log" | tail -n 100 >&2 || true
+    die "the build failed; what Maven and the compilers say of it is above, and all of it in $log"
+  }
+}
+
+# Of Maven's lines: the module, of how many, and how many files have come from its repository. On a terminal it is one
+# line that changes, elsewhere one every ten seconds.
+show_progress() {
+  local line now="looking for what is needed" files=0 said="$SECONDS" begun="$SECONDS" modules='\[INFO\] Building (.*) [^ ]+ +\[([0-9]+)/([0-9]+)\]'
+  while IFS= read -r line; do
+    case "$line" in
+      "[INFO] Downloaded from "*) files=$((files + 1)) ;;
+      "[INFO] Building "*) [[ "$line" =~ $modules ]] || continue
+        now="${BASH_REMATCH[2]} of ${BASH_REMATCH[3]}, ${BASH_REMATCH[1]}" ;;
+      *) continue ;;
+    esac
+    if [ -t 2 ]; then
+      printf '\r\033[Krdma-raw:   %s (%s files downloaded, %s s)' "$now" "$files" "$((SECONDS - begun))" >&2
+    elif [ $((SECONDS - said)) -ge "${SECONDS_PER_LINE:-10}" ]; then
+      said="$SECONDS"
+      say "  $now ($files files downloaded, $((SECONDS - begun)) s)"
+    fi
+  done
+  [ ! -t 2 ] || printf '\r\033[K' >&2
 }
 
 # Directories count as well as files: removing a source changes only its directory. The modules' own directories, one
@@ -34,10 +60,10 @@ is_built() {
 build() {
   local started="$BUILD_STAMP.started" log="$ROOT/target/rdma-raw.log"
   require_build_tools
-  say "building (the first time Maven also downloads what it needs: a minute or two)"
+  say "building (the first time Maven also downloads what it needs: some minutes)"
   touch "$started"
   # A source that changes while we build must count as newer than the build: the stamp keeps the time of the start.
-  run_maven_logged "$log" -q -B -ntp -DskipTests -Dmaven.test.skip=true -Dmaven.javadoc.skip=true \
+  run_maven_logged "$log" -B -DskipTests -Dmaven.test.skip=true -Dmaven.javadoc.skip=true \
     -Dmaven.source.skip=true package
   mv "$started" "$BUILD_STAMP"
 }

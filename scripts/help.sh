@@ -13,6 +13,7 @@ usage: ./rdma-raw COMMAND [OPTIONS]
             test --kernels: Debian's kernels and drivers of cards, in emulated machines;
             test --conformance: h2spec, Autobahn's suite and foreign clients against servers on this transport;
             test --frameworks: the tests that frameworks publish of themselves, on this transport;
+            test --netty-versions: versions of Netty 4.2; test --matrix: the oldest and the newest JDK and Netty;
             test --engine: jobs of Spark, BookKeeper or Spring Cloud Gateway on nodes in namespaces, by the agent;
             test --faults SEEDS: faults of an emulated card at random moments, while frames pass;
             test --rdma-core 56: the emulated card's tests on another generation of rdma-core;

@@ -142,7 +142,7 @@ run_jcstress_tests() {
   : >"$work/mutants"
   page="${page:-$work/README.md}"
   say "jcstress: building"
-  run_maven_logged "$work/build.log" -q -B -ntp -Pjcstress -pl jcstress -am -DskipTests -Dmaven.javadoc.skip=true \
+  run_maven_logged "$work/build.log" -B -Pjcstress -pl jcstress -am -DskipTests -Dmaven.javadoc.skip=true \
     -Dmaven.source.skip=true package
   run_jcstress "$work/tests" "$(jcstress_class_path)" "io\\.rdmaraw\\..*($only).*" "$millis" || status=1
   tests="$(jcstress_rows "$work/tests.log")"

@@ -43,7 +43,7 @@ build_release() {
   find "$copy" -name pom.xml -not -path '*/scripts/*' -exec sed -i "s|<version>$snapshot</version>|<version>$version</version>|" {} +
   modules="transport-rdma-raw-bom,transport-rdma-raw-native,transport-rdma-raw,transport-rdma-raw-all"
   modules+=",transport-rdma-raw-agent$(printf ',transport-rdma-raw-%s' "${RELEASE_FRAMEWORKS[@]}")"
-  (MAVEN_ROOT="$copy" run_maven_logged "$copy.log" -q -B -ntp -Prelease -DskipTests -Dmaven.test.skip=true -pl "$modules" -am \
+  (MAVEN_ROOT="$copy" run_maven_logged "$copy.log" -B -Prelease -DskipTests -Dmaven.test.skip=true -pl "$modules" -am \
     "-DaltDeploymentRepository=staging::file://$repository" deploy) || exit
 }
 

@@ -9,7 +9,7 @@ Makes static pages of the documents and the Javadoc, with a search, and checks t
 
   --out DIR   where to (target/site/pages); what is there is replaced
 
-Any web server shows them, such as python3 -m http.server -d DIR. It takes npm and Node.js 20 or newer, and gets
+Any web server shows them, such as python3 -m http.server -d DIR. It takes npm and Node.js 18.17 or newer, and gets
 VitePress by npm into target/site. Ends with 1 if a page or an anchor that is linked to is not there.
 USAGE
 }
@@ -27,6 +27,22 @@ copy_pages() {
   cp "$ROOT/scripts/site/config.mjs" "$to/.vitepress"
 }
 
+# Debian 12 has 18.20, and 13 has 20.19.
+readonly OLDEST_NODE=18.17
+
+require_node() {
+  local version
+  if ! command -v npm >/dev/null; then
+    # A package of Node.js that has npm inside conflicts with Debian's of npm.
+    if can_install_packages; then apt_install nodejs npm || true; fi
+  fi
+  command -v npm >/dev/null || die "the site is made by npm, with Node.js $OLDEST_NODE or newer:" \
+    "sudo apt-get install -y nodejs npm   (Debian 12, Ubuntu 24.04 or newer)"
+  version="$(node --version)"
+  [ "$(printf '%s\n' "$OLDEST_NODE" "${version#v}" | sort -V | head -n 1)" = "$OLDEST_NODE" ] \
+    || die "the site takes Node.js $OLDEST_NODE or newer, and node on the PATH is $version"
+}
+
 run_site() {
   local out="$ROOT/target/site/pages" work="$ROOT/target/site" javadoc="$ROOT/transport-rdma-raw/target/reports/apidocs"
   while [ $# -gt 0 ]; do
@@ -37,11 +53,11 @@ run_site() {
     esac
   done
   [ ! -e "$out" ] || [ -f "$out/hashmap.json" ] || die "site --out replaces the directory, and $out is no site"
-  command -v npm >/dev/null || die "the site is made by npm: install Node.js 20 or newer"
+  require_node
   require_jdk
   require_build_tools
   say "site: Javadoc"
-  run_maven_logged "$work-javadoc.log" -q -B -ntp -pl transport-rdma-raw -am -DskipTests -Dmaven.test.skip=true -Dmaven.source.skip=true \
+  run_maven_logged "$work-javadoc.log" -B -pl transport-rdma-raw -am -DskipTests -Dmaven.test.skip=true -Dmaven.source.skip=true \
     package javadoc:javadoc
   say "site: pages"
   rm -rf "$work/source"

@@ -1,11 +1,12 @@
 // The site of scripts/site.sh: pages are the Markdown files of the repository, as they are.
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { slug } from 'github-slugger'
 import { defineConfig } from 'vitepress'
 import { withMermaid } from 'vitepress-plugin-mermaid'
 
-const root = join(import.meta.dirname, '..')
+const root = join(dirname(fileURLToPath(import.meta.url)), '..')
 
 // The order of README.md's list.
 const groups = {

@@ -16,9 +16,11 @@ public final class UnderBlockHound {
     }
 
     public static void main(String[] args) throws Exception {
-        // Netty's integration comes with Netty: it knows the threads of loops. docs/release.md has why these are allowed.
+        // Netty's integration comes with it and knows the threads of loops. docs/release.md has why these are allowed.
         BlockHound.install(builder -> builder.allowBlockingCallsInside("io.rdmaraw.channel.RdmaRawIoHandler", "spin")
                 .allowBlockingCallsInside("io.rdmaraw.queue.DirectRingsRegistry", "load")
+                .allowBlockingCallsInside("io.rdmaraw.verbs.VerbsObject", "close")
+                .allowBlockingCallsInside("io.rdmaraw.verbs.QueuePair", "createFlow")
                 .allowBlockingCallsInside("java.security.SecureRandom", "nextBytes").blockingMethodCallback(
                 method -> FOUND.add(new IllegalStateException(method + " on " + Thread.currentThread().getName()))));
         requireThatASleepIsFound();

@@ -13,6 +13,7 @@ import java.io.PrintWriter;
 import java.io.StringWriter;
 import java.io.Writer;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
@@ -20,21 +21,34 @@ import java.util.stream.Stream;
 
 /** What the servers' commands say; see {@link GoldenOutput}. */
 class GoldenOutputTest {
-    /** A server that runs has no end: its first line is what it says. */
-    private static final String SERVER = "example http --port 0";
+    /** What a server has to be told beside its port. */
+    private static final Map<String, String> NEEDED = Map.of("proxy", " --to 127.0.0.1:1");
     private static final List<String> WRONG_RUNS = List.of(
             "example",
             "example nothing",
-            "example http --port 99999",
             "example http --transport tcp",
             "example dns --zone nothing.zone --port 0",
             "example http --device mlx5_99",
             "example http --device soft:xdp:nosuchif0");
 
     static Stream<String> runs() {
-        return Stream.concat(Stream.concat(Stream.of("example --help"),
-                Main.commandLine().getSubcommands().keySet().stream().map(name -> "example " + name + " --help")),
-                WRONG_RUNS.stream());
+        return Stream.of(Stream.of("example --help"), servers().map(server -> server + " --help"),
+                servers().map(server -> server + needed(server) + " --port 99999"), WRONG_RUNS.stream())
+                .flatMap(each -> each);
+    }
+
+    /** Every server there is: a new one comes in by itself. */
+    private static Stream<String> servers() {
+        return Main.commandLine().getSubcommands().keySet().stream().map(name -> "example " + name).sorted();
+    }
+
+    private static String needed(String server) {
+        return NEEDED.getOrDefault(server.substring("example ".length()), "");
+    }
+
+    /** A server that runs has no end: its first line is what it says. */
+    static Stream<String> plainRuns() {
+        return servers().map(server -> server + needed(server) + " --port 0");
     }
 
     @ParameterizedTest
@@ -52,17 +66,18 @@ class GoldenOutputTest {
         return commandLine.execute(rest.isEmpty() ? new String[0] : rest.split(" "));
     }
 
-    @Test
+    @ParameterizedTest
+    @MethodSource("plainRuns")
     @Timeout(60)
-    void aServerSaysWhereItListens() throws Exception {
+    void aServerSaysWhereItListens(String arguments) throws Exception {
         BlockingQueue<String> lines = new LinkedBlockingQueue<>();
-        Thread server = Thread.ofPlatform().start(() -> execute(SERVER, new PrintWriter(new Lines(lines), true),
+        Thread server = Thread.ofPlatform().start(() -> execute(arguments, new PrintWriter(new Lines(lines), true),
                 new PrintWriter(Writer.nullWriter())));
         String line = lines.poll(50, TimeUnit.SECONDS);
         server.interrupt();
         server.join();
         assertTrue(line != null, "it says nothing");
-        GoldenOutput.check(SERVER, 0, line + '\n', "");
+        GoldenOutput.check(arguments, 0, line + '\n', "");
     }
 
     /** Each line as it comes. */
@@ -94,6 +109,11 @@ class GoldenOutputTest {
 
     @Test
     void everyFileIsOfARun() {
-        GoldenOutput.checkNoOther(Stream.concat(runs(), Stream.of(SERVER)).toList());
+        GoldenOutput.checkNoOther(Stream.concat(runs(), plainRuns()).toList());
+    }
+
+    @Test
+    void everyServerHasAPlainRunAndAWrongOne() {
+        GoldenOutput.checkEachCommand(servers().toList(), Stream.concat(runs(), plainRuns()).toList(), Map.of());
     }
 }

@@ -2,6 +2,7 @@ package io.rdmaraw.microbench;
 
 import io.rdmaraw.testsuite.golden.GoldenOutput;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.stream.Collectors;
@@ -18,7 +19,6 @@ class GoldenOutputTest {
     private static final List<String> RUNS = List.of(
             "bench idle --quick --runs 1",
             "bench nothing",
-            "bench frames --runs 0",
             "report --from ../docs/report/report.json --out " + FIXED,
             "report --only nothing",
             "report --from nothing.json",
@@ -30,8 +30,16 @@ class GoldenOutputTest {
             "man nothing",
             "nothing");
 
+    private static final String LONG = "takes from half a minute to some; ./rdma-raw report runs it";
+    private static final Map<String, String> NO_PLAIN_RUN = Map.of("bench frames, plain", LONG,
+            "bench wire, plain", LONG, "bench udp, plain", LONG, "bench tcp, plain", LONG,
+            "bench tcp-core, plain", LONG, "bench dns, plain", LONG, "bench http, plain", LONG,
+            "bench redis, plain", LONG, "bench frameworks, plain", LONG);
+
     static Stream<String> runs() {
-        return Stream.concat(commands().map(command -> (command + " --help").strip()), RUNS.stream());
+        return Stream.of(commands().map(command -> command + " --help"), commands()
+                .filter(command -> command.startsWith("bench ")).map(bench -> bench + " --runs 0"), RUNS.stream())
+                .flatMap(each -> each);
     }
 
     /** Every command there is, with its subcommands: a new one comes in by itself. */
@@ -56,6 +64,12 @@ class GoldenOutputTest {
         String out = !arguments.startsWith("profile rx -D") ? run.out() : run.out().lines()
                 .filter(line -> !line.matches(".* {2,}[0-9.]+")).collect(Collectors.joining("\n", "", "\n"));
         GoldenOutput.check(arguments, run.exitCode(), out, run.err());
+    }
+
+    @Test
+    void everyCommandHasAPlainRunAndAWrongOne() {
+        GoldenOutput.checkEachCommand(commands().filter(command -> !command.equals("bench")).toList(), runs().toList(),
+                NO_PLAIN_RUN);
     }
 
     @Test

@@ -4,14 +4,20 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.rdmaraw.testsuite.golden.GoldenOutput;
+import io.rdmaraw.tools.run.JavaCommand;
+import java.io.BufferedReader;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
@@ -24,6 +30,8 @@ class GoldenOutputTest {
     private static final List<String> RUNS = List.of(
             "demo " + DEVICE + " -D 0.3",
             "demo -D 0",
+            "demo dns --port many",
+            "demo http --port many",
             "devinfo -d soft:loop --list",
             "devinfo -d mlx5_99",
             "doctor -d soft:loop",
@@ -58,6 +66,21 @@ class GoldenOutputTest {
             "release --help", "release",
             "site --help", "site now",
             "test --help", "test --typo", "test fast", "test NoSuchTestOfOurs", "test --faults many");
+
+    /** What the server's process is and what it is told from. */
+    private static final String PROCESS = "PID";
+    private static final List<String> RUNS_ON_A_SERVER = List.of("top -n 1 " + PROCESS, "ss -tinlp " + PROCESS);
+
+    private static final String BUILDS = "builds the project, which tests are a part of";
+    private static final Map<String, String> WITHOUT_A_RUN = Map.ofEntries(
+            Map.entry("demo dns, plain", "ServerDemoTest runs it, where dig is installed"),
+            Map.entry("demo http, plain", "ServerDemoTest runs it, where curl is installed"),
+            Map.entry("pktgen rx, plain", "it waits for a sender, with a line each second; CommandsTest has both"),
+            Map.entry("asyncwatch, plain", "it ends by a signal alone"),
+            Map.entry("completion, plain", "prints 70 KB, of which the tests below look for what has to be there"),
+            Map.entry("build, plain", BUILDS), Map.entry("install, plain", BUILDS), Map.entry("java, plain", BUILDS),
+            Map.entry("release, plain", BUILDS), Map.entry("site, plain", BUILDS), Map.entry("test, plain", BUILDS),
+            Map.entry("hardware-check, plain", BUILDS));
 
     static Stream<String> runs() {
         return Stream.concat(commands().map(command -> (command + " --help").strip()), RUNS.stream());
@@ -108,8 +131,88 @@ class GoldenOutputTest {
         }
     }
 
+    /** The help of the launcher's own commands is text, which the completion is no part of. */
+    @Test
+    void completionKnowsTheOptionsOfTheLauncher() throws Exception {
+        Set<String> wrong = new TreeSet<>();
+        String completion = ToolRun.of("completion").out();
+        for (Path help : List.of(Path.of("../testsuite/src/test/resources/golden/sim-help.txt"), golden("test"),
+                golden("hardware-check"), golden("release"), golden("site"))) {
+            Matcher option = Pattern.compile("--[a-z][a-z0-9-]+").matcher(Files.readString(help));
+            while (option.find()) {
+                // Each option is a word in the list of its command's.
+                if (!completion.contains("'" + option.group() + "'")) {
+                    wrong.add(help.getFileName() + ": " + option.group());
+                }
+            }
+        }
+        assertEquals(Set.of(), wrong);
+    }
+
+    private static Path golden(String command) {
+        return Path.of("src/test/resources/golden", command + "-help.txt");
+    }
+
+    /** What is told of a server that nothing is asked. */
+    @Test
+    @Timeout(60)
+    void aRunningServerIsToldOf() throws Exception {
+        List<String> command = new ArrayList<>(JavaCommand.of("io.rdmaraw.examples.Main"));
+        command.addAll(List.of("http", "--port", "0", "--threads", "1", "--device", "soft:loop:golden"));
+        Process server = new ProcessBuilder(command).redirectErrorStream(true).start();
+        try (BufferedReader lines = server.inputReader()) {
+            String line = lines.readLine();
+            while (line != null && !line.contains("listening")) {
+                line = lines.readLine();
+            }
+            assertTrue(line != null, "the server has ended");
+            for (String arguments : RUNS_ON_A_SERVER) {
+                ToolRun run = ToolRun.of(arguments.replace(PROCESS, Long.toString(server.pid())).split(" "));
+                // Its port, the time of day, and a share that is none where nothing was polled.
+                GoldenOutput.check(arguments, run.exitCode(), run.out().replaceAll("\\.1:\\d+", ".1:0")
+                        .replaceAll("\\d\\d:\\d\\d:\\d\\d", "0").replaceAll(" (?:-|\\d+%) ", " 0 "), run.err());
+            }
+        } finally {
+            server.destroyForcibly().waitFor();
+        }
+    }
+
+    private static List<String> allRuns() {
+        return Stream.of(runs(), launcherRuns(), RUNS_ON_A_SERVER.stream()).flatMap(each -> each)
+                .toList();
+    }
+
     @Test
     void everyFileIsOfARun() {
-        GoldenOutput.checkNoOther(Stream.concat(runs(), launcherRuns()).toList());
+        GoldenOutput.checkNoOther(allRuns());
+    }
+
+    @Test
+    void everyCommandHasAPlainRunAndAWrongOne() {
+        List<String> commands = Stream.concat(commands().filter(command -> !List.of("", "pktgen").contains(command)),
+                launcherRuns().map(run -> run.split(" ")[0]).distinct()).toList();
+        GoldenOutput.checkEachCommand(commands, allRuns(), WITHOUT_A_RUN);
+    }
+
+    /** In this module or another: each word that the launcher takes as a command has its help in a file. */
+    @Test
+    void everyCommandOfTheLauncherIsInAFile() throws Exception {
+        String launcher = Files.readString(Path.of("../rdma-raw"));
+        Matcher label = Pattern.compile("(?m)^    ([a-z][a-z |-]*)\\)").matcher(
+                launcher.substring(launcher.indexOf("\nmain() {")));
+        Set<String> missing = new TreeSet<>();
+        int found = 0;
+        while (label.find()) {
+            for (String command : label.group(1).split(" \\| ")) {
+                found++;
+                boolean kept = Stream.of("tools", "microbench", "examples", "testsuite").anyMatch(module ->
+                        Files.exists(Path.of("..", module, "src/test/resources/golden", command + "-help.txt")));
+                if (!kept && !command.equals("help")) {
+                    missing.add(command);
+                }
+            }
+        }
+        assertEquals(Set.of(), missing);
+        assertTrue(found > 20, found + " commands");
     }
 }

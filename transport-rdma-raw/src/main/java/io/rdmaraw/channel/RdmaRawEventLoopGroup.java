@@ -30,6 +30,8 @@ import java.util.concurrent.ThreadFactory;
  * }
  */
 public final class RdmaRawEventLoopGroup extends MultiThreadIoEventLoopGroup {
+    private final RdmaRawIoHandlerConfig config;
+
     /** Makes a group of Netty's default number of loops with default settings. */
     public RdmaRawEventLoopGroup() {
         this(0);
@@ -70,6 +72,7 @@ public final class RdmaRawEventLoopGroup extends MultiThreadIoEventLoopGroup {
      */
     public RdmaRawEventLoopGroup(int loops, RdmaRawIoHandlerConfig config) {
         super(loops, RdmaRawIoHandler.newFactory(config));
+        this.config = config;
     }
 
     /**
@@ -79,10 +82,12 @@ public final class RdmaRawEventLoopGroup extends MultiThreadIoEventLoopGroup {
      */
     public RdmaRawEventLoopGroup(int loops, ThreadFactory threadFactory, RdmaRawIoHandlerConfig config) {
         super(loops, threadFactory, RdmaRawIoHandler.newFactory(config));
+        this.config = config;
     }
 
     private RdmaRawEventLoopGroup(RdmaRawIoHandlerConfig config, int loops, Executor executorOrNull) {
         super(loops, executorOrNull, RdmaRawIoHandler.newFactory(config));
+        this.config = config;
     }
 
     /**
@@ -138,6 +143,13 @@ public final class RdmaRawEventLoopGroup extends MultiThreadIoEventLoopGroup {
             }
         });
         return stacks;
+    }
+
+    /** Returns how many loops there are, in what state, and their settings. */
+    @Override
+    public String toString() {
+        return "RdmaRawEventLoopGroup(" + executorCount() + " loops" + (isTerminated() ? ", terminated"
+                : isShuttingDown() ? ", shutting down" : "") + ", " + config + ')';
     }
 
     /** Returns the loop of this group that a channel's segments come to, or null. */

@@ -7,6 +7,7 @@ import org.junit.jupiter.api.Test;
 import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.TimeUnit;
 
+import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 /** A group is made as Netty's groups are. */
@@ -23,5 +24,14 @@ class RdmaRawEventLoopGroupTest {
                 group.shutdownGracefully(0, 0, TimeUnit.SECONDS).get(30, TimeUnit.SECONDS);
             }
         }
+    }
+
+    @Test
+    void aGroupIsReadableInALog() throws Exception {
+        RdmaRawIoHandlerConfig config = RdmaRawIoHandlerConfig.builder().device("soft:loop:group").build();
+        RdmaRawEventLoopGroup group = new RdmaRawEventLoopGroup(2, config);
+        assertEquals("RdmaRawEventLoopGroup(2 loops, " + config + ')', group.toString());
+        group.shutdownGracefully(0, 0, TimeUnit.SECONDS).get(30, TimeUnit.SECONDS);
+        assertEquals("RdmaRawEventLoopGroup(2 loops, terminated, " + config + ')', group.toString());
     }
 }

@@ -11,6 +11,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
+import java.util.function.BooleanSupplier;
 
 /**
  * Runs a measurement in a JVM of its own, as from the command line. No measurement runs on code that was compiled for
@@ -18,15 +19,25 @@ import java.util.concurrent.TimeUnit;
  */
 final class MeasurementProcess {
     private static final long GRACE_SECONDS = 5;
+    private static final long POLL_MILLIS = 100;
     private static final String LAUNCHER = "rdma-raw";
+    /** Why it has no end. */
+    static final String INTERRUPTED = "interrupted";
 
     private final Measurement measurement;
     private final double limitSeconds;
+    private final BooleanSupplier goOn;
 
-    /** @param limitSeconds after which it is ended */
-    MeasurementProcess(Measurement measurement, double limitSeconds) {
+    /**
+     * One that is not yet started.
+     *
+     * @param limitSeconds after which it is ended
+     * @param goOn         false after Ctrl-C: then it is ended, too
+     */
+    MeasurementProcess(Measurement measurement, double limitSeconds, BooleanSupplier goOn) {
         this.measurement = measurement;
         this.limitSeconds = limitSeconds;
+        this.goOn = goOn;
     }
 
     MeasurementResult run() throws InterruptedException {
@@ -50,15 +61,17 @@ final class MeasurementProcess {
         builder.environment().put(RowsSoFar.VARIABLE, rows.toString());
         Process process = builder.start();
         process.getOutputStream().close();
-        boolean ended = await(process, limitSeconds);
+        boolean ended = await(process, limitSeconds, goOn);
         double seconds = secondsSince(start);
         JsonNode result = lastObject(Files.readString(out, StandardCharsets.UTF_8));
-        if (result != null) {
+        // One that is ended early prints what it has, as it does after Ctrl-C.
+        if (result != null && !result.path("interrupted").asBoolean()) {
             return MeasurementResult.of(measurement, seconds, result);
         }
         return MeasurementResult.inPart(measurement, seconds, Files.exists(rows)
                 ? lastObject(Files.readString(rows, StandardCharsets.UTF_8)) : null,
-                ended ? reason(process.exitValue(), err) : "ended after " + Math.round(limitSeconds)
+                !goOn.getAsBoolean() ? INTERRUPTED : ended ? reason(process.exitValue(), err)
+                        : "ended after " + Math.round(limitSeconds)
                         + " s, which is all that the report gives it" + progress(err));
     }
 
@@ -86,10 +99,16 @@ final class MeasurementProcess {
                 : "io.rdmaraw.tools.Main";
     }
 
-    /** Waits for a process and kills it when its time is over. Returns whether the process has ended by itself. */
-    static boolean await(Process process, double limitSeconds) throws InterruptedException {
-        if (process.waitFor((long) (limitSeconds * 1e3), TimeUnit.MILLISECONDS)) {
-            return true;
+    /**
+     * Waits for a process and kills it when its time is over or it is not to go on. Returns whether the process has
+     * ended by itself.
+     */
+    static boolean await(Process process, double limitSeconds, BooleanSupplier goOn) throws InterruptedException {
+        long start = System.nanoTime();
+        while (goOn.getAsBoolean() && secondsSince(start) < limitSeconds) {
+            if (process.waitFor(POLL_MILLIS, TimeUnit.MILLISECONDS)) {
+                return true;
+            }
         }
         // It has namespaces or children to clean up: it is asked first.
         List<ProcessHandle> children = process.descendants().toList();

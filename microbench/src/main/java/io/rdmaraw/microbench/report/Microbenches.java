@@ -12,6 +12,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.function.BooleanSupplier;
 import java.util.jar.JarFile;
 import java.util.regex.Pattern;
 
@@ -54,7 +55,8 @@ final class Microbenches {
         return benchmark.isEmpty() ? NAME : NAME + '.' + benchmark;
     }
 
-    static MeasurementResult run(String benchmark, boolean quick, double limitSeconds) throws InterruptedException {
+    static MeasurementResult run(String benchmark, boolean quick, double limitSeconds, BooleanSupplier goOn)
+            throws InterruptedException {
         Path jar = jar();
         List<String> options = new ArrayList<>(List.of(benchmark + ENDING));
         options.addAll(quick ? QUICK_OPTIONS : List.of("-prof", "gc"));
@@ -66,11 +68,12 @@ final class Microbenches {
         Path rows = null;
         try {
             rows = Files.createTempFile("rdma-raw", ".json");
-            boolean ended = MeasurementProcess.await(process(jar, options, rows), limitSeconds);
+            boolean ended = MeasurementProcess.await(process(jar, options, rows), limitSeconds, goOn);
             double seconds = (System.nanoTime() - start) / 1e9;
             return ended ? result(benchmark, command, seconds,
                     toReport(new ObjectMapper().readTree(Files.readString(rows))), null)
-                    : result(benchmark, command, seconds, null, "ended after " + Math.round(limitSeconds)
+                    : result(benchmark, command, seconds, null, !goOn.getAsBoolean() ? MeasurementProcess.INTERRUPTED
+                            : "ended after " + Math.round(limitSeconds)
                             + " s, which is all that the report gives it");
         } catch (IOException e) {
             return result(benchmark, command, (System.nanoTime() - start) / 1e9, null, e.getMessage());

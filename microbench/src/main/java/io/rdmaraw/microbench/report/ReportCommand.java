@@ -5,6 +5,7 @@ import io.rdmaraw.tools.command.ExitCode;
 import io.rdmaraw.tools.command.ToolException;
 import io.rdmaraw.tools.output.Environment;
 import io.rdmaraw.tools.output.Json;
+import io.rdmaraw.tools.run.EndOnSignal;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.PrintWriter;
@@ -18,6 +19,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.concurrent.Callable;
+import java.util.function.BooleanSupplier;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
@@ -67,8 +69,17 @@ public final class ReportCommand implements Callable<Integer> {
     @Override
     public Integer call() throws InterruptedException {
         err = spec.commandLine().getErr();
-        Report report = from == null ? measure() : read(from);
-        write(report);
+        Report report;
+        if (from != null) {
+            report = read(from);
+            write(report);
+        } else {
+            // After Ctrl-C the page has what there is until then.
+            try (EndOnSignal goOn = new EndOnSignal()) {
+                report = measure(goOn);
+                write(report);
+            }
+        }
         return report.results().stream().allMatch(result -> result.result() == null) ? ExitCode.FAILED : 0;
     }
 
@@ -80,7 +91,7 @@ public final class ReportCommand implements Callable<Integer> {
         }
     }
 
-    private Report measure() throws InterruptedException {
+    private Report measure(BooleanSupplier goOn) throws InterruptedException {
         List<Measurement> wanted = Measurements.all(quick, device).stream().filter(m -> isWanted(m.name())).toList();
         List<String> microbenches = Microbenches.names().stream().filter(each -> isWanted(Microbenches.nameOf(each)))
                 .toList();
@@ -94,7 +105,7 @@ public final class ReportCommand implements Callable<Integer> {
         String date = ZonedDateTime.now().format(DateTimeFormatter.ofPattern("yyyy-MM-dd HH:mm zzz", Locale.ROOT));
         long start = System.nanoTime();
         Noise noise = only.isEmpty() ? new Noise() : null;
-        List<MeasurementResult> results = measure(wanted, microbenches, start);
+        List<MeasurementResult> results = measure(wanted, microbenches, start, goOn);
         return new Report(machine, Environment.versions(), noise == null ? Json.object() : noise.toJson(), command(),
                 date, results);
     }
@@ -108,22 +119,26 @@ public final class ReportCommand implements Callable<Integer> {
         return only.isEmpty() || only.stream().anyMatch(each -> name.equals(each) || name.startsWith(each + '.'));
     }
 
-    private List<MeasurementResult> measure(List<Measurement> wanted, List<String> microbenches, long start)
-            throws InterruptedException {
+    private List<MeasurementResult> measure(List<Measurement> wanted, List<String> microbenches, long start,
+            BooleanSupplier goOn) throws InterruptedException {
         double reserved = wanted.stream().mapToDouble(Measurement::budgetSeconds).sum()
                 + (microbenches.isEmpty() ? 0 : Microbenches.QUICK_SECONDS);
         List<MeasurementResult> results = new ArrayList<>();
         for (Measurement measurement : wanted) {
             reserved -= measurement.budgetSeconds();
+            if (!goOn.getAsBoolean()) {
+                results.add(MeasurementResult.failed(measurement, 0, MeasurementProcess.INTERRUPTED));
+                continue;
+            }
             say(measurement.commandLine());
-            results.add(noted(new MeasurementProcess(measurement, limit(measurement.budgetSeconds(), reserved, start))
-                    .run()));
+            results.add(noted(new MeasurementProcess(measurement, limit(measurement.budgetSeconds(), reserved, start),
+                    goOn).run()));
         }
-        for (String each : microbenches) {
+        for (String each : goOn.getAsBoolean() ? microbenches : List.<String>of()) {
             say(Microbenches.nameOf(each) + " (JMH)");
             double budget = Microbenches.QUICK_SECONDS / microbenches.size();
             reserved -= budget;
-            results.add(noted(Microbenches.run(each, quick, limit(budget, reserved, start))));
+            results.add(noted(Microbenches.run(each, quick, limit(budget, reserved, start), goOn)));
         }
         return results;
     }

@@ -57,13 +57,15 @@ public final class BenchOptions {
     public int print(Callable<BenchReport> bench) throws Exception {
         require(runs >= 1 && runs <= MOST_RUNS, "--runs must be 1 to " + MOST_RUNS);
         Environment.warnIfBusy(progress());
-        BenchReport report = bench.call();
+        return RowsOnSignal.run(bench, progress(), this::print);
+    }
+
+    private void print(BenchReport report) {
         PrintWriter out = spec.commandLine().getOut();
         if (json) {
             Json.print(out, report.toJson());
         } else {
             report.printTable(out);
         }
-        return 0;
     }
 }

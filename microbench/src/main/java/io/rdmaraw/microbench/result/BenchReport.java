@@ -9,11 +9,12 @@ import java.io.PrintWriter;
 import java.util.ArrayList;
 import java.util.List;
 
-/** The result of a bench, as a table or as JSON. */
+/** The result of a bench, as a table or as JSON. Thread-safe: a signal is answered by another thread. */
 public final class BenchReport {
     private final String bench;
     private final List<BenchRow> rows = new ArrayList<>();
     private final List<NotMeasured> notMeasured = new ArrayList<>();
+    private boolean interrupted;
 
     private record NotMeasured(String what, String reason) {
     }
@@ -26,7 +27,7 @@ public final class BenchReport {
      * Adds a row, or replaces the row of the same series with fewer runs. The rows so far are written to the file that
      * {@value RowsSoFar#VARIABLE} names, for a report that has to end the bench early.
      */
-    public void add(BenchRow row) {
+    public synchronized void add(BenchRow row) {
         int place = 0;
         while (place < rows.size() && !rows.get(place).isOfSameSeries(row)) {
             place++;
@@ -45,18 +46,26 @@ public final class BenchReport {
      * @param what   the case, and on what
      * @param reason a sentence
      */
-    public void addNotMeasured(String what, String reason) {
+    public synchronized void addNotMeasured(String what, String reason) {
         notMeasured.add(new NotMeasured(what, reason));
     }
 
+    /** Marks it as what was measured before an interruption. */
+    synchronized void interrupt() {
+        interrupted = true;
+    }
+
     /** Returns whether anything was measured. */
-    public boolean hasRows() {
+    public synchronized boolean hasRows() {
         return !rows.isEmpty();
     }
 
-    public ObjectNode toJson() {
+    public synchronized ObjectNode toJson() {
         ObjectNode report = Json.object();
         report.put("bench", bench);
+        if (interrupted) {
+            report.put("interrupted", true);
+        }
         report.set("machine", Environment.machine());
         report.set("versions", Environment.versions());
         ArrayNode array = report.putArray("rows");
@@ -68,7 +77,7 @@ public final class BenchReport {
         return report;
     }
 
-    public void printTable(PrintWriter out) {
+    public synchronized void printTable(PrintWriter out) {
         TextTable table = new TextTable("case", "transport", "device", "min", "median", "max", "unit", "ratio");
         rows.forEach(row -> table.row(row.toText()));
         table.print(out);

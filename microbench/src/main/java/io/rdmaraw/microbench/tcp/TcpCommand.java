@@ -4,6 +4,8 @@ import io.rdmaraw.examples.server.Transport;
 import io.rdmaraw.examples.server.TransportNames;
 import io.rdmaraw.microbench.result.BenchReport;
 import io.rdmaraw.microbench.result.OffloadsOption;
+import io.rdmaraw.microbench.result.RowsOnSignal;
+import io.rdmaraw.tools.command.ExitCode;
 import io.rdmaraw.tools.command.ToolException;
 import io.rdmaraw.tools.output.Environment;
 import io.rdmaraw.tools.output.Json;
@@ -79,7 +81,7 @@ public final class TcpCommand implements Callable<Integer> {
     private CommandSpec spec;
 
     @Override
-    public Integer call() throws InterruptedException {
+    public Integer call() throws Exception {
         if (runs < 1 || runs > 100) {
             throw new ParameterException(spec.commandLine(), "--runs must be 1 to 100");
         }
@@ -96,19 +98,28 @@ public final class TcpCommand implements Callable<Integer> {
         StreamOptions options = new StreamOptions(usable(progress), quick ? Math.min(runs, QUICK_RUNS) : runs, some,
                 quick ? 0.3 : 1, secondsOrDefault(), "soft:" + deviceKind, veth.offloads(), flood,
                 some ? QUICK_CASES : only);
+        int exitCode = RowsOnSignal.run(() -> measure(options, report, progress), progress, this::print);
+        return exitCode != 0 || report.hasRows() ? exitCode : ExitCode.FAILED;
+    }
+
+    private BenchReport measure(StreamOptions options, BenchReport report, PrintWriter progress)
+            throws InterruptedException {
         if (!loopOnly) {
             measureWire(options, report, progress);
         }
         if (!wireOnly) {
             new LoopStreams(options, progress).addTo(report);
         }
+        return report;
+    }
+
+    private void print(BenchReport report) {
         PrintWriter out = spec.commandLine().getOut();
         if (json) {
             Json.print(out, report.toJson());
         } else {
             report.printTable(out);
         }
-        return report.hasRows() ? 0 : 1;
     }
 
     private double secondsOrDefault() {

@@ -149,7 +149,7 @@ class PageTest {
     @Test
     void whatRunsTooLongIsEndedAndSaysSo() throws Exception {
         MeasurementResult result = new MeasurementProcess(new Measurement("asyncwatch", "never ends",
-                List.of("asyncwatch", "soft:loop"), 1, false), 0.5).run();
+                List.of("asyncwatch", "soft:loop"), 1, false), 0.5, () -> true).run();
         assertTrue(result.result() == null && result.failure().contains("all that the report gives it"),
                 result.toString());
     }
@@ -157,7 +157,7 @@ class PageTest {
     @Test
     void whatFailsIsShownWithItsReason() throws Exception {
         MeasurementResult result = new MeasurementProcess(new Measurement("lat", "fails",
-                List.of("lat", "-d", "soft:nothing"), 1, false), 60).run();
+                List.of("lat", "-d", "soft:nothing"), 1, false), 60, () -> true).run();
         assertTrue(result.result() == null && result.failure().contains("soft:nothing"), result.toString());
         assertFalse(result.failure().startsWith("rdma-raw:"), result.failure());
     }

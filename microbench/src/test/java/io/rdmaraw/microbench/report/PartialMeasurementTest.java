@@ -15,6 +15,7 @@ import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.time.Duration;
 import java.util.List;
+import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -24,6 +25,7 @@ import org.junit.jupiter.api.io.TempDir;
 /** What a measurement has found stays when it is ended or fails, and the page says what is missing. */
 @Timeout(120)
 class PartialMeasurementTest {
+    private static final int SIGTERM = 15;
     private static final String HOME = "rdmaraw.home";
     private static final String ROWS = PageTest.ROWS.replace("\n", "");
 
@@ -47,7 +49,8 @@ class PartialMeasurementTest {
                 + String.join("\n", lines) + '\n');
         Files.setPosixFilePermissions(launcher, PosixFilePermissions.fromString("rwx------"));
         System.setProperty(HOME, directory.toString());
-        return new MeasurementProcess(new Measurement("frames", "serves", List.of(), 1, true), limitSeconds).run();
+        return new MeasurementProcess(new Measurement("frames", "serves", List.of(), 1, true), limitSeconds, () -> true)
+                .run();
     }
 
     private static String keep(String rows) {
@@ -62,6 +65,14 @@ class PartialMeasurementTest {
         assertEquals(4, result.rows().size());
         assertTrue(result.failure().contains("all that the report gives it, at: echo.burst8 rdma-raw"),
                 result.failure());
+    }
+
+    @Test
+    void aBenchThatIsInterruptedIsMeasuredInPart() throws Exception {
+        String interrupted = ROWS.replaceFirst("\\{", "{\"interrupted\":true,");
+        MeasurementResult result = run(60, keep(ROWS), "cat <<'END'\n" + interrupted + "\nEND", "exit 130");
+        assertTrue(result.isInPart());
+        assertEquals(4, result.rows().size());
     }
 
     @Test
@@ -118,7 +129,7 @@ class PartialMeasurementTest {
         assertTrue(page.contains("<li><b>wire</b>, all of it: no root</li>"), page);
     }
 
-    /** A real bench: its first rows are there while it goes on. */
+    /** A real bench: its first rows are there while it goes on, and it prints them when it is interrupted. */
     @Test
     void aBenchKeepsItsRowsWhileItGoesOn() throws Exception {
         Path rows = directory.resolve("rows");
@@ -134,6 +145,14 @@ class PartialMeasurementTest {
             JsonNode soFar = new ObjectMapper().readTree(rows.toFile());
             assertEquals("tcp-core.rr.conns1", soFar.get("rows").get(0).get("case").asText());
             assertTrue(process.isAlive(), "it has ended: " + Files.readString(directory.resolve("out")));
+            process.destroy();
+            assertTrue(process.waitFor(30, TimeUnit.SECONDS), "it goes on after SIGTERM");
+            assertEquals(128 + SIGTERM, process.exitValue());
+            String out = Files.readString(directory.resolve("out"));
+            assertTrue(out.contains("rdma-raw: interrupted; what was measured until then"), out);
+            JsonNode printed = new ObjectMapper().readTree(out.strip().lines().reduce((a, b) -> b).orElseThrow());
+            assertTrue(printed.get("interrupted").asBoolean());
+            assertEquals("tcp-core.rr.conns1", printed.get("rows").get(0).get("case").asText());
         } finally {
             process.destroyForcibly().waitFor();
         }

@@ -7,6 +7,9 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Collection;
 import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeSet;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
@@ -58,6 +61,52 @@ public final class GoldenOutput {
             if (!found.equals(expected)) {
                 throw new AssertionError(DIRECTORY + " has " + found + ", and the runs are " + expected);
             }
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    /**
+     * Fails unless each command has, beside its help, a run that ends well and one that does not.
+     *
+     * @param commands as they follow {@code ./rdma-raw}
+     * @param others   the reason for each that has no such run: {@code "COMMAND, plain"} or {@code "COMMAND, wrong"}
+     */
+    public static void checkEachCommand(Collection<String> commands, Collection<String> runs,
+            Map<String, String> others) {
+        Set<String> missing = new TreeSet<>();
+        Set<String> stale = new TreeSet<>(others.keySet());
+        for (String command : commands) {
+            Set<Boolean> ends = runs.stream().filter(run -> !run.endsWith("--help") && isOf(run, command, commands))
+                    .map(GoldenOutput::endedWell).collect(Collectors.toSet());
+            for (boolean well : new boolean[] {true, false}) {
+                String wanted = command + (well ? ", plain" : ", wrong");
+                if (!ends.contains(well) && !stale.remove(wanted)) {
+                    missing.add(wanted);
+                }
+            }
+            if (!runs.contains(command + " --help")) {
+                missing.add(command + " --help");
+            }
+        }
+        if (!missing.isEmpty() || !stale.isEmpty()) {
+            throw new AssertionError("no run, and no reason: " + missing + "; a reason, and a run: " + stale);
+        }
+    }
+
+    /** A longer name of a command is another command. */
+    private static boolean isOf(String run, String command, Collection<String> commands) {
+        return begins(run, command) && commands.stream()
+                .noneMatch(other -> other.length() > command.length() && begins(other, command) && begins(run, other));
+    }
+
+    private static boolean begins(String run, String command) {
+        return (run + ' ').startsWith(command + ' ');
+    }
+
+    private static boolean endedWell(String run) {
+        try {
+            return Files.readString(DIRECTORY.resolve(fileName(run))).endsWith("\nexit 0\n");
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }

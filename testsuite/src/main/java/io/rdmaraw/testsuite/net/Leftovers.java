@@ -3,8 +3,8 @@ package io.rdmaraw.testsuite.net;
 import java.util.List;
 import java.util.OptionalLong;
 
-/** Removes what a killed run could not: namespaces and interfaces whose process is gone, and their programs. */
-final class Leftovers {
+/** Removes what an interrupted or killed run could not: its namespaces and interfaces, and their programs. */
+public final class Leftovers {
     private Leftovers() {
     }
 
@@ -19,6 +19,18 @@ final class Leftovers {
                 Ip.attempt("link", "del", "dev", name);
             }
         }
+    }
+
+    /** Removes what this process has made: for one that ends before it has come to close it. */
+    public static void removeOwn() {
+        if (!NetworkNames.areThere()) {
+            return;
+        }
+        long own = ProcessHandle.current().pid();
+        NetworkNamespace.list().stream().filter(name -> NetworkNames.owner(name).equals(OptionalLong.of(own)))
+                .forEach(Leftovers::removeNamespace);
+        interfaces().stream().filter(name -> NetworkNames.owner(name).equals(OptionalLong.of(own)))
+                .forEach(name -> Ip.attempt("link", "del", "dev", name));
     }
 
     private static boolean isOrphan(String name) {

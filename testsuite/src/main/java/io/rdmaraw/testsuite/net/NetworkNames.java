@@ -23,6 +23,11 @@ final class NetworkNames {
         return COUNTER.getAndIncrement();
     }
 
+    /** Whether this process has asked for any. */
+    static boolean areThere() {
+        return COUNTER.get() > 0;
+    }
+
     static String namespace(int number) {
         return "rdmaraw-" + ProcessHandle.current().pid() + '-' + number;
     }

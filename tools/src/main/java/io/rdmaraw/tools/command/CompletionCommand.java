@@ -17,19 +17,21 @@ import picocli.CommandLine.Spec;
         description = {"Prints completion of commands and options, for bash and for zsh:",
             "  . <(./rdma-raw completion)"})
 public final class CompletionCommand implements Callable<Integer> {
-    /** What the launcher runs by other programs, with the options that are asked for most. */
+    /** What the launcher runs by other programs, with the options that are asked for most; of its own all of them. */
     private static final Map<String, List<String>> ELSEWHERE = new TreeMap<>(Map.ofEntries(
             Map.entry("bench", List.of("--quick", "--json", "--help")),
             Map.entry("report", List.of("--quick", "--out", "--help")),
             Map.entry("profile", List.of("--pid", "--seconds", "--out", "--wire", "--help")),
             Map.entry("man", List.of("--out", "--help")),
             Map.entry("example", List.of("--device", "--port", "--address", "--transport", "--help")),
-            Map.entry("sim", List.of("--seeds", "--help")),
-            Map.entry("hardware-check", List.of("--device", "--peer", "--out", "--help")),
+            Map.entry("sim", List.of("--seeds", "--from", "--off", "--threads", "--pcap", "--rule", "--json",
+                    "--seconds", "--runs", "--case", "--sim", "--core", "--left", "--right", "--both", "--to-right",
+                    "--to-left", "--seed", "--help")),
+            Map.entry("hardware-check", List.of("--device", "--peer", "--out", "--setup", "--help")),
             Map.entry("test", List.of("--fast", "--containers", "--kernels", "--conformance", "--frameworks",
                     "--netty-versions", "--matrix", "--engine", "--faults", "--rdma-core", "--aarch64", "--jcstress",
                     "--musl", "--help")),
-            Map.entry("release", List.of("--dry-run", "--out", "--help")),
+            Map.entry("release", List.of("--dry-run", "--out", "--once", "--version", "--help")),
             Map.entry("site", List.of("--out", "--help")),
             Map.entry("build", List.of("--help")),
             Map.entry("install", List.of("--help")),

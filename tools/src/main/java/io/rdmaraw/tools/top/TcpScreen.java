@@ -25,12 +25,14 @@ final class TcpScreen {
     private final Snapshot now;
     private final double seconds;
     private final int maxConnections;
+    private final int widthChars;
 
-    TcpScreen(Snapshot before, Snapshot now, double seconds, int maxConnections) {
+    TcpScreen(Snapshot before, Snapshot now, double seconds, int maxConnections, int widthChars) {
         this.before = before;
         this.now = now;
         this.seconds = seconds;
         this.maxConnections = maxConnections;
+        this.widthChars = widthChars;
     }
 
     static boolean isTcp(Snapshot.Row channel) {
@@ -43,7 +45,7 @@ final class TcpScreen {
         if (stacks.isEmpty()) {
             return;
         }
-        stacks(stacks).print(out);
+        stacks(stacks).print(out, widthChars);
         String states = states();
         if (!states.isEmpty()) {
             out.println("connections: " + states);
@@ -59,7 +61,8 @@ final class TcpScreen {
 
     private TextTable stacks(List<Snapshot.Row> stacks) {
         TextTable table = new TextTable("TCP", "OF LOOP", "CONNS", "TIME-WAIT", "OPENED/S", "ACCEPTED/S", "SEG IN/S",
-                "SEG OUT/S", "RETRANS/S", "TO LOOPS/S", "COOKIES/S");
+                "SEG OUT/S", "RETRANS/S", "TO LOOPS/S", "COOKIES/S")
+                .dispensable("TO LOOPS/S", "COOKIES/S", "TIME-WAIT", "OPENED/S", "OF LOOP");
         for (Snapshot.Row row : stacks) {
             Snapshot.Row old = row.in(before.channels());
             table.row(row.name("device"), row.name("loop"), Long.toString(row.count("level:connections")),
@@ -88,7 +91,7 @@ final class TcpScreen {
         rows.forEach(row -> table.row(row.name("local"), Long.toString(row.count("level:half-open")),
                 Long.toString(row.count("level:backlog")), row.name("loop")));
         if (!rows.isEmpty()) {
-            table.print(out);
+            table.print(out, widthChars);
             out.println();
         }
     }
@@ -102,7 +105,8 @@ final class TcpScreen {
         rows.sort(Comparator.comparingLong((Snapshot.Row row) -> row.sum("traffic")
                 - row.in(before.sockets(), SOCKET).sum("traffic")).reversed());
         TextTable table = new TextTable("CONNECTION", "STATE", "RX BIT/S", "TX BIT/S", "RTT", "CWND", "IN FLIGHT",
-                "UNSENT", "RETRANS", "OF LOOP");
+                "UNSENT", "RETRANS", "OF LOOP")
+                .dispensable("OF LOOP", "UNSENT", "IN FLIGHT", "CWND", "RTT");
         rows.stream().limit(maxConnections).forEach(row -> {
             Snapshot.Row old = row.in(before.sockets(), SOCKET);
             table.row(row.name("local") + " - " + row.name("remote"), row.name("state"),
@@ -113,7 +117,7 @@ final class TcpScreen {
                     TopScreen.si(row.count("level:unsent.bytes")),
                     Long.toString(row.count("traffic:retransmitted.segments")), row.name("loop"));
         });
-        table.print(out);
+        table.print(out, widthChars);
         out.println();
     }
 

@@ -24,6 +24,7 @@ import picocli.CommandLine.Spec;
                 + " they are, empty polls, drops and copies by reason, flow rules, TCP's servers and connections, the"
                 + " busiest channels.",
             "It attaches to the process locally and reads the bean io.rdmaraw:type=Transport.",
+            "On a narrow terminal the least important columns are left out.",
             "Keys in a terminal: q ends, space shows the next screen at once, + and - show more and fewer channels."})
 public final class TopCommand implements Callable<Integer> {
     private static final int CHANNELS_STEP = 4;
@@ -93,9 +94,10 @@ public final class TopCommand implements Callable<Integer> {
         }
         // A file or a pipe gets one screen after the other; only a terminal is written over.
         boolean terminal = System.console() != null && System.console().isTerminal() && count != 1;
+        int columns = TerminalWidth.columns();
         String screen = process.heading() + "  " + LocalTime.now().truncatedTo(ChronoUnit.SECONDS) + "\n\n"
-                + new TopScreen(before, now, channels).render();
-        String lines = TerminalWidth.cut(screen, TerminalWidth.columns());
+                + new TopScreen(before, now, channels, columns).render();
+        String lines = TerminalWidth.cut(screen, columns);
         out.print(terminal ? overTheLast(lines) : lines);
         out.flush();
     }

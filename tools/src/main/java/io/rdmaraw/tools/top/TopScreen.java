@@ -9,7 +9,10 @@ import java.util.List;
 import java.util.Locale;
 import java.util.function.ToDoubleFunction;
 
-/** Shows the changes between two snapshots, as tables for a terminal of 120 columns. */
+/**
+ * Shows the changes between two snapshots, as tables. A terminal of 120 columns has room for all of it; on a narrower
+ * one the tables leave out what matters least.
+ */
 final class TopScreen {
     private static final int[] FILLS = {1, 2, 4, 8, 16, 32, 64};
     private static final String[] BARS = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
@@ -18,23 +21,26 @@ final class TopScreen {
     private final Snapshot now;
     private final double seconds;
     private final int maxChannels;
+    private final int widthChars;
 
-    TopScreen(Snapshot before, Snapshot now, int maxChannels) {
+    /** @param widthChars of the terminal, or {@link Integer#MAX_VALUE} */
+    TopScreen(Snapshot before, Snapshot now, int maxChannels, int widthChars) {
         this.before = before;
         this.now = now;
         this.maxChannels = maxChannels;
+        this.widthChars = widthChars;
         seconds = (now.nanos() - before.nanos()) / 1e9;
     }
 
     String render() {
         StringWriter text = new StringWriter();
         PrintWriter out = new PrintWriter(text);
-        loops().print(out);
+        loops().print(out, widthChars);
         out.println();
-        queues().print(out);
+        queues().print(out, widthChars);
         out.println();
         troubles(out);
-        new TcpScreen(before, now, seconds, maxChannels).print(out);
+        new TcpScreen(before, now, seconds, maxChannels, widthChars).print(out);
         channels(out);
         return text.toString();
     }
@@ -63,7 +69,8 @@ final class TopScreen {
 
     private TextTable queues() {
         TextTable table = new TextTable("QUEUE", "OF LOOP", "RX/S", "RX BIT/S", "TX/S", "TX BIT/S", "RX BURST",
-                "FILL 1..64", "TX BURST", "EMPTY", "RULES", "CHANNELS");
+                "FILL 1..64", "TX BURST", "EMPTY", "RULES", "CHANNELS")
+                .dispensable("CHANNELS", "TX BURST", "RULES", "FILL 1..64", "EMPTY", "RX BURST", "OF LOOP");
         for (Snapshot.Row port : now.ports()) {
             Snapshot.Row old = port.in(before.ports());
             double received = rate(port, old, "traffic:received.frames");
@@ -101,14 +108,15 @@ final class TopScreen {
 
     /** Lists all losses, copies and errors so far; counts of zero are not shown. */
     private void troubles(PrintWriter out) {
-        TextTable table = new TextTable("DROPS, COPIES, ERRORS", "REASON", "WHERE", "/S", "TOTAL");
+        // Where it was comes last: a narrow terminal cuts lines at their ends.
+        TextTable table = new TextTable("DROPS, COPIES, ERRORS", "REASON", "/S", "TOTAL", "WHERE");
         int rows = addTroubles(table, now.devices(), before.devices(), "device")
                 + addTroubles(table, now.ports(), before.ports(), "device")
                 + addTroubles(table, now.channels(), before.channels(), "channel");
         if (rows == 0) {
             out.println("no drops, no copies, no errors");
         } else {
-            table.print(out);
+            table.print(out, widthChars);
         }
         out.println();
     }
@@ -121,8 +129,8 @@ final class TopScreen {
                 if (row.count(key) > 0 && key.matches("(drop|copy|error):.*")) {
                     String kind = key.substring(0, key.indexOf(':'));
                     String loop = row.name("loop").isEmpty() ? "" : " of " + row.name("loop");
-                    table.row(kind, key.substring(kind.length() + 1), row.name(name) + loop,
-                            si(rate(row, old, key)), String.format(Locale.ROOT, "%,d", row.count(key)));
+                    table.row(kind, key.substring(kind.length() + 1), si(rate(row, old, key)),
+                            String.format(Locale.ROOT, "%,d", row.count(key)), row.name(name) + loop);
                     added++;
                 }
             }
@@ -138,7 +146,8 @@ final class TopScreen {
             return;
         }
         busiest.sort(Comparator.comparingDouble(traffic).reversed());
-        TextTable table = new TextTable("CHANNEL", "RX/S", "RX BIT/S", "TX/S", "DROPS/S", "LOOP");
+        TextTable table = new TextTable("CHANNEL", "RX/S", "RX BIT/S", "TX/S", "DROPS/S", "LOOP")
+                .dispensable("LOOP", "RX BIT/S");
         busiest.stream().limit(maxChannels).forEach(row -> {
             Snapshot.Row old = row.in(before.channels());
             table.row(shortened(row.name("channel")),
@@ -148,7 +157,7 @@ final class TopScreen {
                     si(rate(row, old, "traffic:sent.datagrams")), si((row.sum("drop") - old.sum("drop")) / seconds),
                     row.name("loop"));
         });
-        table.print(out);
+        table.print(out, widthChars);
         if (busiest.size() > maxChannels) {
             out.println("and " + (busiest.size() - maxChannels) + " more, with less traffic (--channels)");
         }

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -15,6 +16,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.stream.Stream;
+import javax.tools.ToolProvider;
 import javax.xml.parsers.DocumentBuilderFactory;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -281,6 +283,33 @@ class LauncherScriptsTest {
         Result result = run(Map.of(), "bash", "-c", "set -euo pipefail; ROOT=" + clone + "; . scripts/release.sh;"
                 + " copy_sources " + directory + "/copy; ls " + directory + "/copy");
         assertEquals(new Result(0, "with a space"), result);
+    }
+
+    /** A release runs it as a source file: what does not compile would be seen there alone. */
+    @Test
+    void theCheckOfAReleaseCompiles() {
+        ByteArrayOutputStream said = new ByteArrayOutputStream();
+        int exitCode = ToolProvider.getSystemJavaCompiler().run(null, said, said, "-Xlint:all,-path", "-Werror", "-d",
+                directory.toString(), PROJECT.resolve("scripts/release/CheckRelease.java").toString());
+        assertEquals(0, exitCode, said.toString(StandardCharsets.UTF_8));
+    }
+
+    /** On no terminal it is a line each ten seconds; here as if each took that long. */
+    @Test
+    void aBuildTellsHowFarItIs() throws Exception {
+        Result result = run(Map.of("HOME", directory.toString()), "bash", "-c", "set -euo pipefail; ROOT=" + directory
+                + "; . scripts/messages.sh; . scripts/build.sh; run_maven() { for i in 1 2; do"
+                + " echo '[INFO] Downloaded from central: https://x (1 kB at 1 kB/s)'; SECONDS=$((SECONDS + 10));"
+                + " echo \"[INFO] Building netty-transport-x 0.1.0-SNAPSHOT            [$i/13]\"; done;"
+                + " echo 'x.c:1: error'; echo '[ERROR] no'; return 1; };"
+                + " run_maven_logged " + directory + "/log -B package");
+        assertEquals(2, result.exitCode, result.output);
+        assertTrue(result.output.contains("rdma-raw: getting Maven\n"), result.output);
+        assertTrue(result.output.contains("\nx.c:1: error\n[ERROR] no\nrdma-raw: the build failed"), result.output);
+        Result progress = run(Map.of(), "bash", "-c", ". scripts/messages.sh; . scripts/build.sh; { echo"
+                + " '[INFO] Downloaded from central: x'; echo '[INFO] Building netty-x 0.1.0-SNAPSHOT     [2/13]'; }"
+                + " | { SECONDS=20; say() { printf '%s\\n' \"$*\"; }; SECONDS_PER_LINE=0 show_progress; }");
+        assertTrue(progress.output.contains("2 of 13, netty-x (1 files downloaded, 0 s)"), progress.output);
     }
 
     @Test

@@ -14,6 +14,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 
 class TopScreenTest {
     private static final long SECOND = 1_000_000_000L;
+    private static final int WIDE = Integer.MAX_VALUE;
 
     private static Snapshot.Row row(Map<String, String> names, Map<String, Long> counts) {
         return new Snapshot.Row(new TreeMap<>(names), new TreeMap<>(counts));
@@ -67,7 +68,7 @@ class TopScreenTest {
 
     @Test
     void tcpIsShownByLoopStateServerAndConnection() {
-        String screen = new TopScreen(tcpSnapshot(1), tcpSnapshot(2), 10).render();
+        String screen = new TopScreen(tcpSnapshot(1), tcpSnapshot(2), 10, WIDE).render();
         assertTrue(screen.lines().anyMatch(line -> line.matches(
                 "mlx5_0 +loop-1 +12 +3 +0 +5 +2.00k +3.00k +4 +10 +0")), screen);
         assertTrue(screen.contains("connections: ESTABLISHED 11, FIN_WAIT_2 1"), screen);
@@ -76,30 +77,47 @@ class TopScreenTest {
         assertTrue(connections.getFirst().matches(
                 "10.0.0.1:80 - 10.0.0.2:2000 +ESTABLISHED +1.00G +0 +42 us +14.6k +0 +3.00k +7 +loop-1"), screen);
         assertTrue(connections.getLast().contains("CLOSE_WAIT"), "a connection is known by its ends: " + screen);
-        assertTrue(screen.lines().anyMatch(line -> line.matches("drop +unsound +tcp of loop-1 +0 +5")), screen);
+        assertTrue(screen.lines().anyMatch(line -> line.matches("drop +unsound +0 +5 +tcp of loop-1")), screen);
         assertFalse(screen.lines().anyMatch(line -> line.startsWith("tcp ")), "TCP is no channel: " + screen);
     }
 
     @Test
     void onlySoManyConnectionsAreShown() {
-        String screen = new TopScreen(tcpSnapshot(1), tcpSnapshot(2), 1).render();
+        String screen = new TopScreen(tcpSnapshot(1), tcpSnapshot(2), 1, WIDE).render();
         assertEquals(1, screen.lines().filter(line -> line.startsWith("10.0.0.1:80 - ")).count(), screen);
     }
 
     @Test
     void showsWhatChangedBetweenTwoSnapshots() {
-        String screen = new TopScreen(snapshot(1), snapshot(2), 10).render();
+        String screen = new TopScreen(snapshot(1), snapshot(2), 10, WIDE).render();
         assertTrue(screen.lines().anyMatch(line -> line.matches("loop-1 +25% +25% +50% +2.00k +10")), screen);
         String queue = screen.lines().filter(line -> line.startsWith("mlx5_0/1")).findFirst().orElseThrow();
         assertTrue(queue.contains("1.50M") && queue.contains("1.20G") && queue.contains(" 30.0 ")
                 && queue.contains("50%") && queue.contains("|    █  |"), screen);
         assertTrue(queue.contains(" 3 (1 kernel-visible) "), "rules that the kernel may answer too: " + screen);
-        assertTrue(screen.lines().anyMatch(line -> line.matches("drop +send-error +mlx5_0 of loop-1 +0 +7")), screen);
-        assertTrue(screen.lines().anyMatch(line -> line.matches("drop +ring-full +mlx5_0 +5 +20")),
+        assertTrue(screen.lines().anyMatch(line -> line.matches("drop +send-error +0 +7 +mlx5_0 of loop-1")), screen);
+        assertTrue(screen.lines().anyMatch(line -> line.matches("drop +ring-full +5 +20 +mlx5_0")),
                 "of the whole device, so of no loop: " + screen);
-        assertTrue(screen.lines().anyMatch(line -> line.matches("drop +not-read +abc mlx5_0/1 of loop-1 +20 +80")),
+        assertTrue(screen.lines().anyMatch(line -> line.matches("drop +not-read +20 +80 +abc mlx5_0/1 of loop-1")),
                 screen);
         assertFalse(screen.contains("slow-consumer"), "what never happened is not shown");
+    }
+
+    /** The least important columns go; no line is longer than the terminal, and totals stay whole. */
+    @ParameterizedTest
+    @CsvSource({"80", "100"})
+    void aNarrowTerminalHasWholeColumns(int columns) {
+        for (String screen : List.of(new TopScreen(snapshot(1), snapshot(2), 10, columns).render(),
+                new TopScreen(tcpSnapshot(1), tcpSnapshot(2), 10, columns).render())) {
+            assertTrue(screen.lines().allMatch(line -> line.length() <= columns), screen);
+        }
+        String screen = new TopScreen(snapshot(1), snapshot(2), 10, columns).render();
+        assertTrue(screen.lines().anyMatch(line -> line.matches("mlx5_0/1 +loop-1 +1.50M +1.20G .*")), screen);
+        assertTrue(screen.contains("TOTAL") && screen.lines()
+                .anyMatch(line -> line.matches("drop +not-read +20 +80 .*")), screen);
+        String tcp = new TopScreen(tcpSnapshot(1), tcpSnapshot(2), 10, columns).render();
+        assertTrue(tcp.lines().anyMatch(line -> line.matches("10.0.0.1:80 - 10.0.0.2:2000 +ESTABLISHED +1.00G +0 .*")),
+                tcp);
     }
 
     @Test
@@ -107,7 +125,7 @@ class TopScreenTest {
         Map<String, String> loop = Map.of("loop", "loop-1");
         Snapshot before = ofLoop(row(loop, Map.of("nanos:sleep", SECOND, "nanos:alive", 5 * SECOND)));
         Snapshot later = ofLoop(row(loop, Map.of("nanos:sleep", 4 * SECOND, "nanos:alive", 8 * SECOND)));
-        assertTrue(new TopScreen(before, later, 0).render().lines()
+        assertTrue(new TopScreen(before, later, 0, WIDE).render().lines()
                 .anyMatch(line -> line.matches("loop-1 +0% +0% +100% .*")));
     }
 
