@@ -72,7 +72,7 @@ CONF
   done
   ip netns exec "$engine_prefix-worker1" "$JAVA_HOME/bin/java" "${engine_jvm[@]}" \
     org.apache.bookkeeper.bookie.BookieShell -conf "$engine_logs/bookie1/bookie.conf" metaformat -nonInteractive \
-    >"$engine_logs/metaformat" 2>&1 || return 1
+    >"$engine_logs/metaformat" 2>&1 || { tail -n 20 "$engine_logs/metaformat" >&2 && return 1; }
   for name in 1 2; do
     # shellcheck disable=SC2086 # the agent is options, or none
     engine_start "worker$name" "10.77.0.$((name + 1))" "$engine_logs/bookie$name/log" $agent \
@@ -88,7 +88,7 @@ engine_run_gateway() {
   local agent="$1" jobs="$2" records="$3" page="$engine_logs/pages/page"
   mkdir -p "$engine_logs/pages"
   # The same bytes in each turn.
-  python3 -c 'import random, sys; sys.stdout.buffer.write(random.Random(1).randbytes(10**6))' >"$page"
+  python3 -c 'import random, sys; sys.stdout.buffer.write(random.Random(1).randbytes(10**6))' >"$page" || return 1
   ip netns exec "$engine_prefix-master" python3 -m http.server -d "$engine_logs/pages" 8090 \
     >"$engine_logs/server" 2>&1 &
   engine_pids+=($!)
@@ -103,9 +103,9 @@ engine_run_gateway() {
   # shellcheck disable=SC2016 # they are the inner shell's
   engine_driver bash -c 'set -e -o pipefail
     for ((job = 0; job < $1; job++)); do
-      start=${EPOCHREALTIME/./}
+      start=${EPOCHREALTIME/[.,]/}
       result=$(curl -sS -f -m 200 "http://10.77.0.2:8080/page?[1-$2]" | sha256sum | cut -c -8)
-      took=$((${EPOCHREALTIME/./} - start))
+      took=$((${EPOCHREALTIME/[.,]/} - start))
       printf "job %d result %s seconds %d.%02d\n" "$job" "$result" $((took / 1000000)) $((took / 10000 % 100))
     done' bash "$jobs" $(((records * 8 + 999) / 1000))
 }

@@ -174,7 +174,7 @@ run_engine() {
     run_one_engine "$turns" "$jobs" "$records" >>"$page.new" || status=1
     printf '\n' >>"$page.new"
   done
-  mv "$page.new" "$page"
-  cat "$page"
+  cat "$page.new"
+  if [ "$status" = 0 ]; then mv "$page.new" "$page"; else say "what there is of the page is in $page.new"; fi
   return "$status"
 }

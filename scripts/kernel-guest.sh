@@ -201,14 +201,23 @@ start_counting() {
     turns=$((turns + 1))
     if [ "$turns" -gt "$LISTEN_TURNS" ] || ! kill -0 "$!" 2>/dev/null; then
       cat /run/counting.log
+      kill -9 "$!" 2>/dev/null
       return 3
     fi
     sleep 0.5
   done
 }
 
+# After KILL it waits for the end: until then the interface is the program's.
 signal_counting() {
-  kill "-$1" "$(cat /run/counting.pid)"
+  local pid turns=0
+  pid="$(cat /run/counting.pid)"
+  kill "-$1" "$pid" || return 1
+  while [ "$1" = KILL ] && kill -0 "$pid" 2>/dev/null; do
+    turns=$((turns + 1))
+    [ "$turns" -le "$LISTEN_TURNS" ] || return 1
+    sleep 0.5
+  done
 }
 
 received_by_card() {
