@@ -223,12 +223,12 @@ int sv_busy_poll_add(struct sv_busy_poll *poll, int socket, uint32_t queue, bool
 
 /*
  * `ethtool -L` makes new instances. The kernel counts their numbers up, and begins anew: an old one may be another
- * interface's now.
+ * interface's now. Of an interface that is down the kernel tells no instance, but takes settings for it.
  */
 static void put_back_instance(const struct sv_busy_poll *poll, uint32_t id, const struct sv_napi_settings *before)
 {
     struct sv_napi_settings now;
-    if (sv_netdev_napi(&poll->family, id, &now) == 0 && now.ifindex == poll->ifindex)
+    if (sv_netdev_napi(&poll->family, id, &now) != 0 || now.ifindex == poll->ifindex)
         (void)sv_netdev_set_napi(&poll->family, id, before);
 }
 

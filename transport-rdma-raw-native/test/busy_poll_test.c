@@ -21,6 +21,7 @@ enum { REQUEST_BYTES = 256, LATE_BYTES = 512, IFINDEX = 1 };
 
 static bool kernel_is_ours;
 static bool has_napi_set;
+static bool is_down;                    /* the interface: then the kernel tells no instance */
 static uint32_t socket_napi;            /* what a socket says that its instance is */
 static uint32_t queue_napi;             /* what the driver tells of a queue; 0: nothing */
 static struct sv_napi_settings instance[INSTANCES];
@@ -91,6 +92,8 @@ static int carry_out(uint8_t command, uint8_t **at)
         return 0;
     }
     CHECK_EQ(NAPI_GET, command);
+    if (is_down)
+        return ENOENT;
     *at = add(*at, 1, &owner[number_of(2) - FIRST_ID], sizeof owner[0]);
     if (has_napi_set) {
         const uint32_t timeout = (uint32_t)settings->gro_flush_timeout_nanos;       /* as the kernel writes small ones */
@@ -155,6 +158,7 @@ static void kernel_begins(bool napi_set)
     for (int i = 0; i < INSTANCES; i++)
         owner[i] = IFINDEX;
     has_napi_set = napi_set;
+    is_down = false;
     queue_napi = FIRST_ID;
     kernel_is_ours = true;
     CHECK_EQ(0, setenv("SOFTVERBS_XDP_BUSY_POLL", "on", 1));
@@ -326,6 +330,21 @@ static void test_an_instance_of_another_interface_now(void)
     kernel_ends();
 }
 
+static void test_an_interface_that_is_down_at_the_end(void)
+{
+    struct sv_busy_poll poll;
+    if (!may_poll())
+        return;
+    kernel_begins(true);
+    CHECK_EQ(0, sv_busy_poll_init(&poll, "lo", IFINDEX));
+    CHECK_EQ(0, add_queue(&poll, 0, FIRST_ID));
+    CHECK(instance[0].defer_hard_irqs != 0);
+    is_down = true;
+    sv_busy_poll_end(&poll);
+    CHECK_EQ(0, instance[0].defer_hard_irqs);
+    kernel_ends();
+}
+
 static void test_off(void)
 {
     struct sv_busy_poll poll;
@@ -344,6 +363,7 @@ const struct test busy_poll_tests[] = {
     {"busy poll: on an old kernel a driver need not tell", test_an_old_kernel_whose_driver_tells_nothing},
     {"busy poll: an answer that comes late is not taken for the next", test_an_answer_that_comes_late},
     {"busy poll: an instance that is another interface's now is left alone", test_an_instance_of_another_interface_now},
+    {"busy poll: settings are put back while the interface is down", test_an_interface_that_is_down_at_the_end},
     {"busy poll: it is off unless it is asked for", test_off},
     {NULL, NULL},
 };

@@ -42,7 +42,7 @@ final class ClientBeans implements BeanPostProcessor {
         LoopResources loops = unique == null ? null : unique.getLoopResources();
         if (named instanceof TcpResources && loops instanceof RdmaRawLoopResources) {
             LOG.info("The client '" + name + "' connects by the device of rdmaraw.device.");
-            return client.runOn(loops);
+            return client.runOn(new CurrentLoops(unique));
         }
         if (!(named instanceof RdmaRawLoopResources)) {
             LOG.warn("The client '" + name + "' does not connect by the device of rdmaraw.device: it runs on "

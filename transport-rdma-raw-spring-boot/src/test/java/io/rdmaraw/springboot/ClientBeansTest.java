@@ -42,7 +42,19 @@ class ClientBeansTest {
 
     @Test
     void aClientThatNamesNoLoopsGetsTheTransports() {
-        assertSame(LOOPS, loopsOf(HttpClient.create(), factory(LOOPS)));
+        assertSame(LOOPS.onClient(true), loopsOf(HttpClient.create(), factory(LOOPS)).onClient(true));
+    }
+
+    /** As when a context is stopped and started again. */
+    @Test
+    void aClientFollowsItsFactoryToNewLoops() {
+        RdmaRawLoopResources later = new RdmaRawLoopResources(1,
+                RdmaRawIoHandlerConfig.builder().ipDevice("soft:loop").build());
+        ReactorResourceFactory factory = factory(LOOPS);
+        LoopResources loops = loopsOf(HttpClient.create(), factory);
+        factory.setLoopResources(later);
+        assertSame(later.onClient(true), loops.onClient(true));
+        later.disposeLater().block();
     }
 
     @Test
@@ -56,7 +68,8 @@ class ClientBeansTest {
     void otherFactoriesAreLeftAlone() {
         LoopResources kernels = LoopResources.create("kernel");
         assertNotSame(kernels, loopsOf(HttpClient.create(), factory(kernels)));
-        assertNotSame(LOOPS, loopsOf(HttpClient.create(), factory(LOOPS), factory(LOOPS)));
+        assertNotSame(LOOPS.onClient(true),
+                loopsOf(HttpClient.create(), factory(LOOPS), factory(LOOPS)).onClient(true));
         kernels.disposeLater().block();
     }
 }

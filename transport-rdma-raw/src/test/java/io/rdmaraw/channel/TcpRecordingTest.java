@@ -46,8 +46,8 @@ class TcpRecordingTest {
     }
 
     /**
-     * Sends and gets back until that has taken time: busy times count the milliseconds that begin meanwhile. Returns the
-     * client's address.
+     * Sends and gets back until that has taken time: busy times count the milliseconds that begin meanwhile. Returns
+     * the client's address.
      */
     private static String connectAndClose(StreamFixture fixture) throws Exception {
         RdmaRawSocketChannel client = fixture.connect(fixture.listen(new StreamFixture.Echo()),

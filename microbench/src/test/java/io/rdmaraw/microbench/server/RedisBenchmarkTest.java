@@ -20,6 +20,7 @@ class RedisBenchmarkTest {
                 "GET","9478.67","0.784","0.048","0.351","3.039","6.239","9.127"
                 """, 2000);
         assertEquals(2000, load.answers());
+        assertEquals(9478.67, load.figures().get(Measure.RATE), 1e-9);
         assertEquals(351, load.figures().get(Measure.P50), 1e-9);
         assertEquals(6239, load.figures().get(Measure.P99), 1e-9);
     }

@@ -123,7 +123,11 @@ final class Mlx5SendRing extends SendRing {
         }
         do {
             int request = Cqe.wqeCounter(cqe);
-            consumed += request + queue.blocksAt(request) - consumed & 0xffff;
+            int step = request + queue.blocksAt(request) - consumed & 0xffff;
+            // A failing queue may name a place that is no request's beginning.
+            if (step <= queue.produced() - consumed) {
+                consumed += step;
+            }
             if (Cqe.isError(cqe)) {
                 released += complete(sequenceAt(request), Cqe.status(cqe), queue.framesAt(request));
             } else {
