@@ -62,6 +62,21 @@ class FrameworksPageTest {
     }
 
     @Test
+    void whatIsSkippedHereAloneOrHasNotRunThereIsNoSuccess() throws Exception {
+        report("ours", "net.ATest", "one", "two~");
+        report("kernel", "net.ATest", "one", "two");
+        assertEquals(1, compare("").exitCode, "skipped here alone");
+        report("ours", "net.ATest", "one", "two!");
+        report("kernel", "net.ATest", "one", "two~");
+        assertEquals(1, compare("").exitCode, "it has not failed there");
+        report("kernel", "net.ATest", "one");
+        assertEquals(1, compare("").exitCode, "it is not there at all");
+        report("ours", "net.ATest", "one", "two~");
+        report("kernel", "net.ATest", "one", "two~");
+        assertEquals(0, compare("").exitCode, "skipped on both");
+    }
+
+    @Test
     void leaksOfThisTransportAloneFail() throws Exception {
         report("ours", "net.ATest", "one");
         report("kernel", "net.ATest", "one");
@@ -95,13 +110,14 @@ class FrameworksPageTest {
                 .filter(line -> line.startsWith("##")).toList());
     }
 
-    /** A report of Surefire's; of the tests one with an exclamation mark failed, with a question mark passed late. */
+    /** A report of Surefire's; of the tests one with ! failed, with ? passed late, with ~ was skipped. */
     private void report(String side, String className, String... tests) throws IOException {
         StringBuilder xml = new StringBuilder("<testsuite>");
         for (String test : tests) {
-            String name = test.replaceAll("[!?]", "");
+            String name = test.replaceAll("[!?~]", "");
             xml.append("<testcase classname='io.some.%s' name='%s'>%s</testcase>".formatted(className, name,
-                    test.endsWith("!") ? "<failure/>" : test.endsWith("?") ? "<flakyFailure/>" : ""));
+                    test.endsWith("!") ? "<failure/>" : test.endsWith("?") ? "<flakyFailure/>"
+                            : test.endsWith("~") ? "<skipped/>" : ""));
         }
         Path file = directory.resolve(side).resolve("TEST-io.some." + className + ".xml");
         Files.createDirectories(file.getParent());

@@ -24,7 +24,7 @@ public final class Mlx5SendQueue {
             (Wqe.CTRL_SIZE_BYTES + Wqe.ETH_SIZE_BYTES + Wqe.DATA_SIZE_BYTES) / Wqe.UNIT_BYTES;
     private static final int HEADER_UNITS = 2;
     /**
-     * Of a multi-packet request: as many as DPDK's, of 62 that its length could count. A completion comes sooner then,
+     * Of a multi-packet request: as many as DPDK's, of 61 that its length could count. A completion comes sooner then,
      * and a burst of 64 takes two.
      */
     static final int MAX_FRAMES_OF_REQUEST = 32;
