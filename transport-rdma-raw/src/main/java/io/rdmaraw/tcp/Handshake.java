@@ -322,6 +322,9 @@ final class Handshake {
     /** RFC 6691: what the peer takes and the path carries, less the options that every segment has. */
     static void updateSendMss(TcpConnection c) {
         c.sndMss = sendMss(c, c.mtu);
+        if (c.pacer != null) {
+            c.pacer.update(c);
+        }
     }
 
     /** What it would be on a path of this MTU. */

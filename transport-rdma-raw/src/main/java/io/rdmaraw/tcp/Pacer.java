@@ -69,7 +69,7 @@ final class Pacer {
         }
     }
 
-    /** The window, the round trip or the control's mind have changed. */
+    /** The window, the round trip, the length of segments or the control's mind have changed. */
     void update(TcpConnection c) {
         long wanted = c.rate != null ? c.rate.control.pacingRate() : windowRate(c);
         rate = maxRate > 0 && (wanted == 0 || wanted > maxRate) ? maxRate : wanted;

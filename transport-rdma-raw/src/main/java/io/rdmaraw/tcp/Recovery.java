@@ -276,7 +276,9 @@ final class Recovery {
         // RFC 5681 section 3.1: the loss window is one segment, on top of what is not taken for lost.
         c.cwnd = f.pipeBytes() + c.sndMss;
         Ecn.onReduction(c);
-        c.setRetransmitTimer(RetransmitTimer.RTO, now + RttEstimator.backedOff(c));
+        // Section 5.6 counts from the retransmission, which the pacer may hold back (as Linux does: tcp_pacing_delay).
+        long leavesAt = c.pacer == null ? now : Math.max(now, c.pacer.openNanos());
+        c.setRetransmitTimer(RetransmitTimer.RTO, leavesAt + RttEstimator.backedOff(c));
     }
 
     private static void markAllLost(TcpConnection c, Scoreboard sb) {

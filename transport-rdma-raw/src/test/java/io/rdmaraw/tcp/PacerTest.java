@@ -35,6 +35,31 @@ class PacerTest {
         assertEquals(0, d.engine.counters().tailLossProbes + d.engine.counters().retransmissionTimeouts);
     }
 
+    /** RFC 6298 section 5.6: the next timeout counts from the retransmission, not from the timeout that it is for. */
+    @Test
+    void theTimeoutAfterATimeoutBeginsWhenItsRetransmissionLeaves() {
+        Dialogue d = Dialogue.established(Dialogue.plain());
+        d.c.maxPacingRate(7_000);
+        d.send(5000).says("A 1 len 1000 ack 1", "A 1001 len 1000 ack 1", "A 2001 len 1000 ack 1",
+                "A 3001 len 1000 ack 1", "PA 4001 len 1000 ack 1");
+        d.waits(100);
+        d.says("PA 4001 len 1000 ack 1");
+        assertEquals(549, d.waits(1_000), 10, "the timeout came at 210, the bucket is empty until now");
+        d.says("A 1 len 1000 ack 1");
+        assertEquals(420, d.waits(1_000), 10, "twice the first timeout");
+        d.says("A 1 len 1000 ack 1");
+    }
+
+    /** What leaves together is two segments at least, which have no length before the handshake. */
+    @Test
+    void aLimitFromTheBeginningLetsTheSameBurstsLeave() {
+        Dialogue d = new Dialogue(Dialogue.plain()).connect();
+        d.c.maxPacingRate(1_000);
+        d.says("S 0").after(10).hears("SA 0 ack 1 win 65535 mss 1000 ws 0 sackOK").says("A 1 ack 1");
+        d.send(8000).says("A 1 len 1000 ack 1", "A 1001 len 1000 ack 1", "A 2001 len 1000 ack 1",
+                "A 3001 len 1000 ack 1", "A 4001 len 1000 ack 1");
+    }
+
     @Test
     void withoutALimitNothingWaits() {
         Dialogue d = held();

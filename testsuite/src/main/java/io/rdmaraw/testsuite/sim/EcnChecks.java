@@ -20,13 +20,20 @@ final class EcnChecks {
     private final boolean exact;
     /** Where the last data began that came. */
     private int lastSeq;
+    /** The last data may have been taken or dropped: it came with an old acknowledgment or timestamp. */
+    private boolean unsure;
 
     EcnChecks(boolean exact) {
         this.exact = exact;
     }
 
-    /** {@code fresh}: brings data that was not there before. */
-    void received(Packet p, boolean fresh) {
+    /**
+     * Something has come.
+     *
+     * @param fresh        whether it brings data that was not there before and has to be taken
+     * @param perhapsTaken whether that may be taken
+     */
+    void received(Packet p, boolean fresh, boolean perhapsTaken) {
         if (p.has(Packet.SYN)) {
             int wanted = p.has(Packet.ACK) ? Packet.ECE : SETUP;
             boolean setup = (p.flags & SETUP) == wanted;
@@ -38,8 +45,10 @@ final class EcnChecks {
         if (exact && p.payload.length > 0 && fresh) {
             echoOwed = agreed && p.ecn == 3;
             lastSeq = p.seq;
+            unsure = false;
             return;
         }
+        unsure |= p.payload.length > 0 && perhapsTaken;
         if (!exact && agreed && p.has(Packet.CWR)) {
             echoOwed = false;
         }
@@ -62,7 +71,7 @@ final class EcnChecks {
         check(p.ecn == 0 || payloadLength > 0 && !again, "only new data is ECN-capable", p.toString());
         check(!p.has(Packet.ECE) || agreed, "ECN-Echo only as agreed", p.toString());
         // What came before a change is acknowledged as it was.
-        if (agreed && !plainSyn && exact && p.has(Packet.ACK) && p.ack - lastSeq > 0) {
+        if (agreed && !plainSyn && exact && !unsure && p.has(Packet.ACK) && p.ack - lastSeq > 0) {
             check(p.has(Packet.ECE) == echoOwed, "DCTCP tells of each mark", p.toString());
         }
         if (agreed && !plainSyn && !exact && echoOwed && p.has(Packet.ACK)) {

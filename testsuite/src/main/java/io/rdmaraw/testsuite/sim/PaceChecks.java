@@ -28,10 +28,15 @@ final class PaceChecks {
         }
         levelBytes = Math.max(0, levelBytes - (nowNanos - lastNanos) * 1e-9 * bytesPerSecond) + packet.payload.length;
         lastNanos = nowNanos;
-        long burst = Math.max(Math.min(bytesPerSecond / BURSTS_PER_SECOND, MOST_BURST_BYTES),
-                LEAST_BURST_SEGMENTS * segmentBytes);
+        long burst = burstBytes(bytesPerSecond, segmentBytes);
         check(levelBytes <= BURSTS * burst + SLACK_SEGMENTS * segmentBytes, "bursts as the pacing rate allows",
                 name + " has sent " + (long) levelBytes + " bytes ahead of " + bytesPerSecond + " bytes a second at "
                         + packet);
+    }
+
+    /** Returns what may leave together. */
+    static long burstBytes(long bytesPerSecond, int segmentBytes) {
+        return Math.max(Math.min(bytesPerSecond / BURSTS_PER_SECOND, MOST_BURST_BYTES),
+                LEAST_BURST_SEGMENTS * segmentBytes);
     }
 }

@@ -5,10 +5,23 @@ final class RetransmitChecks {
     private static final long LONGEST_NANOS = 50_000 * LinkPlan.MILLI;
     private static final double LEAST_GROWTH = 1.6;
 
+    /** What the user lets leave in a second (SO_MAX_PACING_RATE); 0: all. */
+    private final long bytesPerSecond;
+    private final long burstBytes;
+    private double aheadBytes;
+    private long paidNanos;
     private long lastSeq;
     private long lastNanos = -1;
     private long lastGapNanos;
+    /** How long the pacer may have held back what ended the last gap, and what is to end the next. */
+    private long lastHeldNanos;
+    private long nextHeldNanos;
     private int inSilence;
+
+    RetransmitChecks(long bytesPerSecond, int segmentBytes) {
+        this.bytesPerSecond = bytesPerSecond;
+        burstBytes = PaceChecks.burstBytes(bytesPerSecond, segmentBytes);
+    }
 
     /** Something came from the peer. */
     void heard() {
@@ -18,24 +31,40 @@ final class RetransmitChecks {
     }
 
     void sent(Packet p, long seq, boolean again, long nowNanos) {
+        long heldNanos = heldNanos(p, nowNanos);
         if (!again) {
             return;
         }
         if (lastNanos >= 0 && seq == lastSeq) {
             long gap = nowNanos - lastNanos;
             inSilence++;
-            // The first gaps belong to the tail loss probe and the first timeout.
-            boolean grows = gap >= lastGapNanos * LEAST_GROWTH || gap >= LONGEST_NANOS;
+            // The first gaps belong to the tail loss probe and the first timeout. The pacer holds back what a timeout
+            // has marked lost; a gap that is not longer than that says nothing of the timeout.
+            boolean grows = gap >= lastGapNanos * LEAST_GROWTH || gap >= LONGEST_NANOS
+                    || lastGapNanos <= lastHeldNanos;
             if (inSilence >= 3 && !grows) {
                 throw new SimulationFailure("retransmission backs off", "after " + lastGapNanos / 1000 + " us came "
                         + gap / 1000 + " us at " + p);
             }
             lastGapNanos = gap;
+            lastHeldNanos = nextHeldNanos;
         } else {
             lastGapNanos = 0;
             inSilence = 0;
         }
         lastSeq = seq;
         lastNanos = nowNanos;
+        nextHeldNanos = heldNanos;
+    }
+
+    /** Returns for how long the pacer may hold back what follows {@code p}. */
+    private long heldNanos(Packet p, long nowNanos) {
+        if (bytesPerSecond == 0) {
+            return 0;
+        }
+        double left = (nowNanos - paidNanos) * 1e-9 * bytesPerSecond;
+        aheadBytes = Math.max(0, aheadBytes - left) + p.payload.length;
+        paidNanos = nowNanos;
+        return (long) ((aheadBytes + burstBytes) / bytesPerSecond * 1e9);
     }
 }

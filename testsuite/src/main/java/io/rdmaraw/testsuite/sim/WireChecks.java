@@ -21,7 +21,7 @@ final class WireChecks {
     private final CorePlan config;
     private int stream;
     private final AckChecks acks;
-    private final RetransmitChecks retransmits = new RetransmitChecks();
+    private final RetransmitChecks retransmits;
     private final EcnChecks ecn;
 
     // what this end has sent
@@ -54,6 +54,7 @@ final class WireChecks {
         this.config = config;
         this.stream = stream;
         acks = new AckChecks(config);
+        retransmits = new RetransmitChecks(config.maxPacingRate, config.mtuBytes);
         ecn = new EcnChecks(config.congestion.equals("dctcp"));
     }
 
@@ -121,7 +122,8 @@ final class WireChecks {
         if (seq + p.sequenceLength() < irs || p.has(Packet.SYN) && seq != irs) {
             return;
         }
-        boolean fresh = seq + p.sequenceLength() > acks.contiguous() && seq + p.sequenceLength() <= myEdge;
+        boolean perhapsTaken = seq + p.sequenceLength() > acks.contiguous();
+        boolean fresh = perhapsTaken && seq + p.sequenceLength() <= myEdge;
         // RFC 9293 section 3.10.7.4: what an unacceptable segment acknowledges does not count.
         boolean acceptable = p.sequenceLength() == 0 ? seq >= acks.contiguous() && seq <= myEdge : fresh;
         // RFC 5961 section 5.2: with a very old acknowledgment even good data is dropped, so nothing is owed for it.
@@ -134,7 +136,7 @@ final class WireChecks {
         }
         // RFC 5961 section 4.2: a SYN that comes late, when the connection is open, is answered and else dropped.
         if (opening || !p.has(Packet.SYN)) {
-            ecn.received(p, taken);
+            ecn.received(p, taken, perhapsTaken);
         }
     }
 
