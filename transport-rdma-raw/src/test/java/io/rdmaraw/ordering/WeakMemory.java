@@ -15,7 +15,8 @@ import java.util.stream.IntStream;
  * mapped write-combining: only a full fence orders it, and sends it on. A plain load of memory that the device writes
  * may return what was there at the last acquire; an acquiring one returns what is there now, and all later loads are as
  * new. A plain store may become visible before loads that come before it; so one to the consumer index of a completion
- * queue after loads of its entries is an error by itself.
+ * queue after loads of its entries is an error by itself. So is a load or a store beyond the memory that the rings have
+ * to do with: a planted bug must not write over the memory of this JVM.
  */
 public final class WeakMemory {
     /** The device, which works whenever a store has become visible. */
@@ -49,6 +50,8 @@ public final class WeakMemory {
     private static final List<Store> STORES = new ArrayList<>();
     private static final List<Incoming> INCOMING = new ArrayList<>();
     private static final List<long[]> REGISTERS = new ArrayList<>();
+    /** Where loads and stores may go; empty: anywhere. */
+    private static final List<long[]> BOUNDS = new ArrayList<>();
     private static Random random;
     private static Device device;
     private static long consumerIndex;
@@ -72,6 +75,7 @@ public final class WeakMemory {
         }
         INCOMING.clear();
         REGISTERS.clear();
+        BOUNDS.clear();
         consumerIndex = 0;
         loadedEntries = false;
     }
@@ -86,6 +90,22 @@ public final class WeakMemory {
         REGISTERS.add(new long[] {address, address + lengthBytes});
     }
 
+    /** From now on loads and stores go nowhere but here and to where else this was said of. */
+    public static void addBounds(long address, long lengthBytes) {
+        BOUNDS.add(new long[] {address, address + lengthBytes});
+    }
+
+    private static void checkBounds(String what, long address, int lengthBytes) {
+        for (long[] bounds : BOUNDS) {
+            if (address >= bounds[0] && address + lengthBytes <= bounds[1]) {
+                return;
+            }
+        }
+        if (!BOUNDS.isEmpty()) {
+            throw new AssertionError("a " + what + " of " + lengthBytes + " bytes beyond the rings' memory");
+        }
+    }
+
     /** Entries that the device writes are given back to it by a store to this address. */
     public static void consumerIndexAt(long address) {
         consumerIndex = address;
@@ -93,6 +113,7 @@ public final class WeakMemory {
 
     /** Returns a value of up to eight bytes, in the machine's order. */
     public static long load(long address, int lengthBytes, boolean acquire) {
+        checkBounds("load", address, lengthBytes);
         if (device != null) {
             maybeMakeSome();
         }
@@ -131,6 +152,7 @@ public final class WeakMemory {
 
     /** Stores up to eight bytes, in the machine's order. */
     public static void store(long address, long value, int lengthBytes, boolean release) {
+        checkBounds("store", address, lengthBytes);
         byte[] bytes = new byte[lengthBytes];
         for (int i = 0; i < lengthBytes; i++) {
             bytes[i] = (byte) (value >>> 8 * i);

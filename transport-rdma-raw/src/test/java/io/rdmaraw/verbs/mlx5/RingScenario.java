@@ -25,6 +25,7 @@ import java.nio.ByteOrder;
 import java.util.ArrayDeque;
 import java.util.Arrays;
 import java.util.HexFormat;
+import java.util.List;
 import java.util.Random;
 
 /**
@@ -67,10 +68,11 @@ public final class RingScenario implements AutoCloseable {
     private final long scratch = requests.address();
     private final CompletionRing receiveRing = Mlx5dv.ring(receiveCompletions);
     private final QueuePairRings rings = Mlx5dv.rings(queuePair);
-    private final Mlx5CompletionQueue receives = new Mlx5CompletionQueue(receiveRing,
-            arena.allocate(Mlx5CompletionQueue.SCRATCH_BYTES, 64).address());
-    private final Mlx5CompletionQueue sends = new Mlx5CompletionQueue(Mlx5dv.ring(sendCompletions),
-            arena.allocate(Mlx5CompletionQueue.SCRATCH_BYTES, 64).address());
+    private final CompletionRing sendRing = Mlx5dv.ring(sendCompletions);
+    private final MemorySegment sessions = arena.allocate(2L * Mlx5CompletionQueue.SCRATCH_BYTES, 64);
+    private final Mlx5CompletionQueue receives = new Mlx5CompletionQueue(receiveRing, sessions.address());
+    private final Mlx5CompletionQueue sends = new Mlx5CompletionQueue(sendRing,
+            sessions.address() + Mlx5CompletionQueue.SCRATCH_BYTES);
     private final Mlx5ReceiveQueue receiveQueue = new Mlx5ReceiveQueue(rings.receive(), SLOT_BYTES, region.lkey());
     private final boolean multiPacket;
     private final Mlx5SendQueue sendQueue;
@@ -101,6 +103,7 @@ public final class RingScenario implements AutoCloseable {
             postSink(i);
         }
         device.eager(seed % 2 != 0);
+        boundMemory();
     }
 
     /** Returns what goes wrong first, with its seed; null if nothing does. */
@@ -157,6 +160,24 @@ public final class RingScenario implements AutoCloseable {
         }
         WeakMemory.end();
         requireNoErrors();
+    }
+
+    /** What the rings may read and write. */
+    private void boundMemory() {
+        for (CompletionRing ring : List.of(receiveRing, sendRing)) {
+            WeakMemory.addBounds(ring.buffer(), (long) ring.entries() * ring.strideBytes());
+            WeakMemory.addBounds(ring.doorbellRecord(), 2L * Integer.BYTES);
+            WeakMemory.addBounds(ring.uarPage(), 64);
+        }
+        ReceiveQueueRing receive = rings.receive();
+        WeakMemory.addBounds(receive.buffer(), (long) receive.entries() * receive.strideBytes());
+        WeakMemory.addBounds(receive.doorbellRecord(), Integer.BYTES);
+        WeakMemory.addBounds(rings.sendBuffer(), (long) rings.sendBlocks() * Wqe.BLOCK_BYTES);
+        WeakMemory.addBounds(rings.doorbellRecord(), 2L * Integer.BYTES);
+        WeakMemory.addBounds(rings.blueFlameRegister(), 2L * rings.blueFlameBytes());
+        WeakMemory.addBounds(memory.address(), MEMORY_BYTES);
+        WeakMemory.addBounds(scratch, requests.byteSize());
+        WeakMemory.addBounds(sessions.address(), sessions.byteSize());
     }
 
     private void watchMemory() {
