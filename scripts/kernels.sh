@@ -34,6 +34,7 @@ kernel_step() {
   ! kernel_step_is_wanted "$1-$2" || kernel_required_step "$@"
 }
 
+# What came of it is in kernel_verdict.
 kernel_required_step() {
   local row="$1" column="$2" status=0 verdict=works file text="" started="$SECONDS"
   shift 2
@@ -58,6 +59,7 @@ kernel_required_step() {
   esac
   printf '%s\t%s\t%s\t%s\t%s\t%s\t%s\n' "$kernel" "$row" "$column" "$verdict" $((SECONDS - started)) "$text" \
     "$kernel_release" >>"$kernel_table"
+  kernel_verdict="$verdict"
   write_kernels_page
 }
 
@@ -104,6 +106,7 @@ run_kernel_tests() {
   kernel_table="$kernel_out/table.tsv"
   kernel_steps=0
   kernel_failed=0
+  kernel_verdict=
   rm -rf "$kernel_out"
   mkdir -p "$kernel_out"
   : >"$kernel_table"

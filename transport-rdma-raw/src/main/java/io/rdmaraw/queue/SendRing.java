@@ -392,7 +392,8 @@ public abstract class SendRing {
     /**
      * The device is done with a frame, and with all before it.
      *
-     * @param frames how many of them its request was for; what a failed one has sent of them, nothing tells
+     * @param frames how many of them its request was for; what a failed one has sent of them, nothing tells. A failing
+     *        queue may say more than there are
      * @return how many frames were released
      */
     protected final int complete(long sequence, int status, int frames) {
@@ -403,13 +404,14 @@ public abstract class SendRing {
     }
 
     private void completeFailed(long sequence, int status, int frames) {
-        long before = sequence + 1 - frames - reclaimedSequence;
-        if (failed && before > 0) {
+        long notReleased = Math.clamp(sequence + 1 - reclaimedSequence, 0, inFlight());
+        long own = Math.min(frames, notReleased);
+        if (failed) {
             // What lies between two failed frames was not sent either, and asked for no completion.
-            counters.lostInFlightFrames += before;
+            counters.lostInFlightFrames += notReleased - own;
         }
         failed = true;
-        counters.lostInFlightFrames += frames - 1;
+        counters.lostInFlightFrames += Math.max(0, own - 1);
         if (status == WcStatus.WR_FLUSH_ERR) {
             counters.lostInFlightFrames++;
         } else {
