@@ -49,7 +49,7 @@ struct softverbs_interface {
     uint64_t xsk_features;
     uint32_t zero_copy_segments;    /* chunks of a frame in zero copy; 1: one, 0: not told */
     uint32_t receive_queues;    /* 0: the kernel does not tell (before Linux 6.8) */
-    uint32_t queues_with_napi;  /* of these: those that a socket can poll */
+    uint32_t queues_with_napi;  /* of these: those whose NAPI instance the driver tells */
     uint32_t left_deferring;    /* NAPI instances whose interrupts a killed process has left deferred */
     uint32_t told;              /* 0: the kernel tells none of it but the driver (before Linux 6.3) */
     uint32_t napi_by_frame;     /* 1: in a mode of the driver a socket learns its NAPI instance from a frame (before 6.13) */

@@ -392,31 +392,31 @@ public abstract class SendRing {
     /**
      * The device is done with a frame, and with all before it.
      *
-     * @param frames how many of them its request was for; what a failed one has sent of them, nothing tells. A failing
-     *        queue may say more than there are
+     * @param frameCount how many of them its request was for; what a failed one has sent of them, nothing tells. A
+     *        failing queue may say anything
      * @return how many frames were released
      */
-    protected final int complete(long sequence, int status, int frames) {
+    protected final int complete(long sequence, int status, int frameCount) {
         if (status != WcStatus.SUCCESS) {
-            completeFailed(sequence, status, frames);
+            completeFailed(sequence, status, frameCount);
         }
         return releaseUpTo(Math.min(sequence + 1, postedSequence));
     }
 
-    private void completeFailed(long sequence, int status, int frames) {
-        long notReleased = Math.clamp(sequence + 1 - reclaimedSequence, 0, inFlight());
-        long own = Math.min(frames, notReleased);
+    private void completeFailed(long sequence, int status, int frameCount) {
+        // As many as this completion releases. The last ones are its request's, of which one is told of by the status.
+        long released = Math.clamp(sequence + 1 - reclaimedSequence, 0, inFlight());
+        long own = Math.clamp(frameCount, 0, released);
         if (failed) {
             // What lies between two failed frames was not sent either, and asked for no completion.
-            counters.lostInFlightFrames += notReleased - own;
+            counters.lostInFlightFrames += released - own;
         }
         failed = true;
-        counters.lostInFlightFrames += Math.max(0, own - 1);
-        if (status == WcStatus.WR_FLUSH_ERR) {
-            counters.lostInFlightFrames++;
-        } else {
+        if (status != WcStatus.WR_FLUSH_ERR) {
             counters.sendErrors++;
+            own = Math.max(0, own - 1);
         }
+        counters.lostInFlightFrames += own;
     }
 
     private int releaseUpTo(long endSequence) {

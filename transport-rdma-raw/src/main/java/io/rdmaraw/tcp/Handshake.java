@@ -319,7 +319,10 @@ final class Handshake {
         updateSendMss(c);
     }
 
-    /** RFC 6691: what the peer takes and the path carries, less the options that every segment has. */
+    /**
+     * RFC 6691: what the peer takes and the path carries, less the options that every segment has. Bursts of the pacer
+     * follow from it.
+     */
     static void updateSendMss(TcpConnection c) {
         c.sndMss = sendMss(c, c.mtu);
         if (c.pacer != null) {

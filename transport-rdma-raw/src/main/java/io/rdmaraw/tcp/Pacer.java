@@ -45,6 +45,7 @@ final class Pacer {
             p.maxRate = bytesPerSecond;
             configure(c);
             p.forgetDebt(c.engine.now());
+            Recovery.onPacingChange(c, c.engine.now());
         }
     }
 
@@ -118,6 +119,11 @@ final class Pacer {
 
     long openNanos() {
         return openNanos;
+    }
+
+    /** Returns when data may leave, which is not before {@code now}. */
+    static long leavesNanos(TcpConnection c, long now) {
+        return c.pacer == null ? now : Math.max(now, c.pacer.openNanos);
     }
 
     /** Bytes per second of payload that leave at most; 0: no limit. */

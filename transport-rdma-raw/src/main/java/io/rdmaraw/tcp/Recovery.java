@@ -228,7 +228,7 @@ final class Recovery {
         if (f.scoreboard.lostBytes() == 0 || c.pacer == null || c.pacer.isOpen(now)) {
             return false;
         }
-        c.setRetransmitTimer(RetransmitTimer.RTO, c.pacer.openNanos() + RttEstimator.backedOff(c));
+        c.setRetransmitTimer(RetransmitTimer.RTO, Pacer.leavesNanos(c, now) + RttEstimator.backedOff(c));
         return true;
     }
 
@@ -276,9 +276,16 @@ final class Recovery {
         // RFC 5681 section 3.1: the loss window is one segment, on top of what is not taken for lost.
         c.cwnd = f.pipeBytes() + c.sndMss;
         Ecn.onReduction(c);
-        // Section 5.6 counts from the retransmission, which the pacer may hold back (as Linux does: tcp_pacing_delay).
-        long leavesAt = c.pacer == null ? now : Math.max(now, c.pacer.openNanos());
-        c.setRetransmitTimer(RetransmitTimer.RTO, leavesAt + RttEstimator.backedOff(c));
+        // RFC 6298 section 5.6 counts from the retransmission, which the pacer may hold back.
+        c.setRetransmitTimer(RetransmitTimer.RTO, Pacer.leavesNanos(c, now) + RttEstimator.backedOff(c));
+    }
+
+    /** What waits for the pacer leaves earlier than its timeout was counted from. */
+    static void onPacingChange(TcpConnection c, long now) {
+        if (c.retransmitTimer == RetransmitTimer.RTO) {
+            long deadlineNanos = Pacer.leavesNanos(c, now) + RttEstimator.backedOff(c);
+            c.setRetransmitTimer(RetransmitTimer.RTO, Math.min(c.retransmitDeadlineNanos, deadlineNanos));
+        }
     }
 
     private static void markAllLost(TcpConnection c, Scoreboard sb) {

@@ -50,6 +50,22 @@ class PacerTest {
         d.says("A 1 len 1000 ack 1");
     }
 
+    /** The timeout was counted from when the former rate would have let it leave, in minutes. */
+    @Test
+    void aTimeoutCountsFromWhenTheHigherLimitLetsItsRetransmissionLeave() {
+        Dialogue d = Dialogue.established(Dialogue.plain());
+        d.c.maxPacingRate(10);
+        d.send(5000).says("A 1 len 1000 ack 1", "A 1001 len 1000 ack 1", "A 2001 len 1000 ack 1",
+                "A 3001 len 1000 ack 1", "PA 4001 len 1000 ack 1");
+        d.waits(100);
+        d.says("PA 4001 len 1000 ack 1").after(1_000).saysNothing();
+        assertEquals(1, d.engine.counters().retransmissionTimeouts);
+        d.c.maxPacingRate(0);
+        d.says("A 1 len 1000 ack 1");
+        assertEquals(420, d.waits(1_000), 10, "twice the first timeout");
+        d.says("A 1 len 1000 ack 1");
+    }
+
     /** What leaves together is two segments at least, which have no length before the handshake. */
     @Test
     void aLimitFromTheBeginningLetsTheSameBurstsLeave() {

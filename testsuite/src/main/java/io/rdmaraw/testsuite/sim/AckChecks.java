@@ -51,6 +51,11 @@ final class AckChecks {
         return contiguous;
     }
 
+    /** Returns the first number that has not come or did not have to be taken. */
+    long certainContiguous() {
+        return certainContiguous;
+    }
+
     /** Returns the highest acknowledgment that was sent. */
     long lastAck() {
         return lastAck;

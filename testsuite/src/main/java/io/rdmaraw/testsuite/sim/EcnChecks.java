@@ -30,10 +30,10 @@ final class EcnChecks {
     /**
      * Something has come.
      *
-     * @param fresh        whether it brings data that was not there before and has to be taken
+     * @param taken        whether it brings data that was not there before and has to be taken
      * @param perhapsTaken whether that may be taken
      */
-    void received(Packet p, boolean fresh, boolean perhapsTaken) {
+    void received(Packet p, boolean taken, boolean perhapsTaken) {
         if (p.has(Packet.SYN)) {
             int wanted = p.has(Packet.ACK) ? Packet.ECE : SETUP;
             boolean setup = (p.flags & SETUP) == wanted;
@@ -42,7 +42,7 @@ final class EcnChecks {
             agreed = receivedSetup && sentSetup;
             return;
         }
-        if (exact && p.payload.length > 0 && fresh) {
+        if (exact && p.payload.length > 0 && taken) {
             echoOwed = agreed && p.ecn == 3;
             lastSeq = p.seq;
             unsure = false;
@@ -52,7 +52,7 @@ final class EcnChecks {
         if (!exact && agreed && p.has(Packet.CWR)) {
             echoOwed = false;
         }
-        if (agreed && p.ecn == 3 && p.payload.length > 0 && fresh) {
+        if (agreed && p.ecn == 3 && p.payload.length > 0 && taken) {
             echoOwed = true;
         }
     }

@@ -31,17 +31,17 @@ final class RetransmitChecks {
     }
 
     void sent(Packet p, long seq, boolean again, long nowNanos) {
-        long heldNanos = heldNanos(p, nowNanos);
+        long heldNanos = chargePacer(p, nowNanos);
         if (!again) {
             return;
         }
         if (lastNanos >= 0 && seq == lastSeq) {
             long gap = nowNanos - lastNanos;
             inSilence++;
-            // The first gaps belong to the tail loss probe and the first timeout. The pacer holds back what a timeout
-            // has marked lost; a gap that is not longer than that says nothing of the timeout.
+            // The first gaps belong to the tail loss probe and the first timeout. What that has marked lost the pacer
+            // may hold back, once in a silence; a gap that is not longer than that says nothing of the timeout.
             boolean grows = gap >= lastGapNanos * LEAST_GROWTH || gap >= LONGEST_NANOS
-                    || lastGapNanos <= lastHeldNanos;
+                    || inSilence == 3 && lastGapNanos <= lastHeldNanos;
             if (inSilence >= 3 && !grows) {
                 throw new SimulationFailure("retransmission backs off", "after " + lastGapNanos / 1000 + " us came "
                         + gap / 1000 + " us at " + p);
@@ -58,7 +58,7 @@ final class RetransmitChecks {
     }
 
     /** Returns for how long the pacer may hold back what follows {@code p}. */
-    private long heldNanos(Packet p, long nowNanos) {
+    private long chargePacer(Packet p, long nowNanos) {
         if (bytesPerSecond == 0) {
             return 0;
         }

@@ -122,8 +122,8 @@ final class WireChecks {
         if (seq + p.sequenceLength() < irs || p.has(Packet.SYN) && seq != irs) {
             return;
         }
-        boolean perhapsTaken = seq + p.sequenceLength() > acks.contiguous();
-        boolean fresh = perhapsTaken && seq + p.sequenceLength() <= myEdge;
+        boolean perhapsTaken = seq + p.sequenceLength() > acks.certainContiguous();
+        boolean fresh = seq + p.sequenceLength() > acks.contiguous() && seq + p.sequenceLength() <= myEdge;
         // RFC 9293 section 3.10.7.4: what an unacceptable segment acknowledges does not count.
         boolean acceptable = p.sequenceLength() == 0 ? seq >= acks.contiguous() && seq <= myEdge : fresh;
         // RFC 5961 section 5.2: with a very old acknowledgment even good data is dropped, so nothing is owed for it.
