@@ -181,7 +181,10 @@ void check_ended(int fd)
 {
     char byte;
     ssize_t got = recv(fd, &byte, 1, 0);
-    CHECK(got == 0 || (got < 0 && errno == ECONNRESET));
+    if (got < 0)
+        CHECK_EQ(ECONNRESET, errno);
+    else
+        CHECK_EQ(0, got);
     close(fd);
 }
 
