@@ -152,6 +152,12 @@ int getsockopt(int fd, int level, int option, void *value, socklen_t *size)
 
 /* ---- tests ---- */
 
+static void kernel_ends(void)
+{
+    kernel_is_ours = false;
+    (void)unsetenv("SOFTVERBS_XDP_BUSY_POLL");
+}
+
 static void kernel_begins(bool napi_set)
 {
     memset(instance, 0, sizeof instance);
@@ -159,15 +165,11 @@ static void kernel_begins(bool napi_set)
         owner[i] = IFINDEX;
     has_napi_set = napi_set;
     is_down = false;
+    is_late = false;
     queue_napi = FIRST_ID;
     kernel_is_ours = true;
+    after_failure = kernel_ends;
     CHECK_EQ(0, setenv("SOFTVERBS_XDP_BUSY_POLL", "on", 1));
-}
-
-static void kernel_ends(void)
-{
-    kernel_is_ours = false;
-    CHECK_EQ(0, unsetenv("SOFTVERBS_XDP_BUSY_POLL"));
 }
 
 static bool native = true;              /* the mode is one of the driver */
@@ -299,6 +301,12 @@ static void test_an_answer_that_comes_late(void)
 {
     struct sv_netdev_family family;
     struct sv_napi_settings settings;
+    int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_GENERIC);
+    if (fd < 0 && errno == EPROTONOSUPPORT) {
+        printf("skipped: there is no generic netlink, as under QEMU's emulation of programs\n");
+        return;
+    }
+    close(fd);
     kernel_begins(true);
     instance[0].gro_flush_timeout_nanos = 1000;
     instance[1].gro_flush_timeout_nanos = 2000;

@@ -10,6 +10,8 @@ static jmp_buf failure;
 static const char *current_test = "";
 static unsigned device_number;
 
+void (*after_failure)(void);
+
 const uint8_t mac_a[6] = {2, 0, 0, 0, 0, 0xa};
 const uint8_t mac_b[6] = {2, 0, 0, 0, 0, 0xb};
 const uint8_t mac_broadcast[6] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
@@ -35,8 +37,12 @@ static bool run_one(const struct test *test)
     struct timespec begun, ended;
     clock_gettime(CLOCK_MONOTONIC, &begun);
     current_test = test->name;
-    if (setjmp(failure) != 0)
+    after_failure = NULL;
+    if (setjmp(failure) != 0) {
+        if (after_failure != NULL)
+            after_failure();
         return false;
+    }
     test->run();
     clock_gettime(CLOCK_MONOTONIC, &ended);
     double seconds = (double)(ended.tv_sec - begun.tv_sec) + (double)(ended.tv_nsec - begun.tv_nsec) / 1e9;

@@ -8,7 +8,7 @@ import io.rdmaraw.tools.output.TerminalWidth;
 import io.rdmaraw.tools.run.EndOnSignal;
 import java.io.PrintWriter;
 import java.time.LocalTime;
-import java.time.temporal.ChronoUnit;
+import java.time.format.DateTimeFormatter;
 import java.util.concurrent.Callable;
 import java.util.stream.Collectors;
 import picocli.CommandLine.ArgGroup;
@@ -28,6 +28,7 @@ import picocli.CommandLine.Spec;
             "Keys in a terminal: q ends, space shows the next screen at once, + and - show more and fewer channels."})
 public final class TopCommand implements Callable<Integer> {
     private static final int CHANNELS_STEP = 4;
+    private static final DateTimeFormatter TIME_OF_DAY = DateTimeFormatter.ofPattern("HH:mm:ss");
     private static final String HOME = "\033[H";
     private static final String WIPE_LINE = "\033[K";
     private static final String WIPE_REST = "\033[J";
@@ -95,7 +96,7 @@ public final class TopCommand implements Callable<Integer> {
         // A file or a pipe gets one screen after the other; only a terminal is written over.
         boolean terminal = System.console() != null && System.console().isTerminal() && count != 1;
         int columns = TerminalWidth.columns();
-        String screen = process.heading() + "  " + LocalTime.now().truncatedTo(ChronoUnit.SECONDS) + "\n\n"
+        String screen = process.heading() + "  " + timeOfDay(LocalTime.now()) + "\n\n"
                 + new TopScreen(before, now, channels, columns).render();
         String lines = TerminalWidth.cut(screen, columns);
         out.print(terminal ? overTheLast(lines) : lines);
@@ -119,5 +120,10 @@ public final class TopCommand implements Callable<Integer> {
         root.set("channels", mapper.valueToTree(snapshot.channels()));
         root.set("sockets", mapper.valueToTree(snapshot.sockets()));
         return root;
+    }
+
+    /** With seconds, also on the full minute, where {@link LocalTime#toString} has none. */
+    static String timeOfDay(LocalTime time) {
+        return TIME_OF_DAY.format(time);
     }
 }

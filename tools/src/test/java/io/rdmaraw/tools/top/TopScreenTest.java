@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.rdmaraw.tools.ToolRun;
+import java.time.LocalTime;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
@@ -15,6 +16,11 @@ import org.junit.jupiter.params.provider.CsvSource;
 class TopScreenTest {
     private static final long SECOND = 1_000_000_000L;
     private static final int WIDE = Integer.MAX_VALUE;
+
+    @Test
+    void theTimeHasSecondsOnTheFullMinute() {
+        assertEquals("20:10:00", TopCommand.timeOfDay(LocalTime.of(20, 10)));
+    }
 
     private static Snapshot.Row row(Map<String, String> names, Map<String, Long> counts) {
         return new Snapshot.Row(new TreeMap<>(names), new TreeMap<>(counts));
