@@ -214,7 +214,7 @@ card_steps() {
   a_step_is_wanted "$card" || return 0
   # What follows stands on it: without it each of the others would fail too.
   kernel_required_step "$card" driver card_driver "$number" "$card"
-  [ "$kernel_verdict" != FAILED ] || return 0
+  ! last_kernel_step_failed || return 0
   kernel_step "$card" "tags beside frames" tags_are_refused "$card" "$address"
   in_machine a ethtool -K "$card" rxvlan off >/dev/null || true
   for mode in "${KERNEL_MODES[@]}"; do

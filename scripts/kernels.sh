@@ -34,7 +34,10 @@ kernel_step() {
   ! kernel_step_is_wanted "$1-$2" || kernel_required_step "$@"
 }
 
-# What came of it is in kernel_verdict.
+last_kernel_step_failed() {
+  [ "$kernel_verdict" = FAILED ]
+}
+
 kernel_required_step() {
   local row="$1" column="$2" status=0 verdict=works file text="" started="$SECONDS"
   shift 2
