@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
+#include <linux/membarrier.h>
 #include <linux/seccomp.h>
 #include <sched.h>
 #include <signal.h>
@@ -72,7 +73,7 @@ struct call {
 
 static const struct call broker_calls[] = {
     COMMON, MEMORY, CALL(bpf), CALL(socket), CALL(bind), CALL(ioctl), CALL(getrandom), CALL(pidfd_send_signal),
-    CALL(wait4),
+    CALL(wait4), CHECKED(membarrier, 0, UINT32_MAX, MEMBARRIER_CMD_GLOBAL),
     /* Explanations of errors look at the capabilities; they would look at /proc too, and do without. */
     CALL(capget), REFUSED(openat),
 };

@@ -11,11 +11,13 @@
 
 #include <errno.h>
 #include <linux/bpf.h>
+#include <linux/membarrier.h>
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/random.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -42,6 +44,7 @@ struct sv_steering {
     uint8_t mac[6];
     uint32_t specials[4];           /* rules by enum ibv_flow_attr_type */
     uint32_t shapes;
+    time_t published_seconds;       /* of the monotonic clock */
     uint64_t next_id;
     struct shape shape[SV_STEER_MAX_SHAPES];    /* lowest priority number first */
 };
@@ -356,9 +359,26 @@ int sv_steering_adopt(struct sv_steering **out, const int maps[SV_STEERING_SHARE
 
 /* ---- rules ---- */
 
+/*
+ * Waits until every search has ended that may still read the half to be filled, which was current before the last change.
+ * Otherwise a program that two changes overtake leaves its frame to the kernel, which may answer it; the first search on
+ * a processor takes 100 us. Programs run in read-side critical sections of RCU, and this waits for a grace period
+ * (membarrier(2)): milliseconds, where rules of new kinds come within seconds. Where it cannot be had (nohz_full), such a
+ * frame goes to the kernel as before.
+ */
+static void wait_for_searches(struct sv_steering *steering)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    if (now.tv_sec - steering->published_seconds <= 1)
+        (void)syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);
+    steering->published_seconds = now.tv_sec;
+}
+
 /* Writes the half that programs do not read, then makes it current. */
 static void publish_rules(struct sv_steering *steering)
 {
+    wait_for_searches(steering);
     struct sv_steer_directory *directory = steering->directory;
     uint32_t sequence = __atomic_load_n(&directory->sequence, __ATOMIC_RELAXED) + 1;
     struct sv_steer_half *half = &directory->half[sequence & 1];

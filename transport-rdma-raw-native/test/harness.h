@@ -34,7 +34,7 @@ extern const struct test object_tests[], queue_tests[], queue_error_tests[], com
     packet_stall_tests[], xdp_mode_tests[], busy_poll_tests[], broker_policy_tests[], broker_tests[],
     broker_device_tests[], broker_session_tests[], broker_confinement_tests[], refusal_tests[], verifier_tests[], whole_tests[];
 
-/* Set by a test that stands in for the kernel: what lets the tests after it have the kernel's own again. */
+/* Set by a test that stands in for the kernel or has threads: what ends that for the tests after it. */
 extern void (*after_failure)(void);
 
 /* ---- a device and queue pairs on it ---- */

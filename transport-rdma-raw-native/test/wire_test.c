@@ -74,11 +74,19 @@ static void floods_are_counted(const char *kind)
     wire_close(&wire);
 }
 
-struct churn {
-    struct side *side;
+/* Nothing of it is on the stack: the thread goes on when the test fails, until that stops it. */
+static struct churn {
+    struct ibv_qp *qp;
     _Atomic bool stop;
     unsigned rounds;
-};
+    pthread_t thread;
+} churn_of_test;
+
+static void stop_churn(void)
+{
+    churn_of_test.stop = true;
+    (void)pthread_join(churn_of_test.thread, NULL);
+}
 
 static void *change_rules(void *argument)
 {
@@ -89,7 +97,7 @@ static void *change_rules(void *argument)
             struct rule rule;
             rule_init(&rule, port % 5);
             rule_ports(&rule, IBV_FLOW_SPEC_UDP, 0, port);
-            struct ibv_flow *flow = ibv_create_flow(churn->side->qp, &rule.attr);
+            struct ibv_flow *flow = ibv_create_flow(churn->qp, &rule.attr);
             if (flow == NULL || ibv_destroy_flow(flow) != 0)
                 abort();
         }
@@ -108,9 +116,12 @@ static void threads_share_a_port(const char *kind)
     uint32_t length = build_frame(&spec, frame);
     wire_open(&wire, kind, 1500, 1);
     struct ibv_flow *flow = udp_rule(&wire.side[1], 2000);
-    struct churn churn = {.side = &wire.side[1]};
-    pthread_t thread;
-    CHECK_EQ(0, pthread_create(&thread, NULL, change_rules, &churn));
+    struct churn *churn = &churn_of_test;
+    churn->qp = wire.side[1].qp;
+    churn->stop = false;
+    churn->rounds = 0;
+    CHECK_EQ(0, pthread_create(&churn->thread, NULL, change_rules, churn));
+    after_failure = stop_churn;
     for (unsigned i = 0; i < FRAMES; i++) {
         CHECK_EQ(0, ibv_req_notify_cq(wire.side[1].cq, 0));
         CHECK_EQ(0, post_recv_slot(&wire.side[1], i % 16, SLOT_BYTES));
@@ -118,9 +129,9 @@ static void threads_share_a_port(const char *kind)
         CHECK_EQ(IBV_WC_SUCCESS, wait_one(wire.side[0].cq).status);
         CHECK_EQ(IBV_WC_SUCCESS, wait_one(wire.side[1].cq).status);
     }
-    churn.stop = true;
-    CHECK_EQ(0, pthread_join(thread, NULL));
-    CHECK(churn.rounds > 0);
+    after_failure = NULL;
+    stop_churn();
+    CHECK(churn->rounds > 0);
     CHECK_EQ(0, ibv_destroy_flow(flow));
     wire_close(&wire);
 }
