@@ -15,6 +15,14 @@ class PacerTest {
         return d.after(10).hears("A 1 ack 5001").saysNothing();
     }
 
+    /** Five segments have left, and the bucket is empty. */
+    private static Dialogue afterABurst(long bytesPerSecond) {
+        Dialogue d = Dialogue.established(Dialogue.plain());
+        d.c.maxPacingRate(bytesPerSecond);
+        return d.send(5000).says("A 1 len 1000 ack 1", "A 1001 len 1000 ack 1", "A 2001 len 1000 ack 1",
+                "A 3001 len 1000 ack 1", "PA 4001 len 1000 ack 1");
+    }
+
     @Test
     void aHigherLimitHoldsAtOnce() {
         Dialogue d = held();
@@ -25,10 +33,7 @@ class PacerTest {
     /** As on Linux (tcp_pacing_delay): that nothing was sent again is not the path's fault. */
     @Test
     void theTimeoutOfWhatWaitsForThePacerBeginsWhenItMayLeave() {
-        Dialogue d = Dialogue.established(Dialogue.plain());
-        d.c.maxPacingRate(1_000);
-        d.send(5000).says("A 1 len 1000 ack 1", "A 1001 len 1000 ack 1", "A 2001 len 1000 ack 1",
-                "A 3001 len 1000 ack 1", "PA 4001 len 1000 ack 1");
+        Dialogue d = afterABurst(1_000);
         d.after(10).hears("A 1 ack 1 sack 1001-5001").saysNothing();
         assertEquals(2_990, d.waits(10_000), 50, "the bucket is empty");
         d.says("A 1 len 1000 ack 1");
@@ -38,10 +43,7 @@ class PacerTest {
     /** RFC 6298 section 5.6: the next timeout counts from the retransmission, not from the timeout that it is for. */
     @Test
     void theTimeoutAfterATimeoutBeginsWhenItsRetransmissionLeaves() {
-        Dialogue d = Dialogue.established(Dialogue.plain());
-        d.c.maxPacingRate(7_000);
-        d.send(5000).says("A 1 len 1000 ack 1", "A 1001 len 1000 ack 1", "A 2001 len 1000 ack 1",
-                "A 3001 len 1000 ack 1", "PA 4001 len 1000 ack 1");
+        Dialogue d = afterABurst(7_000);
         d.waits(100);
         d.says("PA 4001 len 1000 ack 1");
         assertEquals(549, d.waits(1_000), 10, "the timeout came at 210, the bucket is empty until now");
@@ -53,10 +55,7 @@ class PacerTest {
     /** The timeout was counted from when the former rate would have let it leave, in minutes. */
     @Test
     void aTimeoutCountsFromWhenTheHigherLimitLetsItsRetransmissionLeave() {
-        Dialogue d = Dialogue.established(Dialogue.plain());
-        d.c.maxPacingRate(10);
-        d.send(5000).says("A 1 len 1000 ack 1", "A 1001 len 1000 ack 1", "A 2001 len 1000 ack 1",
-                "A 3001 len 1000 ack 1", "PA 4001 len 1000 ack 1");
+        Dialogue d = afterABurst(10);
         d.waits(100);
         d.says("PA 4001 len 1000 ack 1").after(1_000).saysNothing();
         assertEquals(1, d.engine.counters().retransmissionTimeouts);

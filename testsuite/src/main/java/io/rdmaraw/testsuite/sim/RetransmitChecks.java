@@ -7,9 +7,8 @@ final class RetransmitChecks {
 
     /** What the user lets leave in a second (SO_MAX_PACING_RATE); 0: all. */
     private final long bytesPerSecond;
-    private final long burstBytes;
-    private double aheadBytes;
-    private long paidNanos;
+    private final int segmentBytes;
+    private final PacedBytes paced;
     private long lastSeq;
     private long lastNanos = -1;
     private long lastGapNanos;
@@ -20,7 +19,8 @@ final class RetransmitChecks {
 
     RetransmitChecks(long bytesPerSecond, int segmentBytes) {
         this.bytesPerSecond = bytesPerSecond;
-        burstBytes = PaceChecks.burstBytes(bytesPerSecond, segmentBytes);
+        this.segmentBytes = segmentBytes;
+        paced = new PacedBytes(bytesPerSecond);
     }
 
     /** Something came from the peer. */
@@ -62,9 +62,7 @@ final class RetransmitChecks {
         if (bytesPerSecond == 0) {
             return 0;
         }
-        double left = (nowNanos - paidNanos) * 1e-9 * bytesPerSecond;
-        aheadBytes = Math.max(0, aheadBytes - left) + p.payload.length;
-        paidNanos = nowNanos;
-        return (long) ((aheadBytes + burstBytes) / bytesPerSecond * 1e9);
+        double aheadBytes = paced.sent(p.payload.length, nowNanos);
+        return (long) ((aheadBytes + paced.burstBytes(segmentBytes)) / bytesPerSecond * 1e9);
     }
 }

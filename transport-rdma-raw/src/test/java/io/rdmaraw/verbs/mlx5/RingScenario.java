@@ -171,7 +171,6 @@ public final class RingScenario implements AutoCloseable {
         }
         ReceiveQueueRing receive = rings.receive();
         WeakMemory.addBounds(receive.buffer(), (long) receive.entries() * receive.strideBytes());
-        WeakMemory.addBounds(receive.doorbellRecord(), Integer.BYTES);
         WeakMemory.addBounds(rings.sendBuffer(), (long) rings.sendBlocks() * Wqe.BLOCK_BYTES);
         WeakMemory.addBounds(rings.doorbellRecord(), 2L * Integer.BYTES);
         WeakMemory.addBounds(rings.blueFlameRegister(), 2L * rings.blueFlameBytes());
