@@ -42,7 +42,10 @@ final class StreamFixture implements AutoCloseable {
 
     /** Servers and clients have the same loops. */
     static StreamFixture ofOneGroup(LoopDevice device, int loops) {
-        EventLoopGroup group = new RdmaRawEventLoopGroup(loops, config(device.name).build());
+        return ofOneGroup(new RdmaRawEventLoopGroup(loops, config(device.name).build()));
+    }
+
+    static StreamFixture ofOneGroup(EventLoopGroup group) {
         return new StreamFixture(group, group);
     }
 

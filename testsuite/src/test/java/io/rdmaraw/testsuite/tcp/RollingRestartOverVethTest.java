@@ -58,6 +58,8 @@ class RollingRestartOverVethTest {
     private void prepare(TestNetwork network) {
         pair = network.withoutCapture().vethPair(network.namespace(), network.namespace());
         clients = pair.peer().namespace();
+        // They open more connections within TIME-WAIT than there are ports, when the restarts take that long.
+        clients.run("sysctl", "-qw", "net.ipv4.tcp_tw_reuse=1");
         address = pair.ours().ipv4();
     }
 

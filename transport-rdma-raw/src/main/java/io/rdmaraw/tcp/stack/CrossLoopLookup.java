@@ -105,7 +105,8 @@ final class CrossLoopLookup {
     /** Another loop asks; true if the segment is of a connection here, and taken. */
     private boolean visit(Search search) {
         Segment segment = receiver.parse(search.frame, search.checksumVerified);
-        boolean known = segment != null && engine.knows(segment);
+        // One that has left and is still on its way is on no other loop.
+        boolean known = segment != null && (engine.knows(segment) || receiver.forwards().find(segment) != null);
         TcpConnection connection = known ? engine.find(segment) : null;
         TcpTransport transport = connection == null ? null : (TcpTransport) connection.attachment();
         if (known) {

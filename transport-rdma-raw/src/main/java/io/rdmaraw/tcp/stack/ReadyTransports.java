@@ -29,6 +29,19 @@ final class ReadyTransports {
         ready[count++] = transport;
     }
 
+    /** The transport is told nothing more here: it leaves for another loop, which looks at it when it has arrived. */
+    void remove(TcpTransport transport) {
+        if (!transport.isReady()) {
+            return;
+        }
+        transport.markTold();
+        for (int i = delivering ? next : 0; i < count; i++) {
+            if (ready[i] == transport) {
+                ready[i] = null;
+            }
+        }
+    }
+
     /** Has all transports hand on what came in, those that are added meanwhile too; returns how many that were. */
     int deliver() {
         if (delivering || count == 0) {
@@ -41,8 +54,10 @@ final class ReadyTransports {
             while (next < count) {
                 TcpTransport transport = ready[next];
                 ready[next++] = null;
-                told++;
-                transport.deliver();
+                if (transport != null) {
+                    told++;
+                    transport.deliver();
+                }
             }
             return told;
         } finally {

@@ -52,6 +52,7 @@ public final class TcpStack implements FrameReceiver, PortOwner, LoopService {
     private final KernelSegments kernelSegments;
     private final TcpOpener opener;
     private final PortHandover handover;
+    private final TcpTransport.Place here = new TcpTransport.Place(this, this);
     private final CrossLoopQueueLimit forwardLimit = new CrossLoopQueueLimit();
     private final TcpStackStatistics counters;
     private final LingeringPorts lingering;
@@ -234,6 +235,11 @@ public final class TcpStack implements FrameReceiver, PortOwner, LoopService {
     }
 
     // ---- connections that live elsewhere ----
+
+    /** Returns the place of connections that are on this stack. Any thread. */
+    TcpTransport.Place here() {
+        return here;
+    }
 
     /** A connection leaves for another loop: what still comes here for it is passed on. */
     void moveOut(TcpTransport transport) {
@@ -436,6 +442,11 @@ public final class TcpStack implements FrameReceiver, PortOwner, LoopService {
     /** Has the transport hand on what came in before the loop waits. */
     public void markReady(TcpTransport transport) {
         ready.add(transport);
+    }
+
+    /** Has nothing more handed on here: the transport leaves for another loop, which looks at it when it arrives. */
+    void unready(TcpTransport transport) {
+        ready.remove(transport);
     }
 
     // ---- segments out ----

@@ -19,6 +19,7 @@ import java.net.SocketException;
 import java.nio.channels.ClosedChannelException;
 import java.util.HashSet;
 import java.util.Set;
+import java.util.concurrent.atomic.AtomicReferenceFieldUpdater;
 import java.util.function.Consumer;
 
 /**
@@ -26,13 +27,13 @@ import java.util.function.Consumer;
  * what has come in since its channel last looked. For the thread of its stack's loop.
  */
 public final class TcpTransport implements StreamTransport {
+    private static final AtomicReferenceFieldUpdater<TcpTransport, Place> PLACE =
+            AtomicReferenceFieldUpdater.newUpdater(TcpTransport.class, Place.class, "place");
+
     /** The stack whose rules bring the connection's segments. */
     private final TcpStack home;
     private final TcpPort port;
-    /** The stack that the connection is on. Changes on that stack's loop, when the connection has arrived. */
-    private volatile TcpStack stack;
-    /** Where the connection is going; the same as {@link #stack} when it is there. */
-    private volatile TcpStack target;
+    private volatile Place place;
     private TcpConnection connection;
     private TcpPath path;
     /** Null before the connection has a channel and when the channel is closed. */
@@ -54,13 +55,21 @@ public final class TcpTransport implements StreamTransport {
 
     public TcpTransport(TcpStack stack, TcpPort port) {
         home = stack;
-        this.stack = stack;
-        target = stack;
+        place = stack.here();
         this.port = port;
     }
 
+    /**
+     * Where a connection is.
+     *
+     * @param stack what has it; changes on that stack's loop, when the connection has arrived
+     * @param target where it is going; the same as {@code stack} when it is there
+     */
+    record Place(TcpStack stack, TcpStack target) {
+    }
+
     public TcpStack stack() {
-        return stack;
+        return place.stack;
     }
 
     TcpPort port() {
@@ -100,14 +109,16 @@ public final class TcpTransport implements StreamTransport {
         channel = opener;
     }
 
+    /** Returns the stack that segments of the connection are passed on to: it has the connection, or knows where. */
     TcpStack target() {
-        return target;
+        return place.target;
     }
 
     @Override
     public void attach(ConnectionListener attaching, TcpStack destination) {
         onLoop(() -> {
-            if (stack == destination) {
+            TcpStack current = stack();
+            if (current == destination) {
                 arrive(attaching);
             } else if (attaching.loopStack() == destination) {
                 leaveFor(destination, attaching);
@@ -117,18 +128,20 @@ public final class TcpTransport implements StreamTransport {
     }
 
     private void arrive(ConnectionListener attaching) {
-        if (!orphaned && attaching.loopStack() == stack) {
+        TcpStack current = stack();
+        if (!orphaned && attaching.loopStack() == current) {
             channel = attaching;
             hasSendRoom = true;
-            stack.markReady(this);
+            current.markReady(this);
         }
     }
 
     private void leaveFor(TcpStack destination, ConnectionListener attaching) {
-        TcpStack from = stack;
+        Place before = place;
+        TcpStack from = before.stack;
         boolean live = closeReason == null;
         channel = null;
-        target = destination;
+        from.unready(this);
         if (live) {
             from.moveOut(this);
             if (from != home) {
@@ -137,19 +150,22 @@ public final class TcpTransport implements StreamTransport {
             }
         }
         destination.executeOrElse(() -> {
-            stack = destination;
+            place = destination.here();
             if (live) {
                 destination.moveIn(this);
             }
             arrive(attaching);
         }, () -> {
-            // The loop has ended, and the channel with it.
-            target = from;
+            // The loop has ended, and the channel with it. Another place than before, which is not to be replaced.
+            place = new Place(from, from);
             if (live) {
                 from.moveIn(this);
                 connection.abort();
             }
         });
+        // Only now: what others pass on is to reach the destination behind the connection, or it is answered by a reset
+        // there. Until then it comes here, and is passed on from here. Nothing to do if the connection has arrived.
+        PLACE.compareAndSet(this, before, new Place(from, destination));
     }
 
     /** Has something done on the loop that the connection is on. Any thread. */
@@ -159,13 +175,12 @@ public final class TcpTransport implements StreamTransport {
 
     /** As {@link #onLoop(Runnable)}; if that loop has ended, {@code ended} is done when its stack has ended too. */
     private void onLoop(Runnable task, Runnable ended) {
-        TcpStack current = stack;
-        if (!current.isOnLoop()) {
-            current.executeOrElse(() -> onLoop(task, ended), () -> current.onceGone(ended));
-        } else if (target != current) {
+        Place now = place;
+        if (!now.stack.isOnLoop()) {
+            now.stack.executeOrElse(() -> onLoop(task, ended), () -> now.stack.onceGone(ended));
+        } else if (now.target != now.stack) {
             // On its way, which is a task of the other loop already.
-            TcpStack next = target;
-            next.executeOrElse(() -> onLoop(task, ended), () -> next.onceGone(ended));
+            now.target.executeOrElse(() -> onLoop(task, ended), () -> now.target.onceGone(ended));
         } else {
             task.run();
         }
@@ -183,7 +198,7 @@ public final class TcpTransport implements StreamTransport {
 
     @Override
     public EventLoop loop() {
-        return stack.eventLoop();
+        return stack().eventLoop();
     }
 
     @Override
@@ -221,6 +236,11 @@ public final class TcpTransport implements StreamTransport {
     /** Tells whether something has happened that the channel has not been told yet. */
     boolean isReady() {
         return ready;
+    }
+
+    /** The channel is told, or will be by another stack. */
+    void markTold() {
+        ready = false;
     }
 
     void markConnected() {
@@ -319,17 +339,17 @@ public final class TcpTransport implements StreamTransport {
 
     @Override
     public boolean beginReading() {
-        return stack.beginReading();
+        return stack().beginReading();
     }
 
     @Override
     public void endReading(boolean outer) {
-        stack.endReading(outer);
+        stack().endReading(outer);
     }
 
     @Override
     public void write(ChannelOutboundBuffer in, ByteBufAllocator allocator) throws IOException {
-        boolean waits = stack.beforeFlush(channel != null && channel.sharesFlushes());
+        boolean waits = stack().beforeFlush(channel != null && channel.sharesFlushes());
         if (closeReason != null) {
             IOException cause = failure();
             throw cause != null ? cause : new SocketException("Broken pipe: the connection is closed");
@@ -337,7 +357,7 @@ public final class TcpTransport implements StreamTransport {
         try {
             StreamSender.fill(this, in, allocator);
         } finally {
-            stack.flush(waits);
+            stack().flush(waits);
         }
     }
 
@@ -379,13 +399,13 @@ public final class TcpTransport implements StreamTransport {
     public void shutdownOutput() {
         onLoop(() -> {
             connection.shutdownOutput();
-            stack.flushEnd();
+            stack().flushEnd();
         });
     }
 
     /** Has what came in handed on. */
     void deliver() {
-        ready = false;
+        markTold();
         ConnectionAcceptor server = acceptor;
         if (server != null) {
             acceptor = null;
@@ -411,12 +431,12 @@ public final class TcpTransport implements StreamTransport {
         received.drop();
         if (reset) {
             // What was written is on its way by now with a kernel, and only what is not is dropped.
-            stack.flushNow();
+            stack().flushNow();
             connection.abort();
         } else {
             connection.close();
         }
-        stack.flushEnd();
+        stack().flushEnd();
     }
 
     /** Another stack than {@link #home} gets segments of the connection, and passes them on until the end. */

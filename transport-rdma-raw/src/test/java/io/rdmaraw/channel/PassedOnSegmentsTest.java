@@ -1,0 +1,206 @@
+package io.rdmaraw.channel;
+
+import static io.rdmaraw.channel.StreamFixture.on;
+import static io.rdmaraw.channel.StreamFixture.settle;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.Unpooled;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelInboundHandlerAdapter;
+import io.netty.channel.DefaultMaxMessagesRecvByteBufAllocator;
+import io.netty.channel.EventLoop;
+import io.netty.channel.IoEventLoop;
+import io.netty.channel.IoHandlerFactory;
+import io.netty.channel.MultiThreadIoEventLoopGroup;
+import io.netty.channel.SingleThreadIoEventLoop;
+import io.netty.util.concurrent.EventExecutor;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+import java.util.Arrays;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.Executor;
+import java.util.concurrent.TimeUnit;
+
+/** Segments of a connection that comes to a loop by way of others, at the moment at which it leaves. */
+@Timeout(60)
+class PassedOnSegmentsTest {
+    private static final int LOOPS = 4;
+
+    private final Loops loops = new Loops(StreamFixture.config(LoopDevice.inMemory().name).build());
+    private final StreamFixture fixture = StreamFixture.ofOneGroup(loops);
+
+    @AfterEach
+    void shutDown() {
+        fixture.close();
+    }
+
+    /** Tells what the loops hand over to one another. */
+    private static final class Loops extends MultiThreadIoEventLoopGroup {
+        private volatile Handovers before = (from, to) -> { };
+        private volatile Handovers after = (from, to) -> { };
+
+        Loops(RdmaRawIoHandlerConfig config) {
+            super(LOOPS, RdmaRawIoHandler.newFactory(config));
+        }
+
+        @Override
+        protected IoEventLoop newChild(Executor executor, IoHandlerFactory handlers, Object... args) {
+            return new SingleThreadIoEventLoop(this, executor, handlers) {
+                @Override
+                public void execute(Runnable task) {
+                    tell(before, this);
+                    super.execute(task);
+                    tell(after, this);
+                }
+            };
+        }
+
+        private void tell(Handovers watch, EventLoop to) {
+            for (EventExecutor from : this) {
+                if (from.inEventLoop() && from != to) {
+                    watch.handover((EventLoop) from, to);
+                }
+            }
+        }
+    }
+
+    /** Called on the loop {@code from}. */
+    private interface Handovers {
+        void handover(EventLoop from, EventLoop to);
+    }
+
+    /** Knows when something has come in. */
+    private static final class Reader extends ChannelInboundHandlerAdapter {
+        private final CountDownLatch read = new CountDownLatch(1);
+
+        @Override
+        public void channelRead(ChannelHandlerContext ctx, Object msg) {
+            ((ByteBuf) msg).release();
+            read.countDown();
+        }
+    }
+
+    private EventLoop loopThatIsNot(EventLoop... used) {
+        for (EventExecutor loop : loops) {
+            if (Arrays.stream(used).noneMatch(other -> other == loop)) {
+                return (EventLoop) loop;
+            }
+        }
+        throw new AssertionError("more loops are needed");
+    }
+
+    private static void move(RdmaRawSocketChannel channel, EventLoop next) throws InterruptedException {
+        channel.deregister().sync();
+        next.register(channel).sync();
+        // It is where the channel is when the loop has answered.
+        assertTrue(channel.tcpInfo().sync().isSuccess());
+    }
+
+    /**
+     * The loop that the segments come to passes them on while the connection leaves a second loop for a third: they
+     * reach the third behind the connection, which would be reset otherwise.
+     */
+    @Test
+    void doNotOvertakeTheirConnection() throws Exception {
+        Reader reader = new Reader();
+        RdmaRawSocketChannel client = fixture.connect(fixture.listen(new StreamFixture.Echo()), reader);
+        RdmaRawSocketChannel child = fixture.accepted();
+        EventLoop home = client.eventLoop();
+        EventLoop second = loopThatIsNot(home, child.eventLoop());
+        EventLoop third = loopThatIsNot(home, child.eventLoop(), second);
+        move(client, second);
+        CountDownLatch leaving = new CountDownLatch(1);
+        CountDownLatch passedOn = new CountDownLatch(1);
+        loops.after = (from, to) -> {
+            if (from == home && leaving.getCount() == 0) {
+                passedOn.countDown();
+            }
+        };
+        loops.before = (from, to) -> {
+            if (from == second && to == third && leaving.getCount() > 0) {
+                leaving.countDown();
+                child.writeAndFlush(Unpooled.wrappedBuffer(new byte[1]));
+                assertTrue(awaitOpen(passedOn), "nothing was passed on");
+            }
+        };
+        client.deregister().sync();
+        third.register(client).sync();
+        assertTrue(awaitOpen(leaving));
+        assertTrue(awaitOpen(reader.read), () -> "both ends are open: " + client.isOpen() + ", " + child.isOpen());
+    }
+
+    /**
+     * They have come to the second loop in the same turn in which their connection leaves it: the third tells the
+     * channel of them, and the second touches it no more.
+     */
+    @Test
+    void areReadWhereTheirConnectionIs() throws Exception {
+        Set<Thread> readers = ConcurrentHashMap.newKeySet();
+        Reader reader = new Reader();
+        RdmaRawSocketChannel client = fixture.connect(fixture.listen(new StreamFixture.Echo()), reader);
+        client.config().setRecvByteBufAllocator(new ReaderOfRecord(readers));
+        RdmaRawSocketChannel child = fixture.accepted();
+        EventLoop home = client.eventLoop();
+        EventLoop second = loopThatIsNot(home, child.eventLoop());
+        EventLoop third = loopThatIsNot(home, child.eventLoop(), second);
+        move(client, second);
+        client.deregister().sync();
+        CountDownLatch busy = new CountDownLatch(1);
+        CountDownLatch passedOn = new CountDownLatch(1);
+        CountDownLatch asked = new CountDownLatch(1);
+        StreamFixture.keepBusy(second, busy);
+        loops.after = (from, to) -> {
+            if (from == home && to == second) {
+                passedOn.countDown();
+            } else if (from == third && to == second) {
+                asked.countDown();
+            } else if (from == second && to == third) {
+                // It goes on when the third has the connection.
+                settle(third);
+            }
+        };
+        child.writeAndFlush(Unpooled.wrappedBuffer(new byte[1])).sync();
+        assertTrue(awaitOpen(passedOn));
+        third.register(client).sync();
+        assertTrue(awaitOpen(asked));
+        busy.countDown();
+        assertTrue(awaitOpen(reader.read), "nothing was read");
+        assertEquals(Set.of(on(third, Thread::currentThread)), readers);
+    }
+
+    /** Knows which threads have read. */
+    private static final class ReaderOfRecord extends DefaultMaxMessagesRecvByteBufAllocator {
+        private final Set<Thread> readers;
+
+        ReaderOfRecord(Set<Thread> readers) {
+            this.readers = readers;
+        }
+
+        @Override
+        @SuppressWarnings("deprecation") // Handle is replaced in Netty 5 only
+        public Handle newHandle() {
+            return new MaxMessageHandle() {
+                @Override
+                public int guess() {
+                    readers.add(Thread.currentThread());
+                    return 1;
+                }
+            };
+        }
+    }
+
+    private static boolean awaitOpen(CountDownLatch latch) {
+        try {
+            return latch.await(Patience.SECONDS, TimeUnit.SECONDS);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            return false;
+        }
+    }
+}
