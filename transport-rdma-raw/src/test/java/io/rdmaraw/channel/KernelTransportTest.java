@@ -58,7 +58,7 @@ class KernelTransportTest {
     }
 
     private <T> T onLoop(Callable<T> call) {
-        return channel.eventLoop().submit(call).syncUninterruptibly().getNow();
+        return StreamFixture.on(channel.eventLoop(), call);
     }
 
     private ChannelPromise add(ChannelOutboundBuffer buffer) {

@@ -84,7 +84,7 @@ class RssFlowsTest {
 
         <T> T onLoop(java.util.concurrent.Callable<T> task) {
             EventLoop loop = channel.eventLoop();
-            return loop.submit(task).syncUninterruptibly().getNow();
+            return StreamFixture.on(loop, task);
         }
 
         void attach(FlowSpec spec) {

@@ -111,8 +111,13 @@ final class StreamFixture implements AutoCloseable {
         return !accepted.isEmpty();
     }
 
+    /** Ends when it is interrupted: a test that asks again and again ends with its timeout. */
     static <T> T on(EventLoop loop, Callable<T> call) {
-        return loop.submit(call).syncUninterruptibly().getNow();
+        try {
+            return loop.submit(call).sync().getNow();
+        } catch (InterruptedException e) {
+            throw new AssertionError("interrupted while a loop was asked, by the test's timeout perhaps", e);
+        }
     }
 
     /** The loop is in a handler from now on until the latch opens, and looks at nothing. */
@@ -132,7 +137,7 @@ final class StreamFixture implements AutoCloseable {
     /** Comes back when the loop has done what it knows of now, and what that may have led to. */
     static void settle(EventLoop loop) {
         for (int turn = 0; turn < TURNS_TO_SETTLE; turn++) {
-            loop.submit(() -> { }).syncUninterruptibly();
+            on(loop, () -> null);
         }
     }
 
