@@ -33,6 +33,8 @@ class ConnectStormTest {
     private static final int STORM = 600;
     /** What the core lets go without an answer. */
     private static final int AT_ONCE = 128;
+    /** Time lets a few go too: when its tick ends while these are the last that may go at once. */
+    private static final int MOST_BY_TIME = 8;
     private static final int LAST = STORM - 1;
     /** None that the host chooses for others. */
     private static final int LOCAL_PORT = 20_000;
@@ -111,14 +113,15 @@ class ConnectStormTest {
     @Test
     void allConnectAndThoseThatWaitedAreCounted() throws InterruptedException {
         List<ChannelFuture> attempts = storm(client(), null);
-        assertEquals(STORM - AT_ONCE, delayed());
+        long delayed = delayed();
+        assertTrue(delayed <= STORM - AT_ONCE && delayed >= STORM - AT_ONCE - MOST_BY_TIME, delayed + " wait");
         for (ChannelFuture attempt : attempts) {
             assertTrue(attempt.sync().channel().isActive());
             fixture.accepted();
         }
         awaitConnections(STORM);
-        assertEquals(STORM - AT_ONCE, delayed(), "none waits twice");
-        assertEquals(STORM - AT_ONCE, stack.counters().value(stack.counters().metrics().stream()
+        assertEquals(delayed, delayed(), "none waits twice");
+        assertEquals(delayed, stack.counters().value(stack.counters().metrics().stream()
                 .filter(metric -> metric.name().equals("delayed.opens")).findFirst().orElseThrow()));
         for (ChannelFuture attempt : attempts) {
             attempt.channel().close().sync();
