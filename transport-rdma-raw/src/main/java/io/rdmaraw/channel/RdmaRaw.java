@@ -142,9 +142,8 @@ public final class RdmaRaw {
         if (cause == null || cause == UNAVAILABILITY_CAUSE) {
             return cause;
         }
-        List<String> missing = new DeviceRequirements().missing(deviceName);
         return new IllegalStateException(deviceName + " cannot be used: " + cause.getMessage()
-                + (missing.isEmpty() ? "" : ". Missing here: " + String.join("; ", missing)), cause);
+                + new DeviceRequirements().addition(deviceName, cause.getMessage()), cause);
     }
 
     /** Returns the version of the transport, such as {@code 1.2.3}, or {@code unknown} without its resources. */

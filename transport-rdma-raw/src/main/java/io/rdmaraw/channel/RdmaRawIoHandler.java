@@ -10,6 +10,7 @@ import io.netty.util.concurrent.ThreadAwareExecutor;
 import io.netty.util.internal.ObjectUtil;
 import io.netty.util.internal.StringUtil;
 import io.rdmaraw.device.DeviceQueue;
+import io.rdmaraw.host.DeviceRequirements;
 import io.rdmaraw.host.IpContext;
 import io.rdmaraw.host.userspace.UserspaceHostStatistics;
 import io.rdmaraw.loop.LoopDescriptors;
@@ -369,9 +370,10 @@ public final class RdmaRawIoHandler implements IoHandler {
     }
 
     private DeviceQueue open(String deviceName, int portNumber) {
-        SharedDevice device = SharedDevice.acquire(deviceName);
+        SharedDevice device = null;
         CompletionChannel channel = null;
         try {
+            device = SharedDevice.acquire(deviceName);
             device.checkPort(portNumber);
             channel = device.context().createCompletionChannel();
             return new DeviceQueue(device, portNumber, channel, executor, config.queueOptions(), CHANNEL_KINDS,
@@ -380,8 +382,10 @@ public final class RdmaRawIoHandler implements IoHandler {
             if (channel != null) {
                 channel.close();
             }
-            device.release();
-            throw e;
+            if (device != null) {
+                device.release();
+            }
+            throw DeviceRequirements.explained(e, deviceName);
         }
     }
 

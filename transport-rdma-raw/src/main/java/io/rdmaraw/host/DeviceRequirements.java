@@ -1,13 +1,19 @@
 package io.rdmaraw.host;
 
+import io.rdmaraw.ffi.Errno;
 import io.rdmaraw.net.CapabilityBroker;
 import io.rdmaraw.verbs.DeviceName;
+import io.rdmaraw.verbs.VerbsException;
 
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
+import java.util.Optional;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 
 /**
  * What a device needs of the process and of the host, as far as it can be seen without opening it. The kernel refuses
@@ -18,7 +24,13 @@ public final class DeviceRequirements {
     private static final int CAP_NET_ADMIN = 12;
     private static final int CAP_NET_RAW = 13;
     private static final int CAP_SYS_ADMIN = 21;
+    private static final int CAP_PERFMON = 38;
     private static final int CAP_BPF = 39;
+    /** From this version on the kernel's verifier takes the programs of AF_XDP without CAP_PERFMON. */
+    private static final int[] WITHOUT_PERFMON = {6, 17};
+    private static final Pattern VERSION = Pattern.compile("(\\d+)\\.(\\d+).*", Pattern.DOTALL);
+    /** SECCOMP_MODE_FILTER of linux/seccomp.h. */
+    private static final String SECCOMP_FILTER = "2";
     /** IFF_UP of linux/if.h. */
     private static final int IFF_UP = 1;
     private static final String XDP_PREFIX = "soft:xdp:";
@@ -59,6 +71,22 @@ public final class DeviceRequirements {
         return missing;
     }
 
+    /**
+     * Returns what to add to the message of an error that a device gave: all that is wanting, and not only what the
+     * kernel refused first. Empty if nothing is seen, or if the message has it.
+     */
+    public String addition(String deviceName, String message) {
+        List<String> missing = missing(deviceName);
+        String addition = missing.isEmpty() ? "" : ". Missing here: " + String.join("; ", missing);
+        return message != null && message.endsWith(addition) ? "" : addition;
+    }
+
+    /** Returns the error to throw in the place of one that a device gave: with all that is wanting, where rights are. */
+    public static RuntimeException explained(RuntimeException error, String deviceName) {
+        return error instanceof VerbsException e && (e.errno() == Errno.EPERM || e.errno() == Errno.EACCES)
+                ? e.adding(new DeviceRequirements().addition(deviceName, e.getMessage())) : error;
+    }
+
     private void addInterface(List<String> missing, String name) {
         Path directory = root.resolve("sys/class/net").resolve(name);
         if (!Files.isDirectory(directory)) {
@@ -75,7 +103,7 @@ public final class DeviceRequirements {
     }
 
     private void addCapabilities(List<String> missing, boolean xdp) {
-        long held = heldCapabilities();
+        long held = status("CapEff").map(hex -> Long.parseUnsignedLong(hex, HEX)).orElse(-1L);
         List<String> names = new ArrayList<>();
         if (!has(held, CAP_NET_RAW)) {
             names.add("CAP_NET_RAW");
@@ -83,29 +111,50 @@ public final class DeviceRequirements {
         if (xdp && !has(held, CAP_NET_ADMIN)) {
             names.add("CAP_NET_ADMIN");
         }
-        // Kernels before 5.8 have no CAP_BPF; later ones accept CAP_SYS_ADMIN in its place.
+        // Kernels before 5.8 have neither of these; later ones accept CAP_SYS_ADMIN in their place.
         if (xdp && !has(held, CAP_BPF) && !has(held, CAP_SYS_ADMIN)) {
             names.add("CAP_BPF");
+        }
+        if (xdp && !has(held, CAP_PERFMON) && !has(held, CAP_SYS_ADMIN) && wantsPerfmon()) {
+            names.add("CAP_PERFMON (before Linux 6.17)");
         }
         if (!names.isEmpty()) {
             missing.add("the process lacks " + String.join(", ", names) + ": run it as root, in a container with"
                     + " --cap-add, in a systemd unit with AmbientCapabilities, or use rdma-raw-broker"
-                    + " (docs/security.md)");
+                    + " (docs/security.md)" + (xdp && isFiltered() ? "; its seccomp profile has to allow bpf(2) too, as"
+                    + " examples/containers/seccomp.json does" : ""));
         }
+    }
+
+    private boolean wantsPerfmon() {
+        Matcher version = VERSION.matcher(read("proc/sys/kernel/osrelease"));
+        if (!version.matches()) {
+            return false;
+        }
+        int[] kernel = {Integer.parseInt(version.group(1)), Integer.parseInt(version.group(2))};
+        return Arrays.compare(kernel, WITHOUT_PERFMON) < 0;
+    }
+
+    /** Whether a seccomp profile decides on the process's system calls: which of them cannot be seen. */
+    private boolean isFiltered() {
+        return status("Seccomp").filter(SECCOMP_FILTER::equals).isPresent();
     }
 
     private static boolean has(long set, int capability) {
         return (set >>> capability & 1) != 0;
     }
 
-    /** Returns the effective capabilities (proc_pid_status(5)); all of them if the kernel does not tell. */
-    private long heldCapabilities() {
+    /** Returns a field of proc_pid_status(5); empty if the kernel does not tell. */
+    private Optional<String> status(String field) {
+        return read("proc/self/status").lines().filter(line -> line.startsWith(field + ":")).findFirst()
+                .map(line -> line.substring(field.length() + 1).strip());
+    }
+
+    private String read(String path) {
         try {
-            return Files.readString(root.resolve("proc/self/status")).lines().filter(line -> line.startsWith("CapEff:"))
-                    .findFirst().map(line -> Long.parseUnsignedLong(line.substring("CapEff:".length()).strip(), HEX))
-                    .orElse(-1L);
-        } catch (IOException | NumberFormatException e) {
-            return -1;
+            return Files.readString(root.resolve(path));
+        } catch (IOException e) {
+            return "";
         }
     }
 }

@@ -54,6 +54,10 @@ public final class VerbsDevices {
         if (new DeviceName(deviceName).isSoftware()) {
             return openSoft(deviceName);
         }
+        if (!VerbsLibrary.isRdmaCoreUsable() && isPlainInterface(PortInterfaces.ofHost(), deviceName)) {
+            // To install rdma-core would not help.
+            throw unknown(deviceName);
+        }
         VerbsLibrary library = VerbsLibrary.rdmaCore();
         VerbsContext context = openListed(library, deviceName, deviceName);
         if (context == null) {
@@ -64,6 +68,11 @@ public final class VerbsDevices {
             throw unknown(deviceName);
         }
         return context;
+    }
+
+    /** Tells whether it is a network interface, of no RDMA device as far as the kernel knows. */
+    private static boolean isPlainInterface(PortInterfaces interfaces, String name) {
+        return interfaces.isInterface(name) && interfaces.deviceOf(name) == null;
     }
 
     private static VerbsContext openSoft(String deviceName) {

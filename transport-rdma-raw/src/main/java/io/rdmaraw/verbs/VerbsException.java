@@ -41,6 +41,13 @@ public final class VerbsException extends RuntimeException {
         }
     }
 
+    /** Returns the same error whose message says more. */
+    public VerbsException adding(String more) {
+        VerbsException longer = new VerbsException(call, errno, getMessage() + more);
+        longer.setStackTrace(getStackTrace());
+        return longer;
+    }
+
     /** Returns the name of the C function that failed. */
     public String call() {
         return call;

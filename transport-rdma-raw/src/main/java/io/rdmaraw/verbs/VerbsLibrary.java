@@ -76,6 +76,11 @@ public final class VerbsLibrary {
         addDevice = optionalAddress(lookup, "softverbs_add_device");
     }
 
+    /** Tells whether rdma-core's libibverbs is installed, and what is wanted of it is there. */
+    static boolean isRdmaCoreUsable() {
+        return RdmaCore.LOADED.isUsable();
+    }
+
     /** Returns rdma-core's libibverbs. */
     static VerbsLibrary rdmaCore() {
         return RdmaCore.LOADED.get();
