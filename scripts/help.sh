@@ -79,7 +79,7 @@ Runs tests: all of them, those that are quick, or one class.
   --aarch64             what a processor decides, on an emulated one of 64-bit Arm; machine: there with its kernel, alone
   --jcstress            what threads share without locks in Java, by OpenJDK's jcstress, and faults planted there
   --musl                softverbs, the broker and their tests in C against musl, Alpine's C library
-  CLASS                 one class of Java tests, such as CongestionTest, or CLASS#method
+  CLASS                 classes of Java tests, such as CongestionTest, or CLASS#method
 
 The last line says how many passed and failed. Ends with 1 if one failed.
 USAGE

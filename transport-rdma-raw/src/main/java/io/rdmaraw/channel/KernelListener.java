@@ -20,6 +20,7 @@ import java.nio.channels.ClosedChannelException;
 import java.nio.channels.ServerSocketChannel;
 import java.nio.channels.SocketChannel;
 import java.time.Duration;
+import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.Consumer;
@@ -35,9 +36,12 @@ final class KernelListener {
     private static final InternalLogger LOGGER = InternalLoggerFactory.getInstance(KernelListener.class);
     /** Accepting fails when there are no descriptors left; as long as ServerBootstrap waits then. */
     private static final long PAUSE_NANOS = TimeUnit.SECONDS.toNanos(1);
-    /** Why the kernel refuses a port that is free. */
-    private static final String PRIVILEGED_PORTS =
-            "; ports below net.ipv4.ip_unprivileged_port_start (1024) want CAP_NET_BIND_SERVICE";
+    /** By what the JDK makes of the error number. */
+    private static final Map<String, String> REMEDIES = Map.of(
+            "Permission denied", "; ports below net.ipv4.ip_unprivileged_port_start (1024) want CAP_NET_BIND_SERVICE",
+            "Address already in use", "; `ss -ltnp` tells which process listens there",
+            "Cannot assign requested address", "; bind to an address of this host, which `ip address` shows, or to"
+                    + " 0.0.0.0 or :: for all of them");
     private static final Duration END_TIMEOUT = Duration.ofSeconds(1);
 
     private final RdmaRawServerSocketChannel server;
@@ -151,12 +155,12 @@ final class KernelListener {
         }
     }
 
-    /** The JDK's exception does not say which address was wanted. */
+    /** The JDK's exception does not say which address was wanted, nor what to do. */
     private void bind(InetSocketAddress local) throws IOException {
         try {
             socket.bind(local, server.config().getBacklog());
         } catch (SocketException e) {
-            String remedy = "Permission denied".equals(e.getMessage()) ? PRIVILEGED_PORTS : "";
+            String remedy = REMEDIES.getOrDefault(e.getMessage(), "");
             BindException named = new BindException(e.getMessage() + ": " + local.getAddress().getHostAddress()
                     + " port " + local.getPort() + remedy);
             named.initCause(e);

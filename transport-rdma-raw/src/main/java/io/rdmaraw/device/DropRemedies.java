@@ -1,6 +1,7 @@
 package io.rdmaraw.device;
 
 import java.util.Map;
+import java.util.Set;
 
 import static java.util.Map.entry;
 
@@ -61,6 +62,11 @@ final class DropRemedies {
                     + " Linux 6.6 and the capabilities of docs/security.md, or a soft:xdp: device"));
 
     private DropRemedies() {
+    }
+
+    /** Returns the names of the metrics that have a remedy. */
+    static Set<String> metrics() {
+        return BY_METRIC.keySet();
     }
 
     /** Returns what to do, in words that follow a colon; null if it is nothing to warn about. */

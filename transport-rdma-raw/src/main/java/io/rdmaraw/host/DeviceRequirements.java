@@ -81,7 +81,7 @@ public final class DeviceRequirements {
         return message != null && message.endsWith(addition) ? "" : addition;
     }
 
-    /** Returns the error to throw in the place of one that a device gave: with all that is wanting, where rights are. */
+    /** Returns what to throw in the place of an error that a device gave: one of rights says all that is wanting. */
     public static RuntimeException explained(RuntimeException error, String deviceName) {
         return error instanceof VerbsException e && (e.errno() == Errno.EPERM || e.errno() == Errno.EACCES)
                 ? e.adding(new DeviceRequirements().addition(deviceName, e.getMessage())) : error;

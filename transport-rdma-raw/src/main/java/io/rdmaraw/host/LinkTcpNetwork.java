@@ -102,7 +102,7 @@ public abstract class LinkTcpNetwork implements TcpNetwork {
         Link link = link(host.snapshot());
         Port port = takePort(address, local.getPort(), sharing);
         if (!address.isAny() && !host.snapshot().isServedBy(link, address)) {
-            LOGGER.info("{} is not an address of {}, so the kernel serves port {}: bind to an address of {} or to the"
+            LOGGER.warn("{} is not an address of {}, so the kernel serves port {}: bind to an address of {} or to the"
                     + " wildcard address to use {}", address, linkName, port.number, linkName, deviceName);
         }
         return new Listening(address, port);

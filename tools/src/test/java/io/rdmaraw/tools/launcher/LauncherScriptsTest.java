@@ -197,16 +197,42 @@ class LauncherScriptsTest {
         assertTrue(result.output.contains("there is no test class 'NoSuchTestOfOurs'"), result.output);
     }
 
+    /** Runs a test by its name in a tree that has it; {@code maven} is done in Maven's place. */
+    private Result namedTest(String maven) throws Exception {
+        Path tests = Files.createDirectories(directory.resolve("tools/src/test/java"));
+        Files.writeString(tests.resolve("NamedTest.java"), "");
+        return run(Map.of(), "bash", "-c", "set -euo pipefail; . scripts/messages.sh; . scripts/test-summary.sh;"
+                + " eval \"$(sed -n '/^run_named_tests()/,/^}/p' rdma-raw)\"; ROOT=" + directory + ";"
+                + " reports=\"$ROOT/tools/target/surefire-reports\"; mkdir -p \"$reports\";"
+                + " echo '  <testcase name=\"old\">' >\"$reports/TEST-Old.xml\"; require_jdk() { :; };"
+                + " require_build_tools() { :; }; run_maven() { echo \"$*\"; mkdir -p \"$reports\"; " + maven + "; };"
+                + " run_named_tests 'NamedTest#method'");
+    }
+
     /** Only what it stands on is built, and nothing but this class runs. */
     @Test
     void oneTestIsLookedForByItsName() throws Exception {
-        Result result = run(Map.of(), "bash", "-c", "set -euo pipefail; ROOT=$PWD; . scripts/messages.sh;"
-                + " eval \"$(sed -n '/^run_named_tests()/,/^}/p' rdma-raw)\"; require_jdk() { :; };"
-                + " require_build_tools() { :; }; run_maven() { echo \"$*\"; };"
-                + " run_named_tests 'LauncherScriptsTest#missingPackagesAreNamed'");
+        Result result = namedTest("echo '  <testcase name=\"method\">' >\"$reports/TEST-NamedTest.xml\"");
         assertEquals(0, result.exitCode, result.output);
         assertTrue(result.output.contains("-pl tools -am") && result.output.contains("-Dtest.skipEmulated=true")
-                && result.output.contains("-Dtest=LauncherScriptsTest#missingPackagesAreNamed"), result.output);
+                && result.output.contains("-Dtest=NamedTest#method"), result.output);
+        assertTrue(result.output.endsWith("1 passed, 0 failed"), result.output);
+    }
+
+    @Test
+    void aMethodThatDoesNotExistIsNoTestThatPasses() throws Exception {
+        Result result = namedTest(":");
+        assertEquals(2, result.exitCode, result.output);
+        assertTrue(result.output.contains("no test has run: 'NamedTest#method' names no method of"), result.output);
+        assertFalse(result.output.contains("passed"), result.output);
+    }
+
+    @Test
+    void aNamedTestThatFailsIsCounted() throws Exception {
+        Result result = namedTest("printf '  <testcase name=\"method\" classname=\"NamedTest\">\\n    <failure "
+                + "message=\"why\">\\n' >\"$reports/TEST-NamedTest.xml\"; return 1");
+        assertEquals(1, result.exitCode, result.output);
+        assertTrue(result.output.endsWith("failed: NamedTest.method: why\n0 passed, 1 failed"), result.output);
     }
 
     /** perftest succeeds with a row of zeros. */

@@ -1,0 +1,40 @@
+package io.rdmaraw.device;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import org.junit.jupiter.api.Test;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
+
+/** A remedy belongs to a metric by its name alone: one whose metric was renamed would never be told. */
+class DropRemediesTest {
+    private static final Path SOURCES = Path.of("src/main/java");
+
+    /** Tables of metrics stand in classes of this name. */
+    private static String tables() throws IOException {
+        try (Stream<Path> files = Files.walk(SOURCES)) {
+            return files.filter(file -> file.toString().endsWith("Statistics.java")).map(file -> {
+                try {
+                    return Files.readString(file);
+                } catch (IOException e) {
+                    throw new UncheckedIOException(e);
+                }
+            }).collect(Collectors.joining());
+        }
+    }
+
+    @Test
+    void eachBelongsToAMetric() throws IOException {
+        String tables = tables();
+        assertTrue(DropRemedies.metrics().size() > 20, DropRemedies.metrics().toString());
+        assertEquals(List.of(), DropRemedies.metrics().stream()
+                .filter(metric -> !tables.contains('"' + metric + '"')).sorted().toList());
+    }
+}
