@@ -400,8 +400,8 @@ public final class RdmaRawIoHandlerConfig {
          * Sets how many packets of a loop wait for the MAC addresses of their next hops, over all of them: 1 to 65536,
          * 128 by default. The oldest makes room for the next. Each is copied, and has up to an MTU of heap, or its
          * length in direct memory when it is a datagram; so peers that are not there cannot take the loop's slots.
-         * Three packets wait for one next hop at most, as RFC 1122 section 2.3.2.2 wants the latest kept. Linux has a
-         * limit of bytes per next hop (net.ipv4.neigh.default.unres_qlen_bytes) and none over all.
+         * Half of them may wait for one next hop, a gateway for instance; RFC 1122 section 2.3.2.2 wants the latest
+         * kept. Linux has a limit of bytes per next hop (net.ipv4.neigh.default.unres_qlen_bytes) and none over all.
          */
         public Builder maxUnresolvedPackets(int packets) {
             if (packets < 1 || packets > 1 << 16) {

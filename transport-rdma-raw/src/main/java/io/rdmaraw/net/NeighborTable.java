@@ -21,8 +21,6 @@ import java.util.concurrent.TimeUnit;
  * @param <P> what waits for an address
  */
 public final class NeighborTable<P> {
-    /** Packets kept per unresolved hop; the oldest makes room, as RFC 1122 section 2.3.2.2 wants the latest kept. */
-    public static final int MAX_WAITING = 3;
     /** How often an unresolved hop is asked for (RFC 4861: MAX_UNICAST_SOLICIT, RETRANS_TIMER). */
     static final int MAX_ATTEMPTS = 3;
     static final long RETRY_NANOS = TimeUnit.SECONDS.toNanos(1);
@@ -68,7 +66,7 @@ public final class NeighborTable<P> {
     private static final class Entry<P> {
         private final Key key;
         private final Use use = new Use();
-        private final ArrayDeque<Waiting<P>> waiting = new ArrayDeque<>(MAX_WAITING);
+        private final ArrayDeque<Waiting<P>> waiting = new ArrayDeque<>(4);
         private long mac = Neighbor.NO_MAC;
         private int attempts;
         private long askedNanos;
@@ -93,6 +91,7 @@ public final class NeighborTable<P> {
     private final Solicitor solicitor;
     private final PacketSink<P> sink;
     private final int maxWaiting;
+    private final int maxWaitingOfHop;
     private final Map<Key, Entry<P>> entries = new HashMap<>();
     /** All that waits, the oldest first. */
     private final Set<Waiting<P>> waiting = new LinkedHashSet<>();
@@ -103,11 +102,13 @@ public final class NeighborTable<P> {
     /**
      * Makes an empty table.
      *
-     * @param maxWaiting how many packets wait, over all hops
+     * @param maxWaiting how many packets wait, over all hops. Half of them may be of one: a gateway is the hop of very
+     *                   many peers. The oldest makes room, as RFC 1122 section 2.3.2.2 wants the latest kept
      */
     public NeighborTable(Solicitor solicitor, PacketSink<P> sink, int maxWaiting) {
         this.solicitor = solicitor;
         this.sink = sink;
+        maxWaitingOfHop = Math.max(1, maxWaiting / 2);
         this.maxWaiting = maxWaiting;
     }
 
@@ -189,7 +190,7 @@ public final class NeighborTable<P> {
             return;
         }
         entry.usedNanos = nowNanos;
-        if (entry.waiting.size() == MAX_WAITING) {
+        if (entry.waiting.size() == maxWaitingOfHop) {
             discardOldest(entry);
         } else if (waiting.size() == maxWaiting) {
             displaced++;

@@ -53,14 +53,21 @@ class NeighborTableTest {
         assertEquals(MAC, table.macOf(LINK, HOP, nowNanos));
     }
 
+    /** The first burst of a server whose gateway has not answered yet is not lost. */
     @Test
-    void theLatestThreeWait() {
-        for (String packet : new String[] {"a", "b", "c", "d", "e"}) {
-            table.await(LINK, HOP, packet, nowNanos);
+    void theLatestOfAHopWaitAndTakeHalfOfThePlaces() {
+        int most = MAX_WAITING / 2;
+        for (int i = 0; i < most + 2; i++) {
+            table.await(LINK, HOP, Integer.toString(i), nowNanos);
         }
-        assertLog("who has 10.0.0.1 on 3", "discard a", "discard b");
+        assertLog("who has 10.0.0.1 on 3", "discard 0", "discard 1");
+        assertEquals(0, table.displacedCount(), "they are of its own");
+        for (int i = 0; i < most; i++) {
+            table.await(LINK, hop(1), "other", nowNanos);
+        }
+        assertLog("who has 10.1.0.1 on 3");
         table.learned(LINK, HOP, MAC, nowNanos);
-        assertLog("send c to 20000000042", "send d to 20000000042", "send e to 20000000042");
+        assertEquals(IntStream.range(2, most + 2).mapToObj(i -> "send " + i + " to 20000000042").toList(), log);
     }
 
     private static IpAddress hop(int number) {
