@@ -28,7 +28,8 @@ final class DatagramSender implements ChannelOutboundBuffer.MessageProcessor {
     private final DatagramReceiver receiver;
     private final DatagramNetwork network;
     private final KernelSocket kernel;
-    private final PathCache paths = new PathCache();
+    /** Found on the channel's loop, and of no use on another: they keep the next hops of their own loop fresh. */
+    private PathCache paths = new PathCache();
     private final Throwable[] failures = new Throwable[FrameQueue.BURST_FRAMES + 1];
     /** What the outbound buffer holds of the burst's messages. */
     private final Object[] finishedMessages = new Object[FrameQueue.BURST_FRAMES];
@@ -52,6 +53,7 @@ final class DatagramSender implements ChannelOutboundBuffer.MessageProcessor {
     /** The channel sends by this queue from now on. */
     void moveTo(DeviceQueue port) {
         writer = new DatagramWriter(port.queue(), port.limits().mtuBytes(), channel.config());
+        paths = new PathCache();
     }
 
     /**

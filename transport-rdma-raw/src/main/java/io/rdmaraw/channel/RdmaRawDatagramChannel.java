@@ -209,16 +209,14 @@ public final class RdmaRawDatagramChannel extends MulticastDatagramChannel {
         DatagramNetwork.Options options = new DatagramOptions(config);
         UserspaceHostConfig userspaceHost = ioHandler().config().userspaceHostOrNull();
         if (userspaceHost != null) {
-            IpContext hostView = ioHandler().hostView();
             UserspaceIpHost host = UserspaceIpHost.join(device, userspaceHost, ioHandler().port(device, PORT_NUMBER),
-                    hostView, eventLoop());
-            return new UserspaceDatagramNetwork(device, host, ipv4Only, options, new FromUserspaceHost(), hostView,
-                    eventLoop());
+                    hostView(), eventLoop());
+            return new UserspaceDatagramNetwork(device, host, ipv4Only, options, new FromUserspaceHost());
         }
         if (new DeviceName(device).isLoopback()) {
             return new LoopbackDatagramNetwork(device, ipv4Only, options, kernel);
         }
-        return new SharedDatagramNetwork(device, ipv4Only, options, kernel, ioHandler().hostView(), eventLoop());
+        return new SharedDatagramNetwork(device, ipv4Only, options, kernel);
     }
 
     private void bindIfNecessary() throws IOException {
@@ -229,6 +227,7 @@ public final class RdmaRawDatagramChannel extends MulticastDatagramChannel {
 
     private void joinQueue() {
         DeviceQueue joined = ioHandler().port(network.deviceName(), PORT_NUMBER);
+        network.moveTo(hostView(), eventLoop());
         sender.moveTo(joined);
         steering.join(joined);
         port = joined;

@@ -9,6 +9,7 @@ import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.util.List;
+import java.util.concurrent.ScheduledExecutorService;
 
 /**
  * What a datagram channel asks of the IP network under it. Made for one channel; for its loop's thread, except
@@ -32,6 +33,13 @@ public interface DatagramNetwork {
 
     /** Returns the device whose queue the channel uses. */
     String deviceName();
+
+    /**
+     * The channel is on this loop from now on, whose next hops and narrow paths are its own. Called before paths are
+     * resolved there; those that were found before are not to be used any more.
+     */
+    default void moveTo(IpContext hostView, ScheduledExecutorService loop) {
+    }
 
     /**
      * Takes a port for the channel.

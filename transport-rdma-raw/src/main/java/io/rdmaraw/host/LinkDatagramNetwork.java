@@ -24,20 +24,25 @@ import java.util.concurrent.ScheduledExecutorService;
 public abstract class LinkDatagramNetwork extends IpDatagramNetwork {
     private final String linkName;
     private final IpHost host;
-    private final LoopNeighbors neighbors;
-    private final IpContext hostView;
-    private final ScheduledExecutorService loop;
+    /** These three are of the loop that the channel is on. */
+    private LoopNeighbors neighbors;
+    private IpContext hostView;
+    private ScheduledExecutorService loop;
     private long lastMac;
 
-    protected LinkDatagramNetwork(String deviceName, IpHost host, boolean ipv4Only, Options options, IpContext hostView,
-            ScheduledExecutorService loop) throws IOException {
+    protected LinkDatagramNetwork(String deviceName, IpHost host, boolean ipv4Only, Options options)
+            throws IOException {
         super(deviceName, ipv4Only, options);
-        this.loop = loop;
         this.host = host;
         linkName = NetworkDevices.ofDevice(deviceName);
-        neighbors = hostView.neighbors(host);
-        this.hostView = hostView;
         Refusals.requireLink(host.snapshot(), deviceName, linkName);
+    }
+
+    @Override
+    public final void moveTo(IpContext newHostView, ScheduledExecutorService newLoop) {
+        neighbors = newHostView.neighbors(host);
+        hostView = newHostView;
+        loop = newLoop;
     }
 
     /**

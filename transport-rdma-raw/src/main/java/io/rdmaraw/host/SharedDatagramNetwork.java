@@ -13,7 +13,6 @@ import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.net.NetworkInterface;
 import java.util.List;
-import java.util.concurrent.ScheduledExecutorService;
 
 /**
  * The kernel's network for one datagram channel: the kernel's own MAC and IP addresses, its routes and neighbours. What
@@ -25,9 +24,9 @@ public final class SharedDatagramNetwork extends LinkDatagramNetwork {
 
     private final KernelSocket kernel;
 
-    public SharedDatagramNetwork(String deviceName, boolean ipv4Only, Options options, KernelSocket kernel,
-            IpContext hostView, ScheduledExecutorService loop) throws IOException {
-        super(deviceName, KernelIpHost.ofCallingThread(), ipv4Only, options, hostView, loop);
+    public SharedDatagramNetwork(String deviceName, boolean ipv4Only, Options options, KernelSocket kernel)
+            throws IOException {
+        super(deviceName, KernelIpHost.ofCallingThread(), ipv4Only, options);
         this.kernel = kernel;
     }
 

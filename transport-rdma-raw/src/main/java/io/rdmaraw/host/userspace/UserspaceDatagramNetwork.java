@@ -1,11 +1,9 @@
 package io.rdmaraw.host.userspace;
 
 import io.netty.buffer.ByteBuf;
-import io.netty.channel.EventLoop;
 import io.rdmaraw.host.BoundPort;
 import io.rdmaraw.host.DatagramPath;
 import io.rdmaraw.host.GroupChange;
-import io.rdmaraw.host.IpContext;
 import io.rdmaraw.host.LinkDatagramNetwork;
 import io.rdmaraw.host.PortOwner;
 import io.rdmaraw.host.Refusals;
@@ -29,8 +27,8 @@ public final class UserspaceDatagramNetwork extends LinkDatagramNetwork {
 
     /** @param owner gets what comes by no rule of the channel's own */
     public UserspaceDatagramNetwork(String deviceName, UserspaceIpHost host, boolean ipv4Only, Options options,
-            PortOwner owner, IpContext hostView, EventLoop loop) throws IOException {
-        super(deviceName, host, ipv4Only, options, hostView, loop);
+            PortOwner owner) throws IOException {
+        super(deviceName, host, ipv4Only, options);
         this.host = host;
         this.owner = owner;
     }

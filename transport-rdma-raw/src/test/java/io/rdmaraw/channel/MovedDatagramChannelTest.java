@@ -1,0 +1,94 @@
+package io.rdmaraw.channel;
+
+import static io.rdmaraw.channel.DatagramFixture.at;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
+import io.netty.bootstrap.Bootstrap;
+import io.netty.channel.EventLoop;
+import io.netty.channel.EventLoopGroup;
+import io.netty.util.ReferenceCountUtil;
+import io.netty.util.concurrent.EventExecutor;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+import java.net.InetSocketAddress;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+
+/**
+ * A datagram channel goes to another loop: what was on its way to it on the first is done on the other, whose queue and
+ * neighbours are its own from then on.
+ */
+@Timeout(60)
+class MovedDatagramChannelTest {
+    private static final String HERE = "10.9.0.1";
+    private static final String THERE = "10.9.0.2";
+
+    private final LoopDevice device = LoopDevice.inMemory();
+    private final List<EventLoopGroup> hosts = new ArrayList<>();
+    private final List<DatagramFixture.Inbox> inboxes = new ArrayList<>();
+    private final EventLoopGroup here = host("02:00:00:09:00:01", HERE);
+
+    private EventLoopGroup host(String mac, String address) {
+        EventLoopGroup host = new RdmaRawEventLoopGroup(2, RdmaRawIoHandlerConfig.builder().ipDevice(device.name)
+                .detectDuplicateAddresses(false).receiveQueueDepth(256).sendQueueDepth(256).slotCount(1024)
+                .ownAddress(mac, address + "/24", null).build());
+        hosts.add(host);
+        return host;
+    }
+
+    private EventLoopGroup otherHost() {
+        return host("02:00:00:09:00:02", THERE);
+    }
+
+    private DatagramFixture.Inbox bind(EventLoopGroup loops, int port) throws InterruptedException {
+        DatagramFixture.Inbox inbox = new DatagramFixture.Inbox();
+        inboxes.add(inbox);
+        inbox.channel = (RdmaRawDatagramChannel) new Bootstrap().group(loops).channel(RdmaRawDatagramChannel.class)
+                .handler(inbox).bind(new InetSocketAddress(port)).sync().channel();
+        return inbox;
+    }
+
+    @AfterEach
+    void shutDown() {
+        hosts.forEach(host -> host.shutdownGracefully(0, 10, TimeUnit.SECONDS).syncUninterruptibly());
+        inboxes.forEach(inbox -> inbox.packets.forEach(ReferenceCountUtil::release));
+    }
+
+    private EventLoop otherLoop(EventLoop than) {
+        for (EventExecutor loop : here) {
+            if (loop != than) {
+                return (EventLoop) loop;
+            }
+        }
+        throw new AssertionError("the group has one loop");
+    }
+
+    private static void move(RdmaRawDatagramChannel channel, EventLoop to) throws InterruptedException {
+        channel.deregister().sync();
+        to.register(channel).sync();
+    }
+
+    @Test
+    void asksForTheNeighboursOfItsNewLoop() throws InterruptedException {
+        DatagramFixture.Inbox server = bind(otherHost(), 0);
+        DatagramFixture.Inbox client = bind(here, 0);
+        EventLoop second = otherLoop(client.channel.eventLoop());
+        move(client.channel, second);
+        client.send("hello", at(THERE, server.address().getPort()));
+        assertEquals("hello", server.takeText());
+    }
+
+    @Test
+    void goesOnWithAPeerThatItHasSentTo() throws InterruptedException {
+        DatagramFixture.Inbox server = bind(otherHost(), 0);
+        DatagramFixture.Inbox client = bind(here, 0);
+        client.send("before", at(THERE, server.address().getPort()));
+        assertEquals("before", server.takeText());
+        move(client.channel, otherLoop(client.channel.eventLoop()));
+        client.send("after", at(THERE, server.address().getPort()));
+        assertEquals("after", server.takeText());
+    }
+}
