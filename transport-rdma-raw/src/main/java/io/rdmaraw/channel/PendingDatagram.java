@@ -4,6 +4,7 @@ import io.netty.buffer.ByteBuf;
 import io.rdmaraw.host.DatagramPath;
 import io.rdmaraw.host.NextHop;
 import io.rdmaraw.host.PendingPacket;
+import io.rdmaraw.loop.LoopTasks;
 
 import java.util.concurrent.ScheduledExecutorService;
 
@@ -25,14 +26,36 @@ record PendingDatagram(RdmaRawDatagramChannel channel, DatagramPath path, ByteBu
         return channel.eventLoop();
     }
 
+    /** This comes on the loop that was asked. The channel may have left it, and its queue is of the loop it is on. */
     @Override
     public void send(long mac) {
-        channel.sendResolved(path.resolved(mac), content);
+        if (channel.eventLoop().inEventLoop()) {
+            sendHere(mac);
+        } else {
+            LoopTasks.executeOrElse(channel.eventLoop(), () -> sendHere(mac), content::release);
+        }
+    }
+
+    /** It goes after its channel once: one that leaves again meanwhile, or is on no loop, loses it. */
+    private void sendHere(long mac) {
+        if (channel.isOnThisLoop()) {
+            channel.sendResolved(path.resolved(mac), content);
+        } else {
+            discard();
+        }
     }
 
     @Override
     public void discard() {
-        channel.statistics().droppedUnresolved++;
         content.release();
+        if (channel.eventLoop().inEventLoop()) {
+            countDropped();
+        } else {
+            LoopTasks.executeOrElse(channel.eventLoop(), this::countDropped, () -> { });
+        }
+    }
+
+    private void countDropped() {
+        channel.statistics().droppedUnresolved++;
     }
 }

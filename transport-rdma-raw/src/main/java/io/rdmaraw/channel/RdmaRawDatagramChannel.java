@@ -136,7 +136,15 @@ public final class RdmaRawDatagramChannel extends MulticastDatagramChannel {
         return ioHandler().hostView();
     }
 
-    /** A datagram's next hop has become known; a channel that left its loop meanwhile loses it. */
+    /**
+     * Tells whether the channel is on the loop that runs this: only then may what it has be used. The order matters,
+     * as the channel may be joining another one: it is registered there only after its loop is that one.
+     */
+    boolean isOnThisLoop() {
+        return isRegistered() && eventLoop().inEventLoop();
+    }
+
+    /** A datagram's next hop has become known; a channel that has no queue any more loses it. */
     void sendResolved(DatagramPath path, ByteBuf content) {
         if (port == null) {
             statistics.droppedUnresolved++;

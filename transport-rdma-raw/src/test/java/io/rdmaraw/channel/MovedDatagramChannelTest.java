@@ -1,6 +1,7 @@
 package io.rdmaraw.channel;
 
 import static io.rdmaraw.channel.DatagramFixture.at;
+import static io.rdmaraw.channel.StreamFixture.settle;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import io.netty.bootstrap.Bootstrap;
@@ -15,6 +16,7 @@ import org.junit.jupiter.api.Timeout;
 import java.net.InetSocketAddress;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 
 /**
@@ -25,11 +27,14 @@ import java.util.concurrent.TimeUnit;
 class MovedDatagramChannelTest {
     private static final String HERE = "10.9.0.1";
     private static final String THERE = "10.9.0.2";
+    private static final int PORT = 5555;
 
     private final LoopDevice device = LoopDevice.inMemory();
     private final List<EventLoopGroup> hosts = new ArrayList<>();
     private final List<DatagramFixture.Inbox> inboxes = new ArrayList<>();
     private final EventLoopGroup here = host("02:00:00:09:00:01", HERE);
+    /** Until then the loop that a channel has gone to is in a handler. */
+    private final CountDownLatch end = new CountDownLatch(1);
 
     private EventLoopGroup host(String mac, String address) {
         EventLoopGroup host = new RdmaRawEventLoopGroup(2, RdmaRawIoHandlerConfig.builder().ipDevice(device.name)
@@ -53,6 +58,7 @@ class MovedDatagramChannelTest {
 
     @AfterEach
     void shutDown() {
+        end.countDown();
         hosts.forEach(host -> host.shutdownGracefully(0, 10, TimeUnit.SECONDS).syncUninterruptibly());
         inboxes.forEach(inbox -> inbox.packets.forEach(ReferenceCountUtil::release));
     }
@@ -90,5 +96,41 @@ class MovedDatagramChannelTest {
         move(client.channel, otherLoop(client.channel.eventLoop()));
         client.send("after", at(THERE, server.address().getPort()));
         assertEquals("after", server.takeText());
+    }
+
+    @Test
+    void aDatagramThatWaitsIsSentByTheLoopThatItsChannelIsOn() throws InterruptedException {
+        DatagramFixture.Inbox client = bind(here, 0);
+        EventLoop first = client.channel.eventLoop();
+        EventLoop second = otherLoop(first);
+        DatagramFixture.Inbox witness = bind(first, 0);
+        client.send("hello", at(THERE, PORT));
+        witness.send("resolved", at(THERE, PORT));
+        move(client.channel, second);
+        StreamFixture.silence(second, end);
+        DatagramFixture.Inbox server = bind(otherHost(), PORT);
+        // The witness's datagram waited behind the other one, for the same answer.
+        assertEquals("resolved", server.takeText());
+        settle(first);
+        assertEquals(0, client.channel.statistics().sentDatagrams(), "sent beside a loop that is in a handler");
+        end.countDown();
+        assertEquals("hello", server.takeText());
+        settle(second);
+        assertEquals(1, client.channel.statistics().sentDatagrams());
+    }
+
+    @Test
+    void aDatagramThatWaitsIsLostWhenItsChannelIsOnNoLoop() throws InterruptedException {
+        DatagramFixture.Inbox client = bind(here, 0);
+        EventLoop first = client.channel.eventLoop();
+        DatagramFixture.Inbox witness = bind(first, 0);
+        client.send("hello", at(THERE, PORT));
+        witness.send("resolved", at(THERE, PORT));
+        client.channel.deregister().sync();
+        DatagramFixture.Inbox server = bind(otherHost(), PORT);
+        assertEquals("resolved", server.takeText());
+        settle(first);
+        assertEquals(1, client.channel.statistics().droppedUnresolved());
+        assertEquals(0, client.channel.statistics().sentDatagrams());
     }
 }
