@@ -16,21 +16,16 @@ import io.rdmaraw.host.DatagramPath;
 import io.rdmaraw.host.GroupChange;
 import io.rdmaraw.host.IpContext;
 import io.rdmaraw.host.KernelSocket;
-import io.rdmaraw.host.PortOwner;
 import io.rdmaraw.host.SharedDatagramNetwork;
 import io.rdmaraw.host.loopback.LoopbackDatagramNetwork;
 import io.rdmaraw.host.userspace.UserspaceDatagramNetwork;
 import io.rdmaraw.host.userspace.UserspaceHostConfig;
 import io.rdmaraw.host.userspace.UserspaceIpHost;
 import io.rdmaraw.metrics.RdmaRawMetered;
-import io.rdmaraw.net.IcmpError;
 import io.rdmaraw.net.IpAddress;
 import io.rdmaraw.net.socket.SocketErrorQueue;
 import io.rdmaraw.queue.ReceiveBurst;
 import io.rdmaraw.verbs.DeviceName;
-import io.rdmaraw.wire.BufferAddress;
-import io.rdmaraw.wire.EthernetHeader;
-import io.rdmaraw.wire.IcmpErrorKind;
 
 import java.io.IOException;
 import java.net.InetSocketAddress;
@@ -38,8 +33,6 @@ import java.net.SocketAddress;
 import java.nio.channels.UnresolvedAddressException;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.Executor;
-import java.util.concurrent.RejectedExecutionException;
 
 /**
  * A UDP channel. Takes the place of Netty's other datagram channels without a change to handlers: it fires
@@ -51,9 +44,6 @@ import java.util.concurrent.RejectedExecutionException;
  * when the device has taken the datagram. Datagrams longer than the MTU are sent as fragments.
  */
 public final class RdmaRawDatagramChannel extends MulticastDatagramChannel {
-    private static final Executor REFUSING = task -> {
-        throw new RejectedExecutionException("the channel is on no loop");
-    };
     private static final ChannelMetadata METADATA = new ChannelMetadata(true);
     private static final int PORT_NUMBER = 1;
 
@@ -154,6 +144,11 @@ public final class RdmaRawDatagramChannel extends MulticastDatagramChannel {
         }
     }
 
+    /** A router does not let packets to a destination pass that are longer. */
+    void pathTooBig(IpAddress destination, int mtuBytes) {
+        sender.pathTooBig(destination, mtuBytes);
+    }
+
     DeviceQueue port() {
         return port;
     }
@@ -219,7 +214,8 @@ public final class RdmaRawDatagramChannel extends MulticastDatagramChannel {
         if (userspaceHost != null) {
             UserspaceIpHost host = UserspaceIpHost.join(device, userspaceHost, ioHandler().port(device, PORT_NUMBER),
                     hostView(), eventLoop());
-            return new UserspaceDatagramNetwork(device, host, ipv4Only, options, new FromUserspaceHost());
+            return new UserspaceDatagramNetwork(device, host, ipv4Only, options,
+                    new DatagramPortOwner(this, receiver, inbox));
         }
         if (new DeviceName(device).isLoopback()) {
             return new LoopbackDatagramNetwork(device, ipv4Only, options, kernel);
@@ -426,55 +422,7 @@ public final class RdmaRawDatagramChannel extends MulticastDatagramChannel {
             if (error.errno() == Errno.ECONNREFUSED) {
                 receiver.reportPortUnreachable();
             } else if (error.errno() == Errno.EMSGSIZE && error.mtuBytes() > 0) {
-                sender.pathTooBig(error.destination(), error.mtuBytes());
-            }
-        }
-    }
-
-    /** What a userspace host hands over. */
-    private final class FromUserspaceHost implements PortOwner {
-        @Override
-        public Executor loop() {
-            RdmaRawIoHandler current = ioHandler();
-            return current == null ? REFUSING : eventLoop();
-        }
-
-        @Override
-        public void receiveUnsteered(ByteBuf frame, boolean checksumVerified) {
-            if (!isOpen() || !isRegistered()) {
-                frame.release();
-                return;
-            }
-            if (EthernetHeader.isGroup(EthernetHeader.destination(BufferAddress.of(frame)))
-                    && !statistics.coarselySteered) {
-                // The host's copy of what the channel's own rule for the group has brought.
-                frame.release();
-                return;
-            }
-            statistics.receivedUnsteered++;
-            if (receiver.receive(frame, checksumVerified)) {
-                inbox.endBurst();
-            }
-        }
-
-        @Override
-        public void receiveReassembled(ByteBuf packet, IpAddress source, IpAddress destination) {
-            if (!isOpen() || !isRegistered()) {
-                packet.release();
-            } else if (receiver.receiveReassembled(packet, source, destination)) {
-                inbox.endBurst();
-            }
-        }
-
-        @Override
-        public void icmpError(IcmpError error) {
-            if (!isOpen() || !isRegistered()) {
-                return;
-            }
-            if (error.kind() == IcmpErrorKind.PORT_UNREACHABLE) {
-                receiver.reportPortUnreachable();
-            } else if (error.kind() == IcmpErrorKind.PACKET_TOO_BIG && error.nextHopMtuBytes() > 0) {
-                sender.pathTooBig(error.destination(), error.nextHopMtuBytes());
+                pathTooBig(error.destination(), error.mtuBytes());
             }
         }
     }

@@ -1,12 +1,15 @@
 package io.rdmaraw.channel;
 
 import static io.rdmaraw.channel.DatagramFixture.at;
+import static io.rdmaraw.channel.DatagramFixture.text;
 import static io.rdmaraw.channel.StreamFixture.settle;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.netty.bootstrap.Bootstrap;
 import io.netty.channel.EventLoop;
 import io.netty.channel.EventLoopGroup;
+import io.netty.channel.socket.DatagramPacket;
 import io.netty.util.ReferenceCountUtil;
 import io.netty.util.concurrent.EventExecutor;
 import org.junit.jupiter.api.AfterEach;
@@ -72,9 +75,45 @@ class MovedDatagramChannelTest {
         throw new AssertionError("the group has one loop");
     }
 
+    private static void await(CountDownLatch latch) {
+        try {
+            assertTrue(latch.await(Patience.SECONDS, TimeUnit.SECONDS), "timed out");
+        } catch (InterruptedException e) {
+            throw new AssertionError(e);
+        }
+    }
+
     private static void move(RdmaRawDatagramChannel channel, EventLoop to) throws InterruptedException {
         channel.deregister().sync();
         to.register(channel).sync();
+    }
+
+    /**
+     * What is asked of the channel's loop comes there when the channel has gone to the other one, which is in a handler
+     * then. Comes back when the first loop has done with it what it does.
+     */
+    private void moveBefore(RdmaRawDatagramChannel channel, Runnable asking) {
+        EventLoop from = channel.eventLoop();
+        EventLoop to = otherLoop(from);
+        CountDownLatch begun = new CountDownLatch(1);
+        CountDownLatch asked = new CountDownLatch(1);
+        CountDownLatch moved = new CountDownLatch(1);
+        from.execute(() -> {
+            channel.deregister().addListener(left -> {
+                to.register(channel).addListener(joined -> {
+                    moved.countDown();
+                    await(end);
+                });
+                await(moved);
+            });
+            begun.countDown();
+            await(asked);
+        });
+        await(begun);
+        asking.run();
+        asked.countDown();
+        await(moved);
+        settle(from);
     }
 
     @Test
@@ -132,5 +171,17 @@ class MovedDatagramChannelTest {
         settle(first);
         assertEquals(1, client.channel.statistics().droppedUnresolved());
         assertEquals(0, client.channel.statistics().sentDatagrams());
+    }
+
+    @Test
+    void aDatagramHandedOverIsTakenOnTheLoopOfItsChannel() throws InterruptedException {
+        DatagramFixture.Inbox server = bind(here, 0);
+        DatagramFixture.Inbox sender = bind(otherLoop(server.channel.eventLoop()), 0);
+        moveBefore(server.channel, () -> sender.channel.writeAndFlush(new DatagramPacket(text("hello"),
+                at(HERE, server.address().getPort()))).syncUninterruptibly());
+        assertEquals(1, sender.channel.statistics().sentToSelf());
+        assertEquals(0, server.channel.statistics().receivedDatagrams(), "taken beside a loop that is in a handler");
+        end.countDown();
+        assertEquals("hello", server.takeText());
     }
 }
