@@ -5,12 +5,14 @@ import io.netty.channel.ChannelPromise;
 import io.netty.channel.socket.DatagramChannel;
 import io.netty.util.internal.ObjectUtil;
 import io.rdmaraw.host.GroupChange;
+import io.rdmaraw.loop.LoopTasks;
 import io.rdmaraw.net.IpAddress;
 
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.NetworkInterface;
+import java.nio.channels.ClosedChannelException;
 
 /** Maps Netty's overloads of join, leave and block to {@link #changeGroup}. */
 abstract class MulticastDatagramChannel extends AbstractRdmaRawChannel implements DatagramChannel {
@@ -27,19 +29,37 @@ abstract class MulticastDatagramChannel extends AbstractRdmaRawChannel implement
     @Override
     public abstract InetSocketAddress remoteAddress();
 
-    /** Changes a membership; called on the loop's thread. */
+    /** Changes a membership; called on the loop that the channel is on. */
     abstract void changeGroup(GroupChange change) throws IOException;
+
+    /** Tells whether the channel is on the loop that runs this. */
+    abstract boolean isOnThisLoop();
 
     private ChannelFuture change(GroupChange.Kind kind, InetAddress group, NetworkInterface interfaceOrNull,
                                  InetAddress sourceOrNull, ChannelPromise promise) {
         GroupChange change = new GroupChange(kind, IpAddress.of(ObjectUtil.checkNotNull(group, "multicastAddress")),
                 interfaceOrNull, sourceOrNull == null ? null : IpAddress.of(sourceOrNull));
-        if (eventLoop().inEventLoop()) {
-            changeNow(change, promise);
-        } else {
-            eventLoop().execute(() -> changeNow(change, promise));
-        }
+        changeOnLoop(change, promise);
         return promise;
+    }
+
+    /** The channel may go to another loop before its loop comes to this; the change then follows it there. */
+    private void changeOnLoop(GroupChange change, ChannelPromise promise) {
+        if (!isOpen()) {
+            promise.setFailure(new ClosedChannelException());
+        } else if (isOnThisLoop()) {
+            changeNow(change, promise);
+        } else if (!eventLoop().inEventLoop()) {
+            LoopTasks.executeOrElse(eventLoop(), () -> changeOnLoop(change, promise),
+                    () -> promise.setFailure(offLoop(change)));
+        } else {
+            promise.setFailure(offLoop(change));
+        }
+    }
+
+    private static IllegalStateException offLoop(GroupChange change) {
+        return new IllegalStateException("the membership of " + change.group()
+                + " cannot change while the channel is on no loop: register the channel first");
     }
 
     private void changeNow(GroupChange change, ChannelPromise promise) {

@@ -130,6 +130,7 @@ public final class RdmaRawDatagramChannel extends MulticastDatagramChannel {
      * Tells whether the channel is on the loop that runs this: only then may what it has be used. The order matters,
      * as the channel may be joining another one: it is registered there only after its loop is that one.
      */
+    @Override
     boolean isOnThisLoop() {
         return isRegistered() && eventLoop().inEventLoop();
     }

@@ -4,9 +4,13 @@ import static io.rdmaraw.channel.DatagramFixture.at;
 import static io.rdmaraw.channel.DatagramFixture.text;
 import static io.rdmaraw.channel.StreamFixture.settle;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
+import static org.junit.jupiter.api.Assertions.assertNotSame;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.netty.bootstrap.Bootstrap;
+import io.netty.channel.ChannelFuture;
 import io.netty.channel.EventLoop;
 import io.netty.channel.EventLoopGroup;
 import io.netty.channel.socket.DatagramPacket;
@@ -16,6 +20,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
+import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.util.ArrayList;
 import java.util.List;
@@ -183,5 +188,37 @@ class MovedDatagramChannelTest {
         assertEquals(0, server.channel.statistics().receivedDatagrams(), "taken beside a loop that is in a handler");
         end.countDown();
         assertEquals("hello", server.takeText());
+    }
+
+    @Test
+    void aGroupIsJoinedOnTheLoopOfTheChannel() throws Exception {
+        DatagramFixture.Inbox member = bind(here, 0);
+        InetAddress group = InetAddress.getByName("239.9.0.1");
+        List<ChannelFuture> joined = new ArrayList<>();
+        moveBefore(member.channel, () -> joined.add(member.channel.joinGroup(group)));
+        assertFalse(joined.getFirst().isDone(), "joined beside a loop that is in a handler");
+        end.countDown();
+        joined.getFirst().sync();
+        DatagramFixture.Inbox sender = bind(otherHost(), 0);
+        sender.send("all", new InetSocketAddress(group, member.address().getPort()));
+        assertEquals("all", member.takeText());
+    }
+
+    @Test
+    void aGroupIsNotJoinedOnNoLoop() throws Exception {
+        DatagramFixture.Inbox member = bind(here, 0);
+        EventLoop first = member.channel.eventLoop();
+        InetAddress group = InetAddress.getByName("239.9.0.1");
+        member.channel.deregister().sync();
+        ChannelFuture refused = member.channel.joinGroup(group).await();
+        IllegalStateException cause = assertInstanceOf(IllegalStateException.class, refused.cause());
+        assertTrue(cause.getMessage().contains("on no loop"), cause::getMessage);
+        EventLoop second = otherLoop(first);
+        assertNotSame(first, second);
+        second.register(member.channel).sync();
+        member.channel.joinGroup(group).sync();
+        DatagramFixture.Inbox sender = bind(otherHost(), 0);
+        sender.send("all", new InetSocketAddress(group, member.address().getPort()));
+        assertEquals("all", member.takeText());
     }
 }
