@@ -43,9 +43,8 @@ final class EngineInvariants {
         expect(c.state != TcpState.CLOSED && c.state != TcpState.TIME_WAIT, c, "is over and still in the table");
         expect(c.engine == engine, c, "is of another engine");
         expect(c.is(Tcb.READY) == queued.contains(c), c, "and the list of those that may send do not agree");
-        if (c.listener != null && c.listener.engine == engine) {
-            expect(c.state == TcpState.SYN_RECEIVED, c, "counts as half-open");
-            halfOpen.merge(c.listener, 1, Integer::sum);
+        if (c.listener != null) {
+            checkHalfOpen(c);
         }
         unreadBytes += ReceiveMemory.chargedUnread(c);
         if (c.reassembly != null) {
@@ -59,6 +58,16 @@ final class EngineInvariants {
         expect(c.is(Tcb.CLOSE_CALLED) == (c.orphan != null), c, "and the list of the closed do not agree");
         if (!c.is(Tcb.READY)) {
             checkDeadline(c);
+        }
+    }
+
+    private void checkHalfOpen(TcpConnection c) {
+        expect(c.state == TcpState.SYN_RECEIVED, c, "counts as half-open");
+        if (c.listener.engine == engine) {
+            halfOpen.merge(c.listener, 1, Integer::sum);
+        } else {
+            expect(c.is(Tcb.EARLY), c, "has come from another engine before its user had it");
+            expect(c.listener.halfOpenElsewhere.get() > 0, c, "is half-open, which its listener does not know");
         }
     }
 
@@ -91,6 +100,10 @@ final class EngineInvariants {
             if (listener.halfOpen != counted) {
                 broken.add("port " + listener.localPort + " counts " + listener.halfOpen + " half-open connections of "
                         + counted);
+            }
+            if (listener.halfOpenElsewhere.get() < 0) {
+                broken.add("port " + listener.localPort + " counts " + listener.halfOpenElsewhere
+                        + " half-open connections with other engines");
             }
         }
         halfOpen.forEach((listener, count) -> {

@@ -269,7 +269,7 @@ final class Handshake {
     /** RFC 7413 section 4.2.2: the user gets the connection and the data of its SYN, a FIN excepted, at once. */
     static void acceptEarly(TcpConnection c, Segment s, long now) {
         c.set(Tcb.EARLY | Tcb.REPORTED);
-        c.listener.fastOpens++;
+        c.listener.fastOpens.take();
         c.engine.counters.fastOpens++;
         c.engine.counters.passiveOpens++;
         c.rcvAdv = c.rcvNxt + Math.min(0xFFFF, c.receiveBufferBytes);
@@ -365,8 +365,7 @@ final class Handshake {
         if (c.is(Tcb.PASSIVE_OPEN)) {
             TcpListener listener = c.listener;
             c.listener = null;
-            listener.halfOpen--;
-            listener.fastOpens -= c.is(Tcb.EARLY) ? 1 : 0;
+            listener.handshakeCompleted(c);
             if (listener.closed) {
                 c.engine.reset(c);
                 c.engine.finish(c, CloseReason.ABORTED, CLOSED);

@@ -29,7 +29,7 @@ final class ListenInput {
             return;
         }
         TcpConfig.SynCookieMode mode = engine.config.synCookies;
-        boolean full = listener.halfOpen >= listener.backlog;
+        boolean full = listener.halfOpen() >= listener.backlog;
         if (full) {
             listener.lastOverflowNanos = now;
         }

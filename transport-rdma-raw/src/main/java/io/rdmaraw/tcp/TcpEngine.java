@@ -363,6 +363,9 @@ public final class TcpEngine {
      * must not be used, and segments for it must not come to this engine.
      */
     public void release(TcpConnection c) {
+        if (c.listener != null && c.listener.engine == this) {
+            c.listener.halfOpenMoves(true);
+        }
         connections.remove(c);
         wheel.cancel(c);
         paced.remove(c);
@@ -380,6 +383,9 @@ public final class TcpEngine {
     /** Takes over a connection that its engine has released; its timers go on, by the same clock. */
     public void adopt(TcpConnection c, long nowNanos) {
         this.nowNanos = nowNanos;
+        if (c.listener != null && c.listener.engine == this) {
+            c.listener.halfOpenMoves(false);
+        }
         c.engine = this;
         c.hash = connections.hash(c.localHigh, c.localLow, c.localPort, c.remoteHigh, c.remoteLow, c.remotePort);
         connections.add(c);

@@ -1,14 +1,13 @@
 package io.rdmaraw.tcp;
 
-import java.util.ArrayDeque;
+import java.util.concurrent.atomic.AtomicInteger;
 
 /**
- * A listening port of an engine (LISTEN in RFC 9293). Made by {@link TcpEngine#listen}. On the engine's thread only.
+ * A listening port of an engine (LISTEN in RFC 9293). Made by {@link TcpEngine#listen}. On the engine's thread only,
+ * except for what the end of a handshake calls: the user of a fast open has its connection before that, and may have
+ * taken it to another engine.
  */
 public final class TcpListener {
-    /** As Linux. */
-    private static final long RESET_FAST_OPEN_NANOS = 60_000_000_000L;
-
     final TcpEngine engine;
     final long localHigh;
     final long localLow;
@@ -16,19 +15,21 @@ public final class TcpListener {
     final int backlog;
     private final Object attachment;
     TcpListener nextInBucket;
+    /** Those in SYN_RECEIVED that are with this engine. */
     int halfOpen;
-    /** Half-open connections that the user has already; at most {@link #maxFastOpens}. */
-    int fastOpens;
+    /** Those that have gone to other engines. */
+    final AtomicInteger halfOpenElsewhere = new AtomicInteger();
+    /** Half-open connections that the user has already, wherever; at most {@link #maxFastOpens}. */
+    final FastOpenPlaces fastOpens = new FastOpenPlaces();
     int maxFastOpens;
     /** What {@link #maxSegment} says; 0: what the MTU allows. */
     int maxSegmentBytes;
     /** So many times the SYN-ACK is due again before a connection is accepted without data; 0: none is waited for. */
     int deferredTimeouts;
-    /** When the places of pending fast opens that were reset are free again, the earliest first; null: none yet. */
-    private ArrayDeque<Long> resetFastOpens;
     /** When a SYN last found the backlog full. */
     long lastOverflowNanos = Long.MIN_VALUE;
-    boolean closed;
+    /** Other engines look at it when a handshake ends with them. */
+    volatile boolean closed;
 
     TcpListener(TcpEngine engine, long localHigh, long localLow, int localPort, int backlog, Object attachment) {
         this.engine = engine;
@@ -61,39 +62,46 @@ public final class TcpListener {
 
     /** Connections in SYN_RECEIVED, at most the backlog. */
     public int halfOpen() {
-        return halfOpen;
+        return halfOpen + halfOpenElsewhere.get();
     }
 
     /** Whether one more connection may be handed over with its SYN. */
     boolean hasFastOpenPlace(long now) {
-        while (resetFastOpens != null && !resetFastOpens.isEmpty() && resetFastOpens.peek() <= now) {
-            resetFastOpens.poll();
-            fastOpens--;
-        }
-        return fastOpens < maxFastOpens;
+        return fastOpens.isFree(maxFastOpens, now);
     }
 
-    /** A connection has ended before its handshake was complete. */
-    void halfOpenEnded(TcpConnection c, boolean reset, long now) {
-        halfOpen--;
+    /** A half-open connection leaves this engine, or comes back to it; its place stays taken. */
+    void halfOpenMoves(boolean away) {
+        halfOpen += away ? -1 : 1;
+        halfOpenElsewhere.addAndGet(away ? 1 : -1);
+    }
+
+    /** The handshake of a connection is complete. On the thread of the engine that it is with. */
+    void handshakeCompleted(TcpConnection c) {
+        noLongerHalfOpen(c);
         if (c.is(Tcb.EARLY)) {
-            fastOpenEnded(reset, now);
+            fastOpens.giveBack();
         }
     }
 
-    /**
-     * A pending fast open has ended. The host that a forged SYN names answers with RST; its place counts as taken for a
-     * while, or an attacker who uses others' addresses would never meet the bound (RFC 7413 section 5.1; Linux too).
-     */
-    private void fastOpenEnded(boolean reset, long now) {
-        if (!reset) {
-            fastOpens--;
-            return;
+    /** A connection has ended before its handshake was complete. On the thread of the engine that it is with. */
+    void halfOpenEnded(TcpConnection c, boolean reset, long now) {
+        noLongerHalfOpen(c);
+        if (c.is(Tcb.EARLY)) {
+            if (reset) {
+                fastOpens.giveBackLater(now);
+            } else {
+                fastOpens.giveBack();
+            }
         }
-        if (resetFastOpens == null) {
-            resetFastOpens = new ArrayDeque<>();
+    }
+
+    private void noLongerHalfOpen(TcpConnection c) {
+        if (c.engine == engine) {
+            halfOpen--;
+        } else {
+            halfOpenElsewhere.decrementAndGet();
         }
-        resetFastOpens.add(now + RESET_FAST_OPEN_NANOS);
     }
 
     /** Tells whether a SYN has found the backlog full lately. */
