@@ -48,10 +48,10 @@ final class ConnectionRecording {
     }
 
     private static String local(TcpConnection connection) {
-        return TcpTransport.localOf(connection).toString().substring(1);
+        return TcpSnapshots.localOf(connection).toString().substring(1);
     }
 
     private static String remote(TcpConnection connection) {
-        return TcpTransport.remoteOf(connection).toString().substring(1);
+        return TcpSnapshots.remoteOf(connection).toString().substring(1);
     }
 }

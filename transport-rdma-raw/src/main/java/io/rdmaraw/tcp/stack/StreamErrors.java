@@ -49,6 +49,12 @@ public final class StreamErrors {
         };
     }
 
+    /** Returns why a connection ended whose channel had left the loop that ended. */
+    static IOException ofEndOfLoop() {
+        return new SocketException("Software caused connection abort: the event loop that had the connection, which "
+                + "its channel had left, has ended");
+    }
+
     /** RFC 1122 section 4.2.3.9: the user learns of soft errors; as on Linux, when they turn out to have been right. */
     private static IOException timedOut(IcmpErrorKind softError) {
         return switch (softError) {

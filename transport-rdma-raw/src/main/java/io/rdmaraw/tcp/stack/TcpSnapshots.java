@@ -18,6 +18,14 @@ public final class TcpSnapshots {
     private TcpSnapshots() {
     }
 
+    static InetSocketAddress localOf(TcpConnection c) {
+        return new InetSocketAddress(new IpAddress(c.localHigh(), c.localLow()).toInetAddress(), c.localPort());
+    }
+
+    static InetSocketAddress remoteOf(TcpConnection c) {
+        return new InetSocketAddress(new IpAddress(c.remoteHigh(), c.remoteLow()).toInetAddress(), c.remotePort());
+    }
+
     /** Returns where a connection stands. */
     public static RdmaRawTcpInfo info(TcpConnectionInfo info) {
         return new RdmaRawTcpInfo(info.state().name(), info.congestionControl(), info.recovering(),
@@ -52,7 +60,7 @@ public final class TcpSnapshots {
     }
 
     private static RdmaRawTcpSockets.Connection of(TcpConnection c) {
-        return new RdmaRawTcpSockets.Connection(TcpTransport.localOf(c), TcpTransport.remoteOf(c),
+        return new RdmaRawTcpSockets.Connection(localOf(c), remoteOf(c),
                 info(c.info()));
     }
 }

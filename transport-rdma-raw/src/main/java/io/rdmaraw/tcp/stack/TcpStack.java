@@ -20,8 +20,6 @@ import io.rdmaraw.tcp.TcpState;
 import io.rdmaraw.tcp.segment.Segment;
 import io.rdmaraw.wire.ParseCounters;
 
-import java.util.ArrayList;
-import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executor;
 import java.util.random.RandomGenerator;
@@ -64,10 +62,9 @@ public final class TcpStack implements FrameReceiver, PortOwner, LoopService {
     /** Connections whose end waits for others to share a doorbell with. */
     private int heldEnds;
     private boolean gone;
-    /** What waits for {@link #letGo}; also its lock. */
-    private final List<Runnable> afterwards = new ArrayList<>();
-    /** The stack handles no connection any more. */
-    private boolean letGo;
+    /** What is told of connections that are here at the end, or come later; null before. */
+    private CloseReason endReason;
+    private final Afterwards afterwards = new Afterwards();
 
     public TcpStack(DeviceQueue port, TcpNetwork network, TcpStackOptions options, ThreadAwareExecutor loop,
              RandomGenerator random) {
@@ -217,13 +214,7 @@ public final class TcpStack implements FrameReceiver, PortOwner, LoopService {
 
     /** Runs a task now, or when the stack has released its connections, whichever is later. */
     void onceGone(Runnable task) {
-        synchronized (afterwards) {
-            if (!letGo) {
-                afterwards.add(task);
-                return;
-            }
-        }
-        task.run();
+        afterwards.add(task);
     }
 
     private CompletableFuture<RdmaRawTcpSockets> sockets(int most) {
@@ -252,6 +243,18 @@ public final class TcpStack implements FrameReceiver, PortOwner, LoopService {
     void moveIn(TcpTransport transport) {
         receiver.forwards().remove(transport);
         engine.adopt(transport.connection(), System.nanoTime());
+        if (gone) {
+            // It is the only one.
+            engine.shutdown(endReason);
+        }
+    }
+
+    /** A transport's channel is here: it is told how the connection stands, soon even if nothing comes in any more. */
+    void arrived(TcpTransport transport) {
+        ready.add(transport);
+        if (gone) {
+            execute(ready::deliver);
+        }
     }
 
     /**
@@ -342,6 +345,10 @@ public final class TcpStack implements FrameReceiver, PortOwner, LoopService {
 
     /** Takes frames that came to another loop. */
     void receiveForwarded(MigratedConnections.Batch batch) {
+        if (gone) {
+            batch.release();
+            return;
+        }
         for (int i = 0; i < batch.frames().size(); i++) {
             receive(batch.frames().get(i), batch.checksumsVerified().get(i));
         }
@@ -558,6 +565,7 @@ public final class TcpStack implements FrameReceiver, PortOwner, LoopService {
         if (gone) {
             return;
         }
+        endReason = reason;
         DeviceStacks.remove(this);
         network.left(this);
         engine.shutdown(reason);
@@ -566,16 +574,6 @@ public final class TcpStack implements FrameReceiver, PortOwner, LoopService {
         gone = true;
         port.detach(this);
         lingering.close();
-        letGo();
-    }
-
-    private void letGo() {
-        List<Runnable> waiting;
-        synchronized (afterwards) {
-            letGo = true;
-            waiting = List.copyOf(afterwards);
-            afterwards.clear();
-        }
-        waiting.forEach(Runnable::run);
+        afterwards.begin();
     }
 }

@@ -8,7 +8,6 @@ import io.netty.util.concurrent.Promise;
 import io.rdmaraw.host.TcpNetwork;
 import io.rdmaraw.host.TcpPath;
 import io.rdmaraw.metrics.RdmaRawTcpInfo;
-import io.rdmaraw.net.IpAddress;
 import io.rdmaraw.tcp.CloseReason;
 import io.rdmaraw.tcp.TcpConnection;
 import io.rdmaraw.wire.IcmpErrorKind;
@@ -43,6 +42,8 @@ public final class TcpTransport implements StreamTransport {
     /** Stacks besides {@link #home} that the connection's segments come to; null when there are none, or at the end. */
     private volatile Set<TcpStack> followers;
     private CloseReason closeReason;
+    /** The loop that had the connection has ended, or the use of its device, but the channel lives. */
+    private boolean endedWithLoop;
     private IcmpErrorKind softError;
     private boolean ready;
     /** The channel is closed: what comes in is not read. */
@@ -99,6 +100,14 @@ public final class TcpTransport implements StreamTransport {
         return current;
     }
 
+    /** The path so far notes the use of its next hop for a loop that has the connection no more: it is found anew. */
+    private void leaveNextHop() {
+        // One without leads to a loop of this host, and if more of them share a port by now it would be another one.
+        if (path != null && path.hopOrNull() != null) {
+            path = null;
+        }
+    }
+
     /** Returns the path of the segments so far; null if there is none, or routes have changed since. */
     TcpPath lastPath(TcpNetwork network) {
         return path == null || path.generation() != network.generation() ? null : path;
@@ -124,7 +133,15 @@ public final class TcpTransport implements StreamTransport {
                 leaveFor(destination, attaching);
             }
             // Else the channel has gone on meanwhile, and attaches where it is now.
-        });
+        }, () -> destination.onLoop(() -> comeFromEndedLoop(attaching, destination)));
+    }
+
+    /** The loop that had the connection has ended, and with it the connection: the channel is told where it is. */
+    private void comeFromEndedLoop(ConnectionListener attaching, TcpStack destination) {
+        if (attaching.loopStack() == destination) {
+            place = destination.here();
+            arrive(attaching);
+        }
     }
 
     private void arrive(ConnectionListener attaching) {
@@ -132,7 +149,9 @@ public final class TcpTransport implements StreamTransport {
         if (!orphaned && attaching.loopStack() == current) {
             channel = attaching;
             hasSendRoom = true;
-            current.markReady(this);
+            // It was not this channel that has aborted it, and the peer says nothing of it.
+            endedWithLoop = closeReason == CloseReason.ABORTED;
+            current.arrived(this);
         }
     }
 
@@ -152,6 +171,7 @@ public final class TcpTransport implements StreamTransport {
         destination.executeOrElse(() -> {
             place = destination.here();
             if (live) {
+                leaveNextHop();
                 destination.moveIn(this);
             }
             arrive(attaching);
@@ -177,12 +197,35 @@ public final class TcpTransport implements StreamTransport {
     private void onLoop(Runnable task, Runnable ended) {
         Place now = place;
         if (!now.stack.isOnLoop()) {
-            now.stack.executeOrElse(() -> onLoop(task, ended), () -> now.stack.onceGone(ended));
+            passTo(now.stack, now, task, ended);
         } else if (now.target != now.stack) {
             // On its way, which is a task of the other loop already.
-            now.target.executeOrElse(() -> onLoop(task, ended), () -> now.target.onceGone(ended));
+            passTo(now.target, now, task, ended);
         } else {
             task.run();
+        }
+    }
+
+    private void passTo(TcpStack stack, Place seen, Runnable task, Runnable ended) {
+        stack.executeOrElse(() -> onLoop(task, ended), () -> refused(stack, seen, task, ended));
+    }
+
+    /** A loop has ended. So has the connection if it was there; but it may have left in time, or be on its way. */
+    private void refused(TcpStack by, Place seen, Runnable task, Runnable ended) {
+        Place now = place;
+        if (now != seen) {
+            onLoop(task, ended);
+        } else if (now.target != by) {
+            passTo(now.target, now, task, ended);
+        } else {
+            // Its last tasks may still have the connection leave.
+            by.onceGone(() -> {
+                if (place == now) {
+                    ended.run();
+                } else {
+                    onLoop(task, ended);
+                }
+            });
         }
     }
 
@@ -203,23 +246,12 @@ public final class TcpTransport implements StreamTransport {
 
     @Override
     public InetSocketAddress localAddress() {
-        return localOf(connection);
+        return TcpSnapshots.localOf(connection);
     }
 
     @Override
     public InetSocketAddress remoteAddress() {
-        return remoteOf(connection);
-    }
-
-    public static InetSocketAddress localOf(TcpConnection connection) {
-        return new InetSocketAddress(new IpAddress(connection.localHigh(), connection.localLow()).toInetAddress(),
-                connection.localPort());
-    }
-
-    public static InetSocketAddress remoteOf(TcpConnection connection) {
-        return new InetSocketAddress(
-                new IpAddress(connection.remoteHigh(), connection.remoteLow()).toInetAddress(),
-                connection.remotePort());
+        return TcpSnapshots.remoteOf(connection);
     }
 
     /** The connection was accepted and waits for this channel to make a channel of it. */
@@ -299,6 +331,9 @@ public final class TcpTransport implements StreamTransport {
 
     @Override
     public IOException failure() {
+        if (endedWithLoop) {
+            return StreamErrors.ofEndOfLoop();
+        }
         return closeReason == null ? null : StreamErrors.ofClose(closeReason, softError);
     }
 
@@ -385,7 +420,14 @@ public final class TcpTransport implements StreamTransport {
 
     @Override
     public void settingChanged(Consumer<TcpConnection> change) {
-        onLoop(() -> change.accept(connection));
+        onLoop(() -> tell(change));
+    }
+
+    /** One that is over has not moved with its channel: what it knows of its core is another loop's. */
+    private void tell(Consumer<TcpConnection> change) {
+        if (closeReason == null) {
+            change.accept(connection);
+        }
     }
 
     @Override

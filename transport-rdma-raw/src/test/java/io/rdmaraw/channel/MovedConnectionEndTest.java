@@ -1,0 +1,150 @@
+package io.rdmaraw.channel;
+
+import static io.rdmaraw.channel.LoopMoves.awaitOn;
+import static io.rdmaraw.channel.LoopMoves.keepBusy;
+import static io.rdmaraw.channel.LoopMoves.loopThatIsNot;
+import static io.rdmaraw.channel.LoopMoves.move;
+import static io.rdmaraw.channel.StreamFixture.on;
+import static io.rdmaraw.channel.StreamFixture.settle;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.netty.buffer.Unpooled;
+import io.netty.channel.ChannelFuture;
+import io.netty.channel.ChannelInboundHandlerAdapter;
+import io.netty.channel.ChannelOption;
+import io.netty.channel.EventLoop;
+import io.netty.util.concurrent.Future;
+import io.rdmaraw.queue.SharedDevice;
+import io.rdmaraw.tcp.stack.TcpStack;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+
+/** A connection, the loop that has it or their device ends while its channel goes to another loop. */
+@Timeout(120)
+class MovedConnectionEndTest {
+    private static final int LOOPS = 4;
+
+    private final LoopDevice device = LoopDevice.inMemory();
+    private final StreamFixture fixture = StreamFixture.ofOneGroup(device, LOOPS);
+    /** Opens when the first loop may go on. */
+    private final CountDownLatch goOn = new CountDownLatch(1);
+    private RdmaRawSocketChannel client;
+    private RdmaRawSocketChannel child;
+    private EventLoop first;
+    private EventLoop second;
+
+    @BeforeEach
+    void connect() throws Exception {
+        client = (RdmaRawSocketChannel) fixture.client(new ChannelInboundHandlerAdapter())
+                .option(ChannelOption.AUTO_READ, false)
+                .connect(fixture.listen(new ChannelInboundHandlerAdapter())).sync().channel();
+        child = fixture.accepted();
+        first = client.eventLoop();
+        second = loopThatIsNot(fixture.clients, first, child.eventLoop());
+    }
+
+    @AfterEach
+    void shutDown() {
+        goOn.countDown();
+        fixture.close();
+    }
+
+    private static TcpStack stackOf(EventLoop loop) {
+        return on(loop, () -> ((RdmaRawEventLoop) loop).handler().tcp());
+    }
+
+    private static void assertCloses(RdmaRawSocketChannel channel) throws InterruptedException {
+        assertTrue(channel.closeFuture().await(Patience.SECONDS, TimeUnit.SECONDS), () -> "open: " + channel);
+    }
+
+    /** There is nothing to move then: it is still the first loop's core that the connection knows. */
+    @Test
+    void anOptionOfAConnectionThatHasEndedIsNoMatterForTheLoopThatItsChannelHasLeft() throws Exception {
+        TcpStack stack = stackOf(first);
+        child.writeAndFlush(Unpooled.wrappedBuffer(new byte[1])).sync();
+        awaitOn(first, "nothing has come in", () -> stack.engine().counters().payloadBytesIn > 0);
+        child.config().setSoLinger(0);
+        child.close().sync();
+        awaitOn(first, "the connection has not ended", () -> client.transport().isClosed());
+        assertTrue(client.isOpen());
+        move(client, second);
+        settle(first);
+        settle(second);
+        keepBusy(first, goOn);
+        assertNull(stack.engine().nextToPoll());
+        client.config().setTcpNoDelay(true);
+        settle(second);
+        assertNull(stack.engine().nextToPoll(), "the second loop has put it in the first one's queue");
+    }
+
+    @Test
+    void aChannelThatClosesWhileItsConnectionComesFromALoopThatEndsClosesIt() throws Exception {
+        CountDownLatch close = new CountDownLatch(1);
+        client.deregister().sync();
+        keepBusy(first, goOn);
+        second.register(client).sync();
+        // The connection comes behind it.
+        second.execute(() -> {
+            LoopMoves.await(close);
+            client.close();
+        });
+        Future<?> ended = first.shutdownGracefully(0, Patience.SECONDS, TimeUnit.SECONDS);
+        goOn.countDown();
+        try {
+            assertTrue(ended.await(Patience.SECONDS, TimeUnit.SECONDS));
+        } finally {
+            close.countDown();
+        }
+        assertCloses(client);
+        assertCloses(child);
+    }
+
+    @Test
+    void aChannelWhoseConnectionsLoopHasEndedIsTold() throws Exception {
+        client.deregister().sync();
+        first.shutdownGracefully(0, Patience.SECONDS, TimeUnit.SECONDS).sync();
+        second.register(client).sync();
+        assertCloses(client);
+    }
+
+    @Test
+    void aWriteToAConnectionWhoseLoopHasEndedFails() throws Exception {
+        client.deregister().sync();
+        first.shutdownGracefully(0, Patience.SECONDS, TimeUnit.SECONDS).sync();
+        ChannelFuture[] written = new ChannelFuture[1];
+        on(second, () -> {
+            second.register(client);
+            written[0] = client.writeAndFlush(Unpooled.wrappedBuffer(new byte[1]));
+            return null;
+        });
+        assertTrue(written[0].await(Patience.SECONDS, TimeUnit.SECONDS), "a write that is never told of");
+        assertTrue(written[0].cause() != null);
+        assertCloses(client);
+    }
+
+    /** The device fails when the connection has not left its first loop, which is in a handler. */
+    @Test
+    void aConnectionThatComesToAStackThatIsGoneEnds() throws Exception {
+        SharedDevice shared = SharedDevice.acquire(device.name);
+        try {
+            TcpStack stack = stackOf(second);
+            client.deregister().sync();
+            keepBusy(first, goOn);
+            second.register(client).sync();
+            DeviceFaults.of(shared.context()).failDevice();
+            awaitOn(second, "the stack lives on", stack::isOver);
+            goOn.countDown();
+            assertCloses(child);
+            assertCloses(client);
+        } finally {
+            goOn.countDown();
+            shared.release();
+        }
+    }
+}
