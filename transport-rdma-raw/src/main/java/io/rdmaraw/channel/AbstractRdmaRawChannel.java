@@ -20,7 +20,7 @@ import java.nio.channels.UnresolvedAddressException;
 abstract class AbstractRdmaRawChannel extends AbstractChannel {
     private final Handle handle = new Handle();
     private IoRegistration registration;
-    private RdmaRawIoHandler ioHandler;
+    private volatile RdmaRawIoHandler ioHandler;
     /** The loop whose list the channel is in; null while it is in none, or its loop keeps none. */
     private RdmaRawEventLoop listedBy;
     private int placeOnLoop;

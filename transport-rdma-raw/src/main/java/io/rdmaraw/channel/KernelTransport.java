@@ -178,15 +178,18 @@ final class KernelTransport extends ChannelInboundHandlerAdapter implements Stre
 
     private void arrive() {
         if (!channel.isOpen()) {
-            closeNow(false);
+            // What its closing has asked for comes behind.
+            closeNow(settings.getSoLinger() == 0);
             return;
         }
+        // Asked before the loop: if the channel joins another one in between, that is another one than this.
+        boolean joined = channel.ioHandler() != null;
         if (!channel.eventLoop().inEventLoop()) {
             // The channel has gone on meanwhile: the socket follows it, and nothing of it may be touched here.
             follow();
             return;
         }
-        if (channel.ioHandler() == null) {
+        if (!joined) {
             // The channel has left this loop too, and is on none: it attaches where it joins next.
             following.set(false);
             if (!channel.eventLoop().inEventLoop()) {
@@ -397,8 +400,8 @@ final class KernelTransport extends ChannelInboundHandlerAdapter implements Stre
         if (loop.inEventLoop()) {
             closeNow(reset);
         } else {
-            // A loop that ends closes the socket itself.
-            LoopTasks.executeOrElse(loop, () -> closeNow(reset), received::drop);
+            // The socket may have left that loop by then. A loop that ends closes the socket itself.
+            LoopTasks.executeOrElse(loop, () -> closeByChannel(reset), received::drop);
         }
     }
 
