@@ -77,7 +77,8 @@ abstract class AbstractRdmaRawChannel extends AbstractChannel {
             stopReading();
         } else {
             eventLoop().execute(() -> {
-                if (!config().isAutoRead()) {
+                // On another loop by now there may have been a read since.
+                if (!config().isAutoRead() && eventLoop().inEventLoop()) {
                     stopReading();
                 }
             });

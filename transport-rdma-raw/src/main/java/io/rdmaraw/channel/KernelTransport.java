@@ -264,7 +264,7 @@ final class KernelTransport extends ChannelInboundHandlerAdapter implements Stre
     }
 
     @Override
-    public void settingChanged(Consumer<TcpConnection> change) {
+    public void settingChanged(Consumer<TcpConnection> change, Consumer<TcpConnection> late) {
         if (socket.isOpen()) {
             settings.applyTo(socket.config());
         }

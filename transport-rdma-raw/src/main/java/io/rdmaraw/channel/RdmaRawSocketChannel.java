@@ -53,8 +53,7 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
     private volatile InetSocketAddress localAddress;
     private volatile InetSocketAddress remoteAddress;
     private InetSocketAddress requestedLocal;
-    /** The last one; null when there was none. */
-    private ConnectionCapture capture;
+    private final ChannelCapture capture = new ChannelCapture(this);
 
     /** Makes an open, unregistered channel. */
     public RdmaRawSocketChannel() {
@@ -147,11 +146,7 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
      *         cannot be made
      */
     public Future<Void> capture(Path file, long maxBytes) {
-        ConnectionCapture.checkBound(maxBytes);
-        return eventLoop().submit(() -> {
-            capture = ConnectionCapture.begin(this, file, maxBytes);
-            return null;
-        });
+        return capture.begin(file, maxBytes);
     }
 
     /** Returns the connection; null before there is one. */
@@ -166,9 +161,14 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
 
     /** A setting has changed, which the connection, if there is one, is told on its loop. */
     void settingChanged(Consumer<TcpConnection> change) {
+        settingChanged(change, change);
+    }
+
+    /** @param late takes the place of the change when others may have overtaken it: tells what is set by then */
+    void settingChanged(Consumer<TcpConnection> change, Consumer<TcpConnection> late) {
         StreamTransport current = transport;
         if (current != null) {
-            current.settingChanged(change);
+            current.settingChanged(change, late);
         }
     }
 
@@ -177,6 +177,7 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
     @Override
     void joinLoop(RdmaRawIoHandler loop) {
         inbox.joinedLoop();
+        ((StreamUnsafe) unsafe()).connector.joinLoop();
         if (transport != null) {
             loopStack = loop.tcp();
             transport.attach(connectionListener, loopStack);
@@ -185,10 +186,9 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
 
     @Override
     void leaveLoop() {
-        if (capture != null && isOpen()) {
-            capture.end();
-        }
+        capture.leaveLoop();
         loopStack = null;
+        ((StreamUnsafe) unsafe()).connector.leaveLoop();
         if (transport != null) {
             transport.detach();
         }
@@ -358,7 +358,7 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
         if (eventLoop().inEventLoop()) {
             shutdownOutputNow(promise);
         } else {
-            eventLoop().execute(() -> shutdownOutputNow(promise));
+            eventLoop().execute(() -> shutdownOutput(promise));
         }
         return promise;
     }

@@ -199,34 +199,36 @@ public final class RdmaRawSocketChannelConfig extends AbstractRdmaRawChannelConf
         return sharedFlushes;
     }
 
+    // What the connection is told holds when it is told: while it moves, an older call may come behind a newer one.
+
     private void setTimeToLive(int hops) {
         timeToLive = ObjectUtil.checkInRange(hops, 1, MAX_BYTE, "IP_TTL");
-        channel.settingChanged(connection -> connection.hopLimit(hops));
+        channel.settingChanged(connection -> connection.hopLimit(timeToLive));
     }
 
     private void setKeepIdle(int seconds) {
         keepIdleSeconds = ObjectUtil.checkPositive(seconds, "TCP_KEEPIDLE");
-        channel.settingChanged(connection -> connection.keepAliveIdleMillis(millis(seconds)));
+        channel.settingChanged(connection -> connection.keepAliveIdleMillis(millis(keepIdleSeconds)));
     }
 
     private void setKeepInterval(int seconds) {
         keepIntervalSeconds = ObjectUtil.checkPositive(seconds, "TCP_KEEPINTVL");
-        channel.settingChanged(connection -> connection.keepAliveIntervalMillis(millis(seconds)));
+        channel.settingChanged(connection -> connection.keepAliveIntervalMillis(millis(keepIntervalSeconds)));
     }
 
     private void setKeepProbes(int probes) {
         keepProbes = ObjectUtil.checkInRange(probes, 1, Byte.MAX_VALUE, "TCP_KEEPCNT");
-        channel.settingChanged(connection -> connection.keepAliveProbes(probes));
+        channel.settingChanged(connection -> connection.keepAliveProbes(keepProbes));
     }
 
     private void setUserTimeout(int millis) {
         userTimeoutMillis = ObjectUtil.checkPositiveOrZero(millis, "TCP_USER_TIMEOUT");
-        channel.settingChanged(connection -> connection.userTimeoutMillis(millis));
+        channel.settingChanged(connection -> connection.userTimeoutMillis(userTimeoutMillis));
     }
 
     private void setSynRetries(int retries) {
         synRetries = ObjectUtil.checkInRange(retries, 1, Byte.MAX_VALUE, "TCP_SYNCNT");
-        channel.settingChanged(connection -> connection.synRetries(retries));
+        channel.settingChanged(connection -> connection.synRetries(synRetries));
     }
 
     /** As Linux, which has 32 bits for it. */
@@ -234,19 +236,19 @@ public final class RdmaRawSocketChannelConfig extends AbstractRdmaRawChannelConf
         if (bytes < 0 || bytes > 0xFFFF_FFFFL) {
             throw new IllegalArgumentException("TCP_NOTSENT_LOWAT: " + bytes + " (expected: 0-4294967295)");
         }
-        int most = (int) Math.min(Integer.MAX_VALUE, bytes);
-        notSentLowWaterBytes = most;
-        channel.settingChanged(connection -> connection.notSentLowWater(most));
+        notSentLowWaterBytes = (int) Math.min(Integer.MAX_VALUE, bytes);
+        channel.settingChanged(connection -> connection.notSentLowWater(notSentLowWaterBytes));
     }
 
+    /** Switching it off sends what is held back: unless it moves, the connection is to hear of each call. */
     private void setCork(boolean on) {
         cork = on;
-        channel.settingChanged(connection -> connection.cork(on));
+        channel.settingChanged(connection -> connection.cork(on), connection -> connection.cork(cork));
     }
 
     private void setQuickAck(boolean on) {
         quickAck = on;
-        channel.settingChanged(connection -> connection.quickAck(on));
+        channel.settingChanged(connection -> connection.quickAck(on), connection -> connection.quickAck(quickAck));
     }
 
     private void setMaxSegment(int bytes) {
@@ -273,12 +275,12 @@ public final class RdmaRawSocketChannelConfig extends AbstractRdmaRawChannelConf
     private void setCongestionControl(String name) {
         CongestionControls.named(name);
         congestionControl = name;
-        channel.settingChanged(connection -> connection.congestionControl(name));
+        channel.settingChanged(connection -> connection.congestionControl(congestionControl));
     }
 
     private void setMaxPacingRate(long bytesPerSecond) {
         maxPacingRate = ObjectUtil.checkPositiveOrZero(bytesPerSecond, "SO_MAX_PACING_RATE");
-        channel.settingChanged(connection -> connection.maxPacingRate(bytesPerSecond));
+        channel.settingChanged(connection -> connection.maxPacingRate(maxPacingRate));
     }
 
     /**
@@ -340,7 +342,8 @@ public final class RdmaRawSocketChannelConfig extends AbstractRdmaRawChannelConf
     @Override
     public RdmaRawSocketChannelConfig setTcpNoDelay(boolean noDelay) {
         tcpNoDelay = noDelay;
-        channel.settingChanged(connection -> connection.noDelay(noDelay));
+        channel.settingChanged(connection -> connection.noDelay(noDelay),
+                connection -> connection.noDelay(tcpNoDelay));
         return this;
     }
 
@@ -352,7 +355,7 @@ public final class RdmaRawSocketChannelConfig extends AbstractRdmaRawChannelConf
     @Override
     public RdmaRawSocketChannelConfig setKeepAlive(boolean on) {
         keepAlive = on;
-        channel.settingChanged(connection -> connection.keepAlive(on));
+        channel.settingChanged(connection -> connection.keepAlive(keepAlive));
         return this;
     }
 
@@ -365,7 +368,7 @@ public final class RdmaRawSocketChannelConfig extends AbstractRdmaRawChannelConf
     @Override
     public RdmaRawSocketChannelConfig setTrafficClass(int value) {
         trafficClass = ObjectUtil.checkInRange(value, 0, MAX_BYTE, "trafficClass");
-        channel.settingChanged(connection -> connection.dscp(value >>> DSCP_SHIFT));
+        channel.settingChanged(connection -> connection.dscp(trafficClass >>> DSCP_SHIFT));
         return this;
     }
 

@@ -2,7 +2,9 @@ package io.rdmaraw.channel;
 
 import io.netty.channel.ChannelPromise;
 import io.netty.channel.ConnectTimeoutException;
+import io.netty.channel.EventLoop;
 import io.netty.util.concurrent.Future;
+import io.rdmaraw.loop.LoopTasks;
 import io.rdmaraw.tcp.stack.StreamErrors;
 
 import java.io.IOException;
@@ -18,6 +20,8 @@ final class StreamConnector {
     private final Runnable closing;
     private ChannelPromise promise;
     private InetSocketAddress remote;
+    private int timeoutMillis;
+    private long beginNanos;
     private Future<?> timeout;
 
     StreamConnector(RdmaRawSocketChannel channel, Runnable close) {
@@ -35,17 +39,41 @@ final class StreamConnector {
         }
         promise = connectPromise;
         remote = target;
-        int timeoutMillis = channel.config().getConnectTimeoutMillis();
-        if (timeoutMillis > 0) {
-            timeout = channel.eventLoop().schedule(() -> timedOut(timeoutMillis), timeoutMillis,
-                    TimeUnit.MILLISECONDS);
-        }
+        timeoutMillis = channel.config().getConnectTimeoutMillis();
+        beginNanos = System.nanoTime();
+        joinLoop();
         connectPromise.addListener(future -> {
             if (future.isCancelled()) {
-                end();
-                closing.run();
+                cancelled();
             }
         });
+    }
+
+    private void cancelled() {
+        EventLoop loop = channel.eventLoop();
+        if (loop.inEventLoop()) {
+            end();
+            closing.run();
+        } else {
+            // The channel has moved since its loop was to be told. A loop that ends closes the channel.
+            LoopTasks.executeOrElse(loop, this::cancelled, () -> { });
+        }
+    }
+
+    /** The channel is on a loop: an attempt that is under way times out there. */
+    void joinLoop() {
+        if (promise != null && timeoutMillis > 0) {
+            long leftNanos = TimeUnit.MILLISECONDS.toNanos(timeoutMillis) - (System.nanoTime() - beginNanos);
+            timeout = channel.eventLoop().schedule(this::timedOut, Math.max(0, leftNanos), TimeUnit.NANOSECONDS);
+        }
+    }
+
+    /** The channel leaves its loop, where nothing of it may be touched from now on. */
+    void leaveLoop() {
+        if (timeout != null) {
+            timeout.cancel(false);
+            timeout = null;
+        }
     }
 
     /**
@@ -56,7 +84,7 @@ final class StreamConnector {
         return remote.getAddress().isAnyLocalAddress() ? null : remote;
     }
 
-    private void timedOut(int timeoutMillis) {
+    private void timedOut() {
         ChannelPromise pending = promise;
         if (pending != null && pending.tryFailure(new ConnectTimeoutException("connection timed out after "
                 + timeoutMillis + " ms: " + remote))) {
@@ -103,10 +131,7 @@ final class StreamConnector {
     ChannelPromise end() {
         ChannelPromise pending = promise;
         promise = null;
-        if (timeout != null) {
-            timeout.cancel(false);
-            timeout = null;
-        }
+        leaveLoop();
         return pending;
     }
 }

@@ -82,8 +82,9 @@ public interface StreamTransport {
      * One of the channel's settings has changed. Any thread.
      *
      * @param change tells this transport's TCP
+     * @param late does so when the connection has moved meanwhile, and later changes may have come before this one
      */
-    void settingChanged(Consumer<TcpConnection> change);
+    void settingChanged(Consumer<TcpConnection> change, Consumer<TcpConnection> late);
 
     /** Tells where the connection stands. Any thread. */
     void info(Promise<RdmaRawTcpInfo> promise);

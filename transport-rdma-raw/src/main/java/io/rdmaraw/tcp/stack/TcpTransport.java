@@ -419,8 +419,21 @@ public final class TcpTransport implements StreamTransport {
     }
 
     @Override
-    public void settingChanged(Consumer<TcpConnection> change) {
-        onLoop(() -> tell(change));
+    public void settingChanged(Consumer<TcpConnection> change, Consumer<TcpConnection> late) {
+        Place asked = place;
+        if (asked.stack.isOnLoop()) {
+            tellAt(asked, change, late);
+        } else {
+            asked.stack.executeOrElse(() -> tellAt(asked, change, late), () -> onLoop(() -> tell(late)));
+        }
+    }
+
+    private void tellAt(Place asked, Consumer<TcpConnection> change, Consumer<TcpConnection> late) {
+        if (place == asked && asked.target == asked.stack) {
+            tell(change);
+        } else {
+            onLoop(() -> tell(late));
+        }
     }
 
     /** One that is over has not moved with its channel: what it knows of its core is another loop's. */

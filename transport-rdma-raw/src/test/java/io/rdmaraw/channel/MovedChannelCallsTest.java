@@ -1,0 +1,184 @@
+package io.rdmaraw.channel;
+
+import static io.rdmaraw.channel.LoopMoves.awaitThat;
+import static io.rdmaraw.channel.LoopMoves.keepBusy;
+import static io.rdmaraw.channel.LoopMoves.leaveBehind;
+import static io.rdmaraw.channel.LoopMoves.loopThatIsNot;
+import static io.rdmaraw.channel.LoopMoves.move;
+import static io.rdmaraw.channel.StreamFixture.on;
+import static io.rdmaraw.channel.StreamFixture.settle;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.Unpooled;
+import io.netty.channel.ChannelFuture;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelInboundHandlerAdapter;
+import io.netty.channel.ChannelOption;
+import io.netty.channel.ConnectTimeoutException;
+import io.netty.channel.EventLoop;
+import io.netty.util.concurrent.Future;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+import java.net.InetSocketAddress;
+import java.nio.file.Path;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+
+/** Calls that have their turn on a loop that their channel has left: they are for the loop that it is on. */
+@Timeout(120)
+class MovedChannelCallsTest {
+    private static final int LOOPS = 4;
+    private static final int CAPTURE_BYTES = 1 << 16;
+    private static final int CONNECT_MILLIS = 500;
+
+    private final StreamFixture fixture = StreamFixture.ofOneGroup(LoopDevice.inMemory(), LOOPS);
+    /** Opens when loops that are kept busy may go on. */
+    private final CountDownLatch goOn = new CountDownLatch(1);
+    private final CountDownLatch read = new CountDownLatch(1);
+    private RdmaRawSocketChannel client;
+    private RdmaRawSocketChannel child;
+    private EventLoop first;
+    private EventLoop second;
+
+    @BeforeEach
+    void connect() throws Exception {
+        client = fixture.connect(fixture.listen(new ChannelInboundHandlerAdapter()),
+                new ChannelInboundHandlerAdapter() {
+                    @Override
+                    public void channelRead(ChannelHandlerContext ctx, Object msg) {
+                        ((ByteBuf) msg).release();
+                        read.countDown();
+                    }
+                });
+        child = fixture.accepted();
+        first = client.eventLoop();
+        second = loopThatIsNot(fixture.clients, first, child.eventLoop());
+    }
+
+    @AfterEach
+    void shutDown() {
+        goOn.countDown();
+        fixture.close();
+    }
+
+    @Test
+    void aReadIsNotTakenBackByAnOlderCallThatSwitchesAutoReadOff() throws Exception {
+        leaveBehind(client, second, () -> client.config().setAutoRead(false), () -> {
+            client.read();
+            settle(second);
+        });
+        child.writeAndFlush(Unpooled.wrappedBuffer(new byte[1])).sync();
+        assertTrue(read.await(Patience.SECONDS, TimeUnit.SECONDS), "the read is lost");
+    }
+
+    @Test
+    void theOutputEndsOnTheLoopOfTheChannel() throws Exception {
+        leaveBehind(client, second, client::shutdownOutput, () -> keepBusy(second, goOn));
+        assertFalse(client.isOutputShutdown(), "the loop that the channel has left has ended its output");
+        goOn.countDown();
+        awaitThat("the output has not ended", client::isOutputShutdown);
+        assertTrue(child.closeFuture().await(Patience.SECONDS, TimeUnit.SECONDS));
+    }
+
+    @Test
+    void aCaptureBeginsOnTheLoopOfTheChannel(@TempDir Path folder) throws Exception {
+        Future<?>[] capture = new Future<?>[1];
+        leaveBehind(client, second, () -> capture[0] = client.capture(folder.resolve("moved.pcap"), CAPTURE_BYTES),
+                () -> keepBusy(second, goOn));
+        assertFalse(capture[0].isDone(), "the loop that the channel has left taps the stack of another");
+        goOn.countDown();
+        assertTrue(capture[0].await(Patience.SECONDS, TimeUnit.SECONDS));
+        assertTrue(capture[0].isSuccess());
+        assertTrue(on(second, () -> client.loopStack().isTapped()));
+    }
+
+    @Test
+    void aConnectTimeoutEndsOnTheLoopOfTheChannel() throws Exception {
+        CountDownLatch silent = new CountDownLatch(1);
+        try (StreamFixture own = new StreamFixture(LoopDevice.inMemory(), 1, 2)) {
+            InetSocketAddress unanswered = own.listen(new ChannelInboundHandlerAdapter());
+            keepBusy(own.servers.next(), silent);
+            try {
+                timesOutAfterTheMove(own, unanswered);
+            } finally {
+                goOn.countDown();
+                silent.countDown();
+            }
+        }
+    }
+
+    private void timesOutAfterTheMove(StreamFixture own, InetSocketAddress unanswered) throws Exception {
+        RdmaRawSocketChannel channel = (RdmaRawSocketChannel) own.client(new ChannelInboundHandlerAdapter())
+                .option(ChannelOption.CONNECT_TIMEOUT_MILLIS, CONNECT_MILLIS).register().sync().channel();
+        ChannelFuture attempt = channel.connect(unanswered);
+        EventLoop left = channel.eventLoop();
+        settle(left);
+        // Behind the attempt's, which was scheduled before.
+        Future<?> overdue = left.schedule(() -> { }, CONNECT_MILLIS, TimeUnit.MILLISECONDS);
+        EventLoop joined = loopThatIsNot(own.clients, left);
+        move(channel, joined);
+        keepBusy(joined, goOn);
+        overdue.sync();
+        settle(left);
+        assertEquals("done false, open true", "done " + attempt.isDone() + ", open " + channel.isOpen());
+        goOn.countDown();
+        assertTrue(attempt.await(Patience.SECONDS, TimeUnit.SECONDS));
+        assertInstanceOf(ConnectTimeoutException.class, attempt.cause());
+        assertTrue(channel.closeFuture().await(Patience.SECONDS, TimeUnit.SECONDS));
+    }
+
+    /** The channel is on no loop when the attempt has lasted too long: it ends where the channel joins. */
+    @Test
+    void aConnectTimeoutWaitsForALoop() throws Exception {
+        CountDownLatch silent = new CountDownLatch(1);
+        try (StreamFixture own = new StreamFixture(LoopDevice.inMemory(), 1, 2)) {
+            InetSocketAddress unanswered = own.listen(new ChannelInboundHandlerAdapter());
+            keepBusy(own.servers.next(), silent);
+            try {
+                RdmaRawSocketChannel channel = (RdmaRawSocketChannel) own.client(new ChannelInboundHandlerAdapter())
+                        .option(ChannelOption.CONNECT_TIMEOUT_MILLIS, CONNECT_MILLIS).register().sync().channel();
+                ChannelFuture attempt = channel.connect(unanswered);
+                EventLoop left = channel.eventLoop();
+                settle(left);
+                Future<?> overdue = left.schedule(() -> { }, CONNECT_MILLIS, TimeUnit.MILLISECONDS);
+                channel.deregister().sync();
+                overdue.sync();
+                settle(left);
+                assertTrue(channel.isOpen() && !attempt.isDone(), "it has ended on a loop that has it no more");
+                loopThatIsNot(own.clients, left).register(channel).sync();
+                assertTrue(attempt.await(Patience.SECONDS, TimeUnit.SECONDS));
+                assertInstanceOf(ConnectTimeoutException.class, attempt.cause());
+            } finally {
+                silent.countDown();
+            }
+        }
+    }
+
+    /** The older of two calls is passed on to the loop that the newer one has gone to straight. */
+    @Test
+    void settingsOfAConnectionThatMovesKeepTheirOrder() throws Exception {
+        CountDownLatch leave = new CountDownLatch(1);
+        client.deregister().sync();
+        keepBusy(first, leave);
+        second.register(client).sync();
+        first.execute(() -> LoopMoves.await(goOn));
+        client.config().setOption(RdmaRawChannelOption.TCP_CONGESTION, "cubic");
+        leave.countDown();
+        awaitThat("the connection has not moved", () -> client.transport().loop() == second);
+        client.config().setOption(RdmaRawChannelOption.TCP_CONGESTION, "reno");
+        settle(second);
+        goOn.countDown();
+        settle(first);
+        settle(second);
+        assertEquals("reno", client.config().getOption(RdmaRawChannelOption.TCP_CONGESTION));
+        assertEquals("reno", client.tcpInfo().sync().getNow().congestionControl());
+    }
+}
