@@ -164,9 +164,7 @@ class KernelTransportTest {
             });
             channel.deregister().sync();
             busy.countDown();
-            while (connection.loop() != left) {
-                Thread.onSpinWait();
-            }
+            Patience.until(() -> connection.loop() == left, "the connection to follow");
             StreamFixture.settle(left);
             assertFalse(left.submit(connection::isAttached).sync().getNow());
             loops.getLast().register(channel).sync();

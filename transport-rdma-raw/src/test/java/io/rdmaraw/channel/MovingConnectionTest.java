@@ -296,10 +296,7 @@ class MovingConnectionTest {
     }
 
     private void awaitRead(RdmaRawSocketChannel client, int bytes) {
-        while (reader.readBytes.get() < bytes) {
-            assertTrue(client.isActive());
-            Thread.onSpinWait();
-        }
+        Patience.until(() -> reader.readBytes.get() >= bytes, bytes + " bytes");
         settle(client.eventLoop());
         assertEquals(bytes, reader.readBytes.get());
     }
