@@ -70,6 +70,10 @@ final class StreamConnector {
 
     /** The channel leaves its loop, where nothing of it may be touched from now on. */
     void leaveLoop() {
+        stopTimeout();
+    }
+
+    private void stopTimeout() {
         if (timeout != null) {
             timeout.cancel(false);
             timeout = null;
@@ -131,7 +135,7 @@ final class StreamConnector {
     ChannelPromise end() {
         ChannelPromise pending = promise;
         promise = null;
-        leaveLoop();
+        stopTimeout();
         return pending;
     }
 }
