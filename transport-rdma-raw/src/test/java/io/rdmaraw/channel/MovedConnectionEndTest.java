@@ -45,7 +45,7 @@ class MovedConnectionEndTest {
 
     @BeforeEach
     void connect() throws Exception {
-        InetSocketAddress server = fixture.listen(new ChannelInboundHandlerAdapter());
+        InetSocketAddress server = fixture.listen(new StreamFixture.Echo());
         // A hash chooses the child's loop, which is not to end with the client's.
         for (int i = 0; i < MOST_ATTEMPTS && (client == null || child.eventLoop() == client.eventLoop()); i++) {
             client = (RdmaRawSocketChannel) fixture.client(new ChannelInboundHandlerAdapter())
