@@ -47,11 +47,12 @@ show_progress() {
 
 # Directories count as well as files: removing a source changes only its directory. The modules' own directories, one
 # of which lies in another's, do not: target/ appears in them while we build. Beside the modules only pom.xml is built
-# from: what users save next to it is theirs.
+# from: what users save next to it is theirs, in directories too, as a report that is written while commands run.
 is_built() {
   [ -f "$BUILD_STAMP" ] || return 1
   local newer
   newer="$(cd "$ROOT" && find . \( -name target -o -name .git -o -name docs -o -name '*.md' \) -prune -o \
+    \( -type d -path './*' -not -path './*/*' -not -exec test -e '{}/pom.xml' \; \) -prune -o \
     \( -path './*/*' -o -path ./pom.xml \) \( -type f -o -type d \) -newer "$BUILD_STAMP" \
     -not -exec test -e '{}/pom.xml' \; -print -quit)"
   [ -z "$newer" ]

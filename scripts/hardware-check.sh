@@ -2,6 +2,8 @@
 # ./rdma-raw hardware-check: goes through what only a card can show, step by step, and writes a report. See
 # docs/cards.md.
 
+HARDWARE_UNDER_WAY="It has not come to its end."
+
 hardware_usage() {
   cat <<'USAGE'
 usage: ./rdma-raw hardware-check DEVICE [--peer D] [--out DIR] [--setup WORDS]
@@ -17,8 +19,10 @@ Checks everything that only a card can show, and writes a report: docs/cards.md.
   --setup WORDS  of an emulated pair: how host and card are set up, such as vf or roce-off; see docs/hardware.md
 
 It takes about four minutes, and two without a second device; a step is ended after 15 minutes, the suite after 30.
+Ctrl-C ends it; the steps so far are in the report.
 
-Exit codes: 0 every step is right; 1 a step failed; 2 wrong arguments, or something that is needed is missing.
+Exit codes: 0 every step is right; 1 a step failed; 2 wrong arguments, or something that is needed is missing;
+130 interrupted.
 USAGE
 }
 
@@ -28,14 +32,19 @@ hardware_step() {
   shift 2
   hardware_steps=$((hardware_steps + 1))
   file="$(printf '%02d-%s.txt' "$hardware_steps" "$name")"
+  hardware_file="$file"
   say "hardware-check: $hardware_steps of at most $hardware_total: $name"
   printf '$ %s\n' "$*" >"$hardware_out/$file"
-  # A function of this script can't be run by timeout; those bound themselves.
+  # A function of this script can't be run by timeout; those bound themselves. In the background, as a trap waits for
+  # what runs in the foreground.
   if declare -F "$1" >/dev/null; then
-    "$@" >>"$hardware_out/$file" 2>&1 </dev/null || status=$?
+    "$@" >>"$hardware_out/$file" 2>&1 </dev/null 8>&- &
   else
-    timeout 900 "$@" >>"$hardware_out/$file" 2>&1 </dev/null || status=$?
+    timeout 900 "$@" >>"$hardware_out/$file" 2>&1 </dev/null 8>&- &
   fi
+  hardware_running=$!
+  wait "$hardware_running" || status=$?
+  hardware_running=""
   if [ "$status" = 0 ] && hardware_moved_nothing "$hardware_out/$file"; then
     status="no frames"
   fi
@@ -43,9 +52,43 @@ hardware_step() {
     verdict="FAILED ($status)"
     hardware_failed=$((hardware_failed + 1))
     hardware_failures+=("$file")
+    say "hardware-check:   $verdict, see $hardware_out/$file"
   fi
   printf '| %s | %s | %s | %s s | [%s](%s) |\n' "$name" "$right" "$verdict" $((SECONDS - started)) "$file" "$file" \
     >>"$hardware_out/REPORT.md"
+}
+
+# Ends a process and all that it has started, also what timeout has put into a group of its own.
+hardware_end_tree() {
+  local child
+  for child in $(ps -o pid= --ppid "$1"); do
+    hardware_end_tree "$child"
+  done
+  kill "$1" 2>/dev/null || true
+}
+
+# Ctrl-C, or a command that ends this one: what runs ends too, and what was found is kept.
+hardware_interrupted() {
+  trap '' INT TERM
+  if [ -n "$hardware_running" ]; then
+    hardware_end_tree "$hardware_running"
+    wait "$hardware_running" || true
+    # What it printed so far is no result.
+    mv "$hardware_out/$hardware_file" "$hardware_out/$hardware_file.part"
+  fi
+  say "hardware-check: interrupted in step $hardware_steps"
+  hardware_conclude "Interrupted in step $hardware_steps, and $hardware_failed of the steps before it failed."
+  exit "$1"
+}
+
+# Completes the report: what came out of it is said at its head.
+hardware_conclude() {
+  hardware_figures
+  hardware_facts
+  hardware_list_failures
+  sed -i "s|^$HARDWARE_UNDER_WAY\$|$1|" "$hardware_out/REPORT.md"
+  cat "$hardware_out/REPORT.md"
+  hardware_pack
 }
 
 # perftest ends with success when not one frame went: its row then has 0 iterations. Other output has no such row.
@@ -94,7 +137,7 @@ hardware_facts() {
     done
     sed -n 's/^\(libibverbs1\|ibverbs-providers\|perftest\)[:a-z0-9]*[[:space:]]\+\(.*\)$/| \1 | \2 |/p
       s/^openjdk version "\(.*\)".*/| Java | \1 |/p
-      s/^\([0-9a-f]\{40\}\) .*/| this project, commit | \1 |/p' "$hardware_out"/*-host.txt
+      s/^\([0-9a-f]\{40\}\) .*/| this project, commit | \1 |/p' "$hardware_out"/*-host.txt 2>/dev/null || true
   } >>"$hardware_out/REPORT.md"
 }
 
@@ -125,7 +168,8 @@ hardware_program() {
 }
 
 describe_host() {
-  uname -a
+  # Without the host's name: reports are sent.
+  uname -srvmo
   grep -m1 'model name' /proc/cpuinfo
   free -g | head -2
   ulimit -l
@@ -156,8 +200,9 @@ run_pair_suite() {
 # What the kernel says of the port's network interface. None where it is in another network namespace.
 hardware_interface() {
   local netdev
+  # A device that cannot be opened has failed a step already.
   netdev="$("$ROOT/rdma-raw" devinfo --device "$1" --json 2>/dev/null |
-    sed -n 's/.*"netdev" *: *"\([^" ]*\)".*/\1/p' | head -1)"
+    sed -n 's/.*"netdev" *: *"\([^" ]*\)".*/\1/p' | head -1)" || true
   if [ -z "$netdev" ] || [ ! -e "/sys/class/net/$netdev" ]; then
     hardware_skip "netdev, ethtool" "the port's interface is not to be seen here"
     return
@@ -176,12 +221,14 @@ hardware_own_frames() {
   fi
 }
 
-# One file to send.
+# One file to send. Paths are of no use to its reader.
 hardware_pack() {
   local name
   name="$(basename "$hardware_out")"
+  sed -i -e "s|$ROOT|CLONE|g" -e "s|${HOME:-/nonexistent}/|~/|g" "$hardware_out"/*.txt "$hardware_out/REPORT.md"
   tar -czf "$hardware_out.tar.gz" -C "$(dirname "$hardware_out")" "$name"
-  say "hardware-check: all of it is in $hardware_out.tar.gz; please attach that file to your report"
+  say "hardware-check: all of it is in $hardware_out.tar.gz; please attach that file to your report. It has the port's MAC" \
+    "and IP addresses, versions of programs and what the steps printed: look before you send it"
 }
 
 hardware_steps_of_one() {
@@ -252,6 +299,26 @@ hardware_steps_of_two() {
   hardware_echoes "$device" "$peer"
 }
 
+# A name that is none is refused before anything is measured; a device that is there and does not open is not.
+hardware_require_device() {
+  local said
+  said="$("$ROOT/rdma-raw" devinfo --device "$1" 2>&1 >/dev/null)" && return
+  if grep -Eq 'there is no RDMA device|has no RDMA device behind it|there is no software device' <<<"$said"; then
+    die "hardware-check: $(grep -Eo '(there is no RDMA device|the network interface|there is no software device).*' <<<"$said" | head -1)"
+  fi
+}
+
+# Where the report goes: a directory of its own, which no other run writes to.
+hardware_begin_report() {
+  mkdir -p "$hardware_out" 2>/dev/null && [ -w "$hardware_out" ] ||
+    die "hardware-check: the report cannot be written to $hardware_out: name a directory of yours by --out DIR"
+  exec 8<"$hardware_out"
+  flock -n 8 || die "hardware-check: another run writes to $hardware_out: wait for its end, or name another by --out DIR"
+  rm -f "$hardware_out"/[0-9][0-9]-*.txt
+  printf '# Hardware check of %s\n\n%s\n\n%s\n\n| step | expected | verdict | time | output |\n|---|---|---|---|---|\n' \
+    "$1" "$(date -u +%FT%TZ)" "$HARDWARE_UNDER_WAY" >"$hardware_out/REPORT.md"
+}
+
 run_hardware_check() {
   local device="" peer="" setup=""
   hardware_out=hardware-report
@@ -284,23 +351,21 @@ run_hardware_check() {
     exec "$ROOT/transport-rdma-raw-native/connectx-emulator/emulate.sh" --wire cable --wire cable ${setup:+--setup "$setup"} -- \
       "$ROOT/rdma-raw" hardware-check --device mlx5_0 --peer mlx5_1 --out "$hardware_out"
   fi
-  mkdir -p "$hardware_out"
+  hardware_require_device "$device"
+  [ -z "$peer" ] || hardware_require_device "$peer"
   hardware_steps=0
   hardware_failed=0
   hardware_failures=()
+  hardware_running=""
   # Of the device itself, by programs of the system, of frames from end to end, the ways of driving it; the suite with
   # two devices only.
   hardware_total=$((5 + 5 + 3 + 6 + (${#peer} > 0 ? 1 : 0)))
-  printf '# Hardware check of %s\n\n%s\n\n| step | expected | verdict | time | output |\n|---|---|---|---|---|\n' \
-    "$device${peer:+ and $peer}" "$(date -u +%FT%TZ)" >"$hardware_out/REPORT.md"
+  hardware_begin_report "$device${peer:+ and $peer}"
+  trap 'hardware_interrupted 130' INT
+  trap 'hardware_interrupted 143' TERM
   hardware_steps_of_one "$device" "$peer"
   # Frames to itself show everything of the transport but the cable.
   hardware_steps_of_two "$device" "${peer:-$device}"
-  hardware_figures
-  hardware_facts
-  printf '\n%s of %s steps failed.\n' "$hardware_failed" "$hardware_steps" >>"$hardware_out/REPORT.md"
-  hardware_list_failures
-  cat "$hardware_out/REPORT.md"
-  hardware_pack
+  hardware_conclude "$hardware_failed of $hardware_steps steps failed."
   [ "$hardware_failed" = 0 ]
 }

@@ -15,6 +15,8 @@ import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
 import javax.tools.ToolProvider;
 import javax.xml.parsers.DocumentBuilderFactory;
@@ -92,13 +94,15 @@ class LauncherScriptsTest {
         Path product = file("module/target/A.class");
         assertFalse(isBuilt(), "there is no stamp");
         Path inner = file("module/inner/pom.xml");
+        Path own = file("module/pom.xml");
+        Path report = file("hardware-report/03-doctor.txt");
         Path innerProduct = file("module/inner/target/A.class");
         Path stamp = file("target/rdma-raw.built");
         Instant built = Instant.parse("2026-01-01T12:00:00Z");
-        touch(built.minusSeconds(1), source, other, source.getParent(), source.getParent().getParent(), inner);
+        touch(built.minusSeconds(1), source, other, source.getParent(), source.getParent().getParent(), inner, own);
         touch(built, stamp);
         touch(built.plusSeconds(1), readme, file("Mine.java"), product, product.getParent(), directory,
-                inner.getParent(), innerProduct, innerProduct.getParent());
+                inner.getParent(), innerProduct, innerProduct.getParent(), report, report.getParent());
         assertTrue(isBuilt(), "products and texts are no sources");
         touch(built.plusSeconds(1), source);
         assertFalse(isBuilt(), "a source is newer");
@@ -251,6 +255,51 @@ class LauncherScriptsTest {
                 "{\"frames\":4288,\"mfps\":8.134567890123E-4,\"x\":1}\n");
         assertEquals("0.0008135 Mframe/s there and back",
                 script("hardware-check.sh", "hardware_figure " + slow).output);
+    }
+
+    private Result hardwareRun(String steps) throws Exception {
+        return script("hardware-check.sh", "set -euo pipefail; ROOT=$PWD; . scripts/messages.sh; JAVA_HOME=/nowhere;"
+                + " hardware_out=" + directory + "/report; hardware_steps=0; hardware_failed=0;"
+                + " hardware_failures=(); hardware_running=; hardware_total=9;"
+                + " hardware_begin_report mlx5_0; trap 'hardware_interrupted 130' INT; " + steps);
+    }
+
+    /** The step under way ends, with what it has started, and the report has those before it. */
+    @Test
+    void anInterruptedHardwareCheckKeepsWhatItHasFound() throws Exception {
+        Result result = hardwareRun("hardware_step first right echo one; hardware_step second right bash -c \"sleep"
+                + " 1000 & echo \\$! >" + directory + "/child; kill -INT $$; wait\"; echo goes on");
+        assertEquals(130, result.exitCode, result.output);
+        assertTrue(result.output.contains("\nInterrupted in step 2, and 0 of the steps before it failed.\n"),
+                result.output);
+        assertTrue(result.output.contains("| first | right | ok |"), result.output);
+        assertFalse(result.output.contains("goes on"), result.output);
+        assertTrue(Files.exists(directory.resolve("report.tar.gz")));
+        assertTrue(Files.exists(directory.resolve("report/02-second.txt.part")), "it is no result");
+        long child = Long.parseLong(Files.readString(directory.resolve("child")).strip());
+        // Fails if the child of the step runs on.
+        ProcessHandle.of(child).map(ProcessHandle::onExit).orElse(CompletableFuture.completedFuture(null))
+                .get(50, TimeUnit.SECONDS);
+    }
+
+    @Test
+    void aHardwareCheckThatFailsSaysSoAtItsHead() throws Exception {
+        Result result = hardwareRun("hardware_step first right false; hardware_conclude \"$hardware_failed of"
+                + " $hardware_steps steps failed.\"");
+        assertEquals(0, result.exitCode, result.output);
+        assertTrue(result.output.contains("FAILED (1), see"), result.output);
+        String verdict = "\n1 of 1 steps failed.\n";
+        assertTrue(result.output.contains(verdict), result.output);
+        assertTrue(result.output.indexOf(verdict) < result.output.indexOf("| step |"), result.output);
+        assertTrue(result.output.contains("### 01-first"), result.output);
+    }
+
+    @Test
+    void twoHardwareChecksDoNotWriteOneReport() throws Exception {
+        Path report = Files.createDirectories(directory.resolve("report"));
+        Result result = hardwareRun("(hardware_begin_report mlx5_1)");
+        assertEquals(2, result.exitCode, result.output);
+        assertTrue(result.output.contains("another run writes to " + report), result.output);
     }
 
     /** A report is read without the files beside it. */
