@@ -225,7 +225,7 @@ hardware_own_frames() {
 hardware_pack() {
   local name
   name="$(basename "$hardware_out")"
-  sed -i -e "s|$ROOT|CLONE|g" -e "s|${HOME:-/nonexistent}/|~/|g" "$hardware_out"/*.txt "$hardware_out/REPORT.md"
+  sed -i -e "s|$ROOT|CLONE|g" -e "s|${HOME:-/nonexistent}/|~/|g" "$hardware_out"/*
   tar -czf "$hardware_out.tar.gz" -C "$(dirname "$hardware_out")" "$name"
   say "hardware-check: all of it is in $hardware_out.tar.gz; please attach that file to your report. It has the port's MAC" \
     "and IP addresses, versions of programs and what the steps printed: look before you send it"
@@ -314,7 +314,7 @@ hardware_begin_report() {
     die "hardware-check: the report cannot be written to $hardware_out: name a directory of yours by --out DIR"
   exec 8<"$hardware_out"
   flock -n 8 || die "hardware-check: another run writes to $hardware_out: wait for its end, or name another by --out DIR"
-  rm -f "$hardware_out"/[0-9][0-9]-*.txt
+  rm -f "$hardware_out"/[0-9][0-9]-*.txt{,.part}
   printf '# Hardware check of %s\n\n%s\n\n%s\n\n| step | expected | verdict | time | output |\n|---|---|---|---|---|\n' \
     "$1" "$(date -u +%FT%TZ)" "$HARDWARE_UNDER_WAY" >"$hardware_out/REPORT.md"
 }
