@@ -38,7 +38,8 @@ hardware_step() {
   # A function of this script can't be run by timeout; those bound themselves. In the background, as a trap waits for
   # what runs in the foreground.
   if declare -F "$1" >/dev/null; then
-    "$@" >>"$hardware_out/$file" 2>&1 </dev/null 8>&- &
+    # A line of it that fails is no reason to leave out the rest; how it ends decides.
+    { set +e && "$@"; } >>"$hardware_out/$file" 2>&1 </dev/null 8>&- &
   else
     timeout 900 "$@" >>"$hardware_out/$file" 2>&1 </dev/null 8>&- &
   fi
@@ -221,11 +222,18 @@ hardware_own_frames() {
   fi
 }
 
+# A text as a pattern of sed's that matches it alone.
+hardware_literally() {
+  sed 's/[][\\.*^$|]/\\&/g' <<<"$1"
+}
+
 # One file to send. Paths are of no use to its reader.
 hardware_pack() {
-  local name
+  local name home="${HOME:-}"
   name="$(basename "$hardware_out")"
-  sed -i -e "s|$ROOT|CLONE|g" -e "s|${HOME:-/nonexistent}/|~/|g" "$hardware_out"/*
+  home="${home%/}"
+  sed -i -e "s|$(hardware_literally "$ROOT")|CLONE|g" -e "s|$(hardware_literally "${home:-/nonexistent}/")|~/|g" \
+    "$hardware_out"/REPORT.md "$hardware_out"/[0-9][0-9]-*.txt*
   tar -czf "$hardware_out.tar.gz" -C "$(dirname "$hardware_out")" "$name"
   say "hardware-check: all of it is in $hardware_out.tar.gz; please attach that file to your report. It has the port's MAC" \
     "and IP addresses, versions of programs and what the steps printed: look before you send it"
@@ -303,6 +311,8 @@ hardware_steps_of_two() {
 hardware_require_device() {
   local said
   said="$("$ROOT/rdma-raw" devinfo --device "$1" 2>&1 >/dev/null)" && return
+  # A card whose libraries or device files are missing does not show either: what is wrong with it the steps tell.
+  [ ! -e "/sys/class/infiniband/$1" ] || return 0
   if grep -Eq 'there is no RDMA device|has no RDMA device behind it|there is no software device' <<<"$said"; then
     die "hardware-check: $(grep -Eo '(there is no RDMA device|the network interface|there is no software device).*' <<<"$said" | head -1)"
   fi
@@ -313,7 +323,7 @@ hardware_begin_report() {
   mkdir -p "$hardware_out" 2>/dev/null && [ -w "$hardware_out" ] ||
     die "hardware-check: the report cannot be written to $hardware_out: name a directory of yours by --out DIR"
   exec 8<"$hardware_out"
-  flock -n 8 || die "hardware-check: another run writes to $hardware_out: wait for its end, or name another by --out DIR"
+  ! command -v flock >/dev/null || flock -n 8 || die "hardware-check: another run writes to $hardware_out: wait for its end, or name another by --out DIR"
   rm -f "$hardware_out"/[0-9][0-9]-*.txt{,.part}
   printf '# Hardware check of %s\n\n%s\n\n%s\n\n| step | expected | verdict | time | output |\n|---|---|---|---|---|\n' \
     "$1" "$(date -u +%FT%TZ)" "$HARDWARE_UNDER_WAY" >"$hardware_out/REPORT.md"
