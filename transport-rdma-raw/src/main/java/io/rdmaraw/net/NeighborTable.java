@@ -21,6 +21,8 @@ import java.util.concurrent.TimeUnit;
  * @param <P> what waits for an address
  */
 public final class NeighborTable<P> {
+    /** A hop with fewer packets takes the place of others' when there is no room, and one with more of its own. */
+    private static final int FEW = 3;
     /** How often an unresolved hop is asked for (RFC 4861: MAX_UNICAST_SOLICIT, RETRANS_TIMER). */
     static final int MAX_ATTEMPTS = 3;
     static final long RETRY_NANOS = TimeUnit.SECONDS.toNanos(1);
@@ -190,9 +192,10 @@ public final class NeighborTable<P> {
             return;
         }
         entry.usedNanos = nowNanos;
-        if (entry.waiting.size() == maxWaitingOfHop) {
+        boolean full = waiting.size() == maxWaiting;
+        if (entry.waiting.size() == maxWaitingOfHop || full && entry.waiting.size() >= FEW) {
             discardOldest(entry);
-        } else if (waiting.size() == maxWaiting) {
+        } else if (full) {
             displaced++;
             discardOldest(waiting.iterator().next().entry);
         }

@@ -70,6 +70,22 @@ class NeighborTableTest {
         assertEquals(IntStream.range(2, most + 2).mapToObj(i -> "send " + i + " to 20000000042").toList(), log);
     }
 
+    /** Hops that do not answer, and are sent much to, leave the first packets of another one their places. */
+    @Test
+    void deadHopsWithMuchTrafficDoNotDisplaceOthers() {
+        for (int i = 0; i < MAX_WAITING; i++) {
+            table.await(LINK, hop(i % 2), "dead", nowNanos);
+        }
+        table.await(LINK, HOP, "a", nowNanos);
+        for (int i = 0; i < 10 * MAX_WAITING; i++) {
+            table.await(LINK, hop(i % 2), "dead", nowNanos);
+        }
+        assertEquals(MAX_WAITING, table.waitingCount());
+        log.clear();
+        table.learned(LINK, HOP, MAC, nowNanos);
+        assertLog("send a to 20000000042");
+    }
+
     private static IpAddress hop(int number) {
         return IpAddress.ipv4(0x0a010000 + number);
     }
