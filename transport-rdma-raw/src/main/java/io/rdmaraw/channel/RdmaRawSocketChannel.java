@@ -11,6 +11,7 @@ import io.netty.channel.socket.SocketChannel;
 import io.netty.util.concurrent.Future;
 import io.netty.util.concurrent.Promise;
 import io.netty.util.internal.StringUtil;
+import io.rdmaraw.loop.LoopTasks;
 import io.rdmaraw.metrics.RdmaRawTcpInfo;
 import io.rdmaraw.tcp.TcpConnection;
 import io.rdmaraw.tcp.stack.ConnectionListener;
@@ -53,7 +54,8 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
     private volatile InetSocketAddress localAddress;
     private volatile InetSocketAddress remoteAddress;
     private InetSocketAddress requestedLocal;
-    private final ChannelCapture capture = new ChannelCapture(this);
+    /** The last one; null when there was none. */
+    private ConnectionCapture capture;
 
     /** Makes an open, unregistered channel. */
     public RdmaRawSocketChannel() {
@@ -146,7 +148,12 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
      *         cannot be made
      */
     public Future<Void> capture(Path file, long maxBytes) {
-        return capture.begin(file, maxBytes);
+        return new CaptureBegin(this, file, maxBytes).begin();
+    }
+
+    /** A capture has begun; on the loop. */
+    void captured(ConnectionCapture begun) {
+        capture = begun;
     }
 
     /** Returns the connection; null before there is one. */
@@ -186,7 +193,9 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
 
     @Override
     void leaveLoop() {
-        capture.leaveLoop();
+        if (capture != null && isOpen()) {
+            capture.end();
+        }
         loopStack = null;
         ((StreamUnsafe) unsafe()).connector.leaveLoop();
         if (transport != null) {
@@ -305,9 +314,14 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
         if (eventLoop().inEventLoop()) {
             shutdownInputNow(promise);
         } else {
-            eventLoop().execute(() -> shutdownInput(promise));
+            onItsLoop(() -> shutdownInput(promise), promise);
         }
         return promise;
+    }
+
+    /** A channel whose loop has ended is closed. */
+    private void onItsLoop(Runnable task, ChannelPromise promise) {
+        LoopTasks.executeOrElse(eventLoop(), task, () -> promise.tryFailure(new ClosedChannelException()));
     }
 
     private void shutdownInputNow(ChannelPromise promise) {
@@ -358,7 +372,7 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
         if (eventLoop().inEventLoop()) {
             shutdownOutputNow(promise);
         } else {
-            eventLoop().execute(() -> shutdownOutput(promise));
+            onItsLoop(() -> shutdownOutput(promise), promise);
         }
         return promise;
     }

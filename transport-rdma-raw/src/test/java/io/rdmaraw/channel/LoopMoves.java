@@ -10,7 +10,6 @@ import java.util.Arrays;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
-import java.util.function.BooleanSupplier;
 
 /** What tests of channels that go from loop to loop have in common; all waiting ends. */
 final class LoopMoves {
@@ -34,17 +33,9 @@ final class LoopMoves {
         }
     }
 
-    static void awaitThat(String what, BooleanSupplier condition) {
-        long deadline = System.nanoTime() + Patience.NANOS;
-        while (!condition.getAsBoolean()) {
-            assertTrue(deadline - System.nanoTime() > 0, what);
-            Thread.onSpinWait();
-        }
-    }
-
     /** A turn of the loop for each look. */
     static void awaitOn(EventLoop loop, String what, Callable<Boolean> condition) {
-        awaitThat(what, () -> on(loop, condition));
+        Patience.until(() -> on(loop, condition), what);
     }
 
     /** As {@link StreamFixture#keepBusy}, for threads of loops; it ends with the test's patience. */

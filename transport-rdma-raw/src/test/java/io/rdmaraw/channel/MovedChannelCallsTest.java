@@ -1,6 +1,5 @@
 package io.rdmaraw.channel;
 
-import static io.rdmaraw.channel.LoopMoves.awaitThat;
 import static io.rdmaraw.channel.LoopMoves.keepBusy;
 import static io.rdmaraw.channel.LoopMoves.leaveBehind;
 import static io.rdmaraw.channel.LoopMoves.loopThatIsNot;
@@ -28,7 +27,9 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 import java.net.InetSocketAddress;
+import java.nio.channels.ClosedChannelException;
 import java.nio.file.Path;
+import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 
@@ -84,7 +85,7 @@ class MovedChannelCallsTest {
         leaveBehind(client, second, client::shutdownOutput, () -> keepBusy(second, goOn));
         assertFalse(client.isOutputShutdown(), "the loop that the channel has left has ended its output");
         goOn.countDown();
-        awaitThat("the output has not ended", client::isOutputShutdown);
+        Patience.until(client::isOutputShutdown, "the end of the output");
         assertTrue(child.closeFuture().await(Patience.SECONDS, TimeUnit.SECONDS));
     }
 
@@ -172,7 +173,7 @@ class MovedChannelCallsTest {
         first.execute(() -> LoopMoves.await(goOn));
         client.config().setOption(RdmaRawChannelOption.TCP_CONGESTION, "cubic");
         leave.countDown();
-        awaitThat("the connection has not moved", () -> client.transport().loop() == second);
+        Patience.until(() -> client.transport().loop() == second, "the connection to move");
         client.config().setOption(RdmaRawChannelOption.TCP_CONGESTION, "reno");
         settle(second);
         goOn.countDown();
@@ -180,5 +181,15 @@ class MovedChannelCallsTest {
         settle(second);
         assertEquals("reno", client.config().getOption(RdmaRawChannelOption.TCP_CONGESTION));
         assertEquals("reno", client.tcpInfo().sync().getNow().congestionControl());
+    }
+
+    /** A call from another thread whose loop has ended says so by its promise. */
+    @Test
+    void whatIsAskedOfAChannelWhoseLoopHasEndedFails() throws Exception {
+        fixture.close();
+        for (ChannelFuture asked : List.of(client.shutdownOutput(), client.shutdownInput())) {
+            assertTrue(asked.await(Patience.MILLIS));
+            assertInstanceOf(ClosedChannelException.class, asked.cause());
+        }
     }
 }

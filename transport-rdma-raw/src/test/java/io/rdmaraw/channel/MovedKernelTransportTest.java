@@ -2,7 +2,6 @@ package io.rdmaraw.channel;
 
 import static io.rdmaraw.channel.LoopMoves.await;
 import static io.rdmaraw.channel.LoopMoves.awaitOn;
-import static io.rdmaraw.channel.LoopMoves.awaitThat;
 import static io.rdmaraw.channel.LoopMoves.keepBusy;
 import static io.rdmaraw.channel.StreamFixture.on;
 import static io.rdmaraw.channel.StreamFixture.settle;
@@ -136,7 +135,7 @@ class MovedKernelTransportTest {
         await(group.found);
         join(last);
         group.arrive.countDown();
-        awaitThat("the socket stays on a loop that its channel has left", () -> connection.loop() == last);
+        Patience.until(() -> connection.loop() == last, "the socket to leave a loop that its channel has left");
     }
 
     /** It is asked to close on the loop that the socket is about to leave, and has left by then. */

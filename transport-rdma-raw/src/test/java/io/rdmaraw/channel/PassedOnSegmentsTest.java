@@ -1,5 +1,6 @@
 package io.rdmaraw.channel;
 
+import static io.rdmaraw.channel.LoopMoves.loopThatIsNot;
 import static io.rdmaraw.channel.StreamFixture.on;
 import static io.rdmaraw.channel.StreamFixture.settle;
 import static org.junit.jupiter.api.Assertions.assertEquals;
@@ -20,7 +21,6 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-import java.util.Arrays;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
@@ -86,18 +86,8 @@ class PassedOnSegmentsTest {
         }
     }
 
-    private EventLoop loopThatIsNot(EventLoop... used) {
-        for (EventExecutor loop : loops) {
-            if (Arrays.stream(used).noneMatch(other -> other == loop)) {
-                return (EventLoop) loop;
-            }
-        }
-        throw new AssertionError("more loops are needed");
-    }
-
     private static void move(RdmaRawSocketChannel channel, EventLoop next) throws InterruptedException {
-        channel.deregister().sync();
-        next.register(channel).sync();
+        LoopMoves.move(channel, next);
         // It is where the channel is when the loop has answered.
         assertTrue(channel.tcpInfo().sync().isSuccess());
     }
@@ -112,8 +102,8 @@ class PassedOnSegmentsTest {
         RdmaRawSocketChannel client = fixture.connect(fixture.listen(new StreamFixture.Echo()), reader);
         RdmaRawSocketChannel child = fixture.accepted();
         EventLoop home = client.eventLoop();
-        EventLoop second = loopThatIsNot(home, child.eventLoop());
-        EventLoop third = loopThatIsNot(home, child.eventLoop(), second);
+        EventLoop second = loopThatIsNot(loops, home, child.eventLoop());
+        EventLoop third = loopThatIsNot(loops, home, child.eventLoop(), second);
         move(client, second);
         CountDownLatch leaving = new CountDownLatch(1);
         CountDownLatch passedOn = new CountDownLatch(1);
@@ -147,8 +137,8 @@ class PassedOnSegmentsTest {
         client.config().setRecvByteBufAllocator(new ReaderOfRecord(readers));
         RdmaRawSocketChannel child = fixture.accepted();
         EventLoop home = client.eventLoop();
-        EventLoop second = loopThatIsNot(home, child.eventLoop());
-        EventLoop third = loopThatIsNot(home, child.eventLoop(), second);
+        EventLoop second = loopThatIsNot(loops, home, child.eventLoop());
+        EventLoop third = loopThatIsNot(loops, home, child.eventLoop(), second);
         move(client, second);
         client.deregister().sync();
         CountDownLatch busy = new CountDownLatch(1);

@@ -140,8 +140,14 @@ public final class TcpTransport implements StreamTransport {
     private void comeFromEndedLoop(ConnectionListener attaching, TcpStack destination) {
         if (attaching.loopStack() == destination) {
             place = destination.here();
+            noteEndOfLoop();
             arrive(attaching);
         }
+    }
+
+    /** It was not the channel that has aborted the connection, and the peer says nothing of it. */
+    private void noteEndOfLoop() {
+        endedWithLoop = closeReason == CloseReason.ABORTED;
     }
 
     private void arrive(ConnectionListener attaching) {
@@ -149,8 +155,6 @@ public final class TcpTransport implements StreamTransport {
         if (!orphaned && attaching.loopStack() == current) {
             channel = attaching;
             hasSendRoom = true;
-            // It was not this channel that has aborted it, and the peer says nothing of it.
-            endedWithLoop = closeReason == CloseReason.ABORTED;
             current.arrived(this);
         }
     }
@@ -173,6 +177,7 @@ public final class TcpTransport implements StreamTransport {
             if (live) {
                 leaveNextHop();
                 destination.moveIn(this);
+                noteEndOfLoop();
             }
             arrive(attaching);
         }, () -> {
