@@ -124,11 +124,15 @@ int sv_tap_open(struct sv_tap *tap)
     memset(tap, 0, sizeof *tap);
     snprintf(tap->name, sizeof tap->name, "rdmaraw%%d");
     int error = add_queue(tap);
+    if (error == EPERM)
+        return sv_explain(error, "an interface of our own is not permitted: SOFTVERBS_XDP_MODE=tap needs "
+                          "CAP_NET_ADMIN");
+    if (error == EACCES)
+        return sv_explain(error, "SOFTVERBS_XDP_MODE=tap needs /dev/net/tun, which this user may not open: "
+                          "chmod 0666 /dev/net/tun (the interface itself still needs CAP_NET_ADMIN)");
     if (error != 0)
-        return sv_explain(error, error == EPERM
-            ? "an interface of our own is not permitted: SOFTVERBS_XDP_MODE=tap needs CAP_NET_ADMIN"
-            : "SOFTVERBS_XDP_MODE=tap needs /dev/net/tun, which can't be used: modprobe tun, and in a container "
-              "--device /dev/net/tun");
+        return sv_explain(error, "SOFTVERBS_XDP_MODE=tap needs /dev/net/tun, which can't be used: modprobe tun, and "
+                          "in a container --device /dev/net/tun");
     tap->ifindex = (int)if_nametoindex(tap->name);
     error = configure(tap);
     return error == 0 ? 0 : sv_explain(error, "the TAP interface '%s' can't be brought up", tap->name);

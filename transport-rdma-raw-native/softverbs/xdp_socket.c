@@ -123,8 +123,9 @@ static int register_umem(struct sv_xdp_queue *queue)
         error = try_umem(queue);
     }
     if (error == ENOBUFS)
-        return sv_explain(ENOMEM, "the memlock limit is too low for %zu bytes of AF_XDP memory per receive queue: "
-                          "ulimit -l unlimited, or CAP_IPC_LOCK, or fewer queues (ethtool -L)", queue->umem_bytes);
+        return sv_explain(ENOMEM, "the memlock limit, which all processes of a user share, is too low for %zu bytes of "
+                          "AF_XDP memory per receive queue: ulimit -l unlimited, or CAP_IPC_LOCK, or fewer queues "
+                          "(ethtool -L)", queue->umem_bytes);
     return error;
 }
 

@@ -4,8 +4,11 @@
 #include "wire_fixture.h"
 
 #include <linux/capability.h>
+#include <linux/securebits.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -155,28 +158,40 @@ static void an_interface_can_go(const char *kind)
     wire_close(&wire);
 }
 
-/* Opens the device in a process that has only these capabilities; returns 0, or the errno after printing the reason. */
+/*
+ * What locks memory counts for the user, not for the process (RLIMIT_MEMLOCK): tests at the same time would take it from
+ * each other. So the process has a real user of its own. Files are open to it as before.
+ */
+static bool keep_only(uint64_t capabilities)
+{
+    struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+    struct __user_cap_data_struct data[2];
+    for (int i = 0; i < 2; i++) {
+        data[i].effective = data[i].permitted = (uint32_t)(capabilities >> (32 * i));
+        data[i].inheritable = 0;
+    }
+    uid_t user = 0x10000u + (uid_t)getpid();
+    return setresuid(user, (uid_t)-1, (uid_t)-1) == 0 && syscall(SYS_capset, &header, data) == 0;
+}
+
+/* Opens the device in a process that has only these capabilities; returns 0 or the errno. */
 static int open_with(const char *device_name, uint64_t capabilities)
 {
     fflush(stdout);
     pid_t child = fork();
     CHECK(child >= 0);
     if (child == 0) {
-        struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
-        struct __user_cap_data_struct data[2];
-        for (int i = 0; i < 2; i++) {
-            data[i].effective = data[i].permitted = (uint32_t)(capabilities >> (32 * i));
-            data[i].inheritable = 0;
-        }
-        if (syscall(SYS_capset, &header, data) != 0)
+        if (!keep_only(capabilities))
             _exit(255);
         struct ibv_device *device = find_device(device_name);
         bool opened = ibv_open_device(device) != NULL;
         int error = errno;
         /* Whatever is not permitted is explained. */
         const char *named = error == EPERM ? "CAP_" : "CAP_PERFMON";
-        if (!opened && strstr(softverbs_open_error(device), named) == NULL)
+        if (!opened && strstr(softverbs_open_error(device), named) == NULL) {
+            fprintf(stderr, "%s\n", softverbs_open_error(device));
             _exit(254);
+        }
         _exit(opened ? 0 : error);
     }
     int status;
@@ -194,6 +209,26 @@ static void check_least_capabilities(void)
     CHECK_EQ(0, open_with("xdp:svtcap0", raw | admin | bpf | perfmon));
 }
 
+/* The file has no rights for others where udev did not set them. */
+static void check_tun_of_others(void)
+{
+    struct stat tun;
+    if (stat("/dev/net/tun", &tun) != 0 || (tun.st_mode & S_IWOTH))
+        return;
+    fflush(stdout);
+    pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0) {
+        struct ibv_device *device = find_device("xdp:svtcap0");
+        bool other = prctl(PR_SET_SECUREBITS, SECBIT_NO_SETUID_FIXUP, 0, 0, 0) == 0 && seteuid(65534) == 0 &&
+                     keep_only(raw | admin | bpf | perfmon | 1ull << CAP_SETUID);
+        bool refused = other && ibv_open_device(device) == NULL && errno == EACCES;
+        _exit(refused && strstr(softverbs_open_error(device), "chmod 0666 /dev/net/tun") != NULL ? 0 : 1);
+    }
+    int status;
+    CHECK(waitpid(child, &status, 0) == child && status == 0);
+}
+
 /* By an interface of our own it wants no more. */
 static void permissions_of_mode_tap(const char *kind)
 {
@@ -202,6 +237,7 @@ static void permissions_of_mode_tap(const char *kind)
     CHECK_EQ(EPERM, open_with("xdp:svtcap0", raw | bpf));
     CHECK_EQ(EPERM, open_with("xdp:svtcap0", raw | admin));
     check_least_capabilities();
+    check_tun_of_others();
 }
 
 static void test_permissions(void)
