@@ -34,6 +34,11 @@ while [ $# -gt 0 ]; do
   esac
 done
 [ $# -gt 0 ] || die "which program?"
+# devices.c refuses them too, but not before the first process asks for a device.
+known=" $(sed -n '/ known\[\] =/,/;/p' "$here/devices.c" | grep -o '"[a-z0-9-]*"' | tr -d '"' | tr '\n' ' ')"
+for word in ${setup//+/ }; do
+  [[ "$known" == *" $word "* ]] || die "no setup '$word'; there are$known"
+done
 [ -r "$library" ] || die "$library is not there; build it: make -C transport-rdma-raw-native all"
 [ "${#wires[@]}" -gt 0 ] || wires=(loop)
 

@@ -50,7 +50,7 @@ static const struct {
     /* docs.anza.xyz/operations/running-with-af-xdp. */
     {"bnxt_en", "bnxt_en has no sound zero copy"},
     /* Measured: docs/design-decisions.md, AF_XDP. */
-    {"veth", "native mode is no faster on veth, and cuts what the kernel sends there"},
+    {"veth", "native mode is no faster on veth, and ends TSO of the kernel at the other end"},
 };
 
 const char *sv_xdp_mode_name(enum sv_xdp_port_mode mode)

@@ -37,4 +37,17 @@ class DropRemediesTest {
         assertEquals(List.of(), DropRemedies.metrics().stream()
                 .filter(metric -> !tables.contains('"' + metric + '"')).sorted().toList());
     }
+
+    /** An operator who reads the name in a log finds it in the documentation. */
+    @Test
+    void eachIsInTheDocumentation() throws IOException {
+        StringBuilder pages = new StringBuilder();
+        try (Stream<Path> files = Files.list(Path.of("../docs"))) {
+            for (Path page : files.filter(file -> file.toString().endsWith(".md")).toList()) {
+                pages.append(Files.readString(page));
+            }
+        }
+        assertEquals(List.of(), DropRemedies.metrics().stream()
+                .filter(metric -> !pages.toString().contains('`' + metric + '`')).sorted().toList());
+    }
 }

@@ -185,6 +185,16 @@ class LauncherScriptsTest {
         }
     }
 
+    /** Its processes would all refuse it, one step after the other. */
+    @Test
+    void aSetupThatIsNotThereIsRefusedAtOnce() throws Exception {
+        Result result = run(Map.of(), "transport-rdma-raw-native/connectx-emulator/emulate.sh", "--setup", "vf+bogus",
+                "echo", "started");
+        assertEquals(2, result.exitCode, result.output);
+        assertTrue(result.output.contains("no setup 'bogus'; there are roce-off "), result.output);
+        assertTrue(result.output.contains(" vf "), result.output);
+    }
+
     /** Whoever types ./mvnw as other projects are built has an older java first on the PATH as often as not. */
     @Test
     void mavenFindsTheJdkThatTheLauncherFinds() throws Exception {
