@@ -226,8 +226,10 @@ card_steps() {
     *) mode=generic ;;
   esac
   kernel_step "$card" "busy polling" polled_busily "$mode" "$card" "$address"
-  # The only one of them with zero copy.
-  [ "$card" != igb ] || kernel_step "$card" "full ring" woken_after_a_full_ring "$number" "$card" "$address"
+  # Those with zero copy.
+  case "$card" in
+    igb | virtio-dma) kernel_step "$card" "full ring" woken_after_a_full_ring "$number" "$card" "$address" ;;
+  esac
   # By the default mode.
   kernel_step "$card" "MTU 9000" with_long_frames "$card" auto "$card" "$address" in_machine b
 }
