@@ -8,6 +8,8 @@ export PATH=/opt/java/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8
 # How long a server may take until it listens, in turns of half a second: the processor is emulated, and has little time
 # for who asks.
 readonly LISTEN_TURNS=3600
+# Enough for frames to come by each of a few receive queues.
+readonly CONNECTIONS=24
 
 # ---- the machine ----
 
@@ -181,7 +183,12 @@ same() {
 # ask_http ADDRESS BYTES DIGEST: a page, that many bytes down, whose digest is known, and as many up.
 ask_http() {
   local url="http://$1:8080" bytes="$2" digest="$3"
+  local -a urls=()
   curl -sS --max-time 120 "$url/json" && echo || return 1
+  # A connection each: by all receive queues that the driver has.
+  for _ in $(seq "$CONNECTIONS"); do urls+=("$url/json"); done
+  curl -sS --max-time 240 -H 'Connection: close' -w '\n' "${urls[@]}" >/run/answers || return 1
+  same "$(sort -u /run/answers | wc -l) of $(wc -l </run/answers)" "1 of $CONNECTIONS" "connections" || return 1
   same "$(curl -sS --max-time 600 "$url/bytes/$bytes" | sha256sum | cut -d ' ' -f 1)" "$digest" "down" || return 1
   head -c "$bytes" /dev/urandom >/run/up
   same "$(curl -sS --max-time 600 --data-binary @/run/up "$url/sha256")" "$(sha256sum </run/up | cut -d ' ' -f 1)" "up"

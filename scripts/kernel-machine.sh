@@ -10,7 +10,7 @@ readonly KERNEL_PROGRAMS=(cpio:cpio depmod:kmod ip:iproute2 ethtool:ethtool tcpd
   python3:python3)
 # What machines have of this host's programs, where it has them.
 readonly KERNEL_GUEST_PROGRAMS=(bash sh mount umount cat grep sed awk head tail cut tr sort wc ls ln mkdir rm cp mv chmod
-  readlink sleep timeout setsid kill env id uname date stat touch mktemp tee dd sha256sum base64 ps true false ip tc bridge
+  readlink seq sleep timeout setsid kill env id uname date stat touch mktemp tee dd sha256sum base64 ps true false ip tc bridge
   ss ethtool sysctl modprobe rmmod lsmod tcpdump ping curl nstat setpriv capsh unshare nsenter)
 # Drivers for the machines, and what tests and users put on interfaces; those that a kernel has.
 readonly KERNEL_MODULES=(virtio_pci virtio_console virtio_net e1000e igb vmxnet3 af_packet veth tun dummy bridge macvlan

@@ -158,8 +158,8 @@ static bool has_more_queues(struct xdp_port *port)
 }
 
 /*
- * A socket can be bound to each existing queue, so binding finds their number where the driver does not report it. But
- * some queues may only send, and there may be more than can be served.
+ * Opens the queues that follow those which are open. A socket can be bound to each existing queue, so binding finds their
+ * number where the driver does not report it. But some queues may only send, and there may be more than can be served.
  */
 static int open_queues(struct xdp_port *port)
 {
@@ -169,7 +169,7 @@ static int open_queues(struct xdp_port *port)
         return too_many_queues(&port->wire);
     /* The TAP interface has as many queues as it is given. */
     bool tap = port->tap.ifindex != 0;
-    for (uint32_t i = 0; i < MAX_QUEUES && !(tap && told && i > 0 && i >= receiving); i++) {
+    for (uint32_t i = port->queues; i < MAX_QUEUES && !(tap && told && i > 0 && i >= receiving); i++) {
         int error = tap && i > 0 ? sv_tap_add_queue(&port->tap) : 0;
         if (error == 0)
             error = open_queue(port, i, !told);
@@ -186,6 +186,17 @@ static int open_queues(struct xdp_port *port)
             return error;
     }
     return !told && has_more_queues(port) ? too_many_queues(&port->wire) : 0;
+}
+
+/*
+ * virtio_net starts further queues with a program, a pair for each processor, and its host sends frames by all of them
+ * (virtnet_xdp_set() of Linux). No frame is taken before there is a rule.
+ */
+static int open_queues_of_program(struct xdp_port *port)
+{
+    uint32_t receiving = 0;
+    bool told = sv_xdp_receive_queues(&port->wire, &receiving) == 0;
+    return port->native && told && receiving > port->queues ? open_queues(port) : 0;
 }
 
 static int open_copies(struct xdp_port *port)
@@ -304,7 +315,8 @@ static int open_by_broker(struct xdp_port *port)
     struct sv_broker_open wanted = {
         .mode = port->native ? SV_BROKER_NATIVE : SV_BROKER_GENERIC,
         .mtu = atomic_load(&wire->device->mtu),
-        .queues = told ? receiving : MAX_QUEUES,
+        /* More than there are, where a program may bring some: see open_queues_of_program(). */
+        .queues = told && !port->native ? receiving : MAX_QUEUES,
     };
     memcpy(wanted.netdev, wire->netdev, sizeof wanted.netdev);
     int error = sv_broker_open(&wire->broker, &wanted, wire->ifindex, fds, &port->handed);
@@ -364,14 +376,18 @@ static int open_port(struct sv_wire *wire)
         error = attach_early(port);
     if (error == 0)
         error = open_queues(port);
-    close_handed(port);
     if (error == 0 && !wire->brokered)
         error = open_copies(port);
-    if (error != 0)
-        return error;
-    check_large_frames(port);
-    sv_wire_mtu_known(wire);
-    return port->program >= 0 ? 0 : attach_program(port);
+    if (error == 0) {
+        check_large_frames(port);
+        sv_wire_mtu_known(wire);
+    }
+    if (error == 0 && port->program < 0)
+        error = attach_program(port);
+    if (error == 0)
+        error = open_queues_of_program(port);
+    close_handed(port);
+    return error;
 }
 
 /* The settings of NAPI instances first: without the program a driver may have others. */
