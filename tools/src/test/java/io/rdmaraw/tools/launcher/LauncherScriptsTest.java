@@ -450,8 +450,11 @@ class LauncherScriptsTest {
         return run(environment, "/bin/bash", "-c", ". scripts/" + file + "; " + commands);
     }
 
+    /** A build in the background of a shell ignores SIGINT, and what ignores it at its start cannot trap it. */
     private static Result run(Map<String, String> environment, String... command) throws Exception {
-        ProcessBuilder builder = new ProcessBuilder(new ArrayList<>(List.of(command))).redirectErrorStream(true)
+        List<String> words = new ArrayList<>(List.of("env", "--default-signal=INT"));
+        words.addAll(List.of(command));
+        ProcessBuilder builder = new ProcessBuilder(words).redirectErrorStream(true)
                 .directory(PROJECT.toFile());
         builder.environment().remove("JAVA_HOME");
         builder.environment().putAll(environment);
