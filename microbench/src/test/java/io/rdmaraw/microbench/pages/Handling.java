@@ -65,7 +65,7 @@ record Handling(String page, Pattern command, Way way, String word, String serve
             instead("docs/tools.md", "(\\./rdma-raw bw -a|\\./rdma-raw bw -q 4 .* 64) .*", "$1 -n 1000"),
             server("docs/tools.md", "(\\./rdma-raw lat .* -Z .*?) +#.*", "answers until"),
             instead("docs/tools.md", "(\\./rdma-raw lat) -d soft:xdp:eth1 (-P .*?) +#.*", "$1 -d soft:xdp:eth2 $2"),
-            until("docs/tools.md", "\\./rdma-raw pktgen tx -d .*", "3"),
+            until("docs/tools.md", "\\./rdma-raw pktgen tx .*", "3"),
             until("docs/tools.md", "\\./rdma-raw pktgen rx .*", "3"));
 
     private static Handling leftOut(String page, String command, String reason) {
