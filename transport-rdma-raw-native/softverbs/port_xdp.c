@@ -372,7 +372,6 @@ static int open_port(struct sv_wire *wire)
 {
     struct xdp_port *port = (struct xdp_port *)wire;
     uint32_t before = 0;
-    (void)sv_xdp_receive_queues(wire, &before);
     port->program = port->redirect = port->copies.receiver.fd = port->sender.fd = -1;
     int error = sv_busy_poll_init(&port->busy_poll, wire->netdev, wire->ifindex);
     if (error == 0)
@@ -386,6 +385,8 @@ static int open_port(struct sv_wire *wire)
         error = sv_xdp_partial(wire, place_of(port), &port->partial);
     /* A driver with XDP of its own segments in software; a tc program also sees what the kernel has merged (GRO). */
     wire->super_frames = !port->native && (port->partial || tap);
+    /* Not before the guard is taken: the last user's program may still be there. */
+    (void)sv_xdp_receive_queues(wire, &before);
     if (error == 0)
         error = open_steering(port);
     if (error == 0 && port->busy_poll.wanted)
