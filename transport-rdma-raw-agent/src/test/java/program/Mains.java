@@ -11,10 +11,13 @@ import java.nio.charset.StandardCharsets;
  * Runs the main methods of unchanged programs in one process, each in a thread:
  * {@code Mains CLASS[;PROPERTY=VALUE]...}. A property is set when the program's classes are initialised, which is when
  * Netty's examples read theirs. What the property {@code console} has, lines with a bar between, is what that program
- * reads from the standard input.
+ * reads from the standard input. What one program alone has to be told, {@code console} and {@code ssl}, the next one is
+ * not told.
  */
 public final class Mains {
     private static final String CONSOLE = "console";
+    /** What the examples ask for by this name's mere presence. */
+    private static final String TLS = "ssl";
 
     private Mains() {
     }
@@ -56,6 +59,7 @@ public final class Mains {
         for (String program : args) {
             String[] parts = program.split(";");
             System.clearProperty(CONSOLE);
+            System.clearProperty(TLS);
             for (int i = 1; i < parts.length; i++) {
                 int equals = parts[i].indexOf('=');
                 System.setProperty(parts[i].substring(0, equals), parts[i].substring(equals + 1));

@@ -11,9 +11,10 @@ import java.util.List;
 class NettyExampleConsolesOverVethTest extends NettyExamplePairs {
     private static final List<Pair> PAIRS = List.of(
             new Pair(8111, "http2.helloworld.multiplex.server.Http2Server",
-                    "http2.helloworld.frame.client.Http2FrameClient", "Finished HTTP/2 request, will close"),
+                    "http2.helloworld.frame.client.Http2FrameClient",
+                    "Received HTTP/2 'stream' frame: DefaultHttp2DataFrame").withTls(),
             new Pair(8112, "spdy.server.SpdyServer", "spdy.client.SpdyClient", "spdy.client.SpdyClient ended"),
-            new Pair(8113, "telnet.TelnetServer", "telnet.TelnetClient", "telnet.TelnetClient ended", "", "who|bye"),
+            new Pair(8113, "telnet.TelnetServer", "telnet.TelnetClient", "Have a good day!", "", "who|bye"),
             new Pair(8114, "securechat.SecureChatServer", "securechat.SecureChatClient", "[you] a word", "",
                     "a word|bye"),
             new Pair(8115, "http.websocketx.server.WebSocketServer", "http.websocketx.client.WebSocketClient",

@@ -36,24 +36,34 @@ abstract class NettyExamplePairs {
     /**
      * A server and its client.
      *
-     * @param says       what the client prints when it has got what it wants; null of those that never end
+     * @param says       what the client prints when it has got what it wants, which is not always the last that it
+     *                   prints: some end in the same words without an answer; null of those that never end
      * @param serverSays what the server prints then, or an empty text
      * @param console    what the client reads from its standard input, lines with a bar between
+     * @param tls        whether both are told to speak TLS, for which they have a property
      */
-    record Pair(int port, String server, String client, String says, String serverSays, String console) {
+    record Pair(int port, String server, String client, String says, String serverSays, String console, boolean tls) {
         Pair(int port, String server, String client, String says) {
             this(port, server, client, says, "", "");
         }
 
+        Pair(int port, String server, String client, String says, String serverSays, String console) {
+            this(port, server, client, says, serverSays, console, false);
+        }
+
+        Pair withTls() {
+            return new Pair(port, server, client, says, serverSays, console, true);
+        }
+
         String serverArgument() {
-            return EXAMPLE + server + ";port=" + port;
+            return EXAMPLE + server + ";port=" + port + (tls ? ";ssl=" : "");
         }
 
         String clientArgument(String host, Path file) {
             // Netty's decoder of compressed answers takes 64 KiB at a time: fewer factorials than by default fit.
             return EXAMPLE + client + ";port=" + port + ";host=" + host + ";file=" + file + ";count=100"
                     + ";baseUrl=http://" + host + ':' + port + "/;url=ws://" + host + ':' + port + "/websocket"
-                    + ";console=" + console;
+                    + ";console=" + console + (tls ? ";ssl=" : "");
         }
     }
 

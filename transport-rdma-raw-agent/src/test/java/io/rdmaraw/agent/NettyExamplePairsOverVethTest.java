@@ -24,9 +24,11 @@ class NettyExamplePairsOverVethTest extends NettyExamplePairs {
             new Pair(8107, "uptime.UptimeServer", "uptime.UptimeClient", "Connected to: "),
             new Pair(8108, "http.upload.HttpUploadServer", "http.upload.HttpUploadClient", "HttpUploadClient ended"),
             new Pair(8109, "http2.helloworld.server.Http2Server", "http2.helloworld.client.Http2Client",
-                    "Finished HTTP/2 request(s)"),
+                    " received---"),
+            // Without TLS these two speak HTTP/1.1 and HTTP/2 to each other.
             new Pair(8110, "http2.helloworld.frame.server.Http2Server",
-                    "http2.helloworld.frame.client.Http2FrameClient", "Finished HTTP/2 request, will close"));
+                    "http2.helloworld.frame.client.Http2FrameClient",
+                    "Received HTTP/2 'stream' frame: DefaultHttp2DataFrame").withTls());
 
     NettyExamplePairsOverVethTest() {
         super(PAIRS);
