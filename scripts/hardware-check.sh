@@ -22,7 +22,7 @@ It takes about four minutes, and two without a second device; a step is ended af
 Ctrl-C ends it; the steps so far are in the report.
 
 Exit codes: 0 every step is right; 1 a step failed; 2 wrong arguments, or something that is needed is missing;
-130 interrupted.
+130 interrupted by Ctrl-C; 143 ended by SIGTERM.
 USAGE
 }
 

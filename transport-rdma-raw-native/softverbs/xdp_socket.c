@@ -179,6 +179,21 @@ static int set_up_sending(struct sv_xdp_queue *queue)
     return error;
 }
 
+static int hand_out_chunks(struct sv_xdp_queue *queue)
+{
+    uint64_t *fill = queue->fill.entries;
+    queue->free_chunks = malloc((queue->send_chunks + 1) * sizeof queue->free_chunks[0]);
+    if (queue->free_chunks == NULL)
+        return ENOMEM;
+    for (uint32_t i = 0; i < queue->receive_chunks; i++)
+        fill[i] = (uint64_t)i * queue->stride_bytes;
+    queue->fill.position = queue->receive_chunks;
+    __atomic_store_n(queue->fill.producer, queue->fill.position, __ATOMIC_RELEASE);
+    for (uint32_t i = 0; i < queue->send_chunks; i++)
+        queue->free_chunks[queue->free_count++] = (uint64_t)(queue->receive_chunks + i) * queue->stride_bytes;
+    return 0;
+}
+
 static int set_up(struct sv_xdp_queue *queue, const struct sv_xdp_queue_config *config)
 {
     int fd = queue->main.receiver.fd;
@@ -194,6 +209,12 @@ static int set_up(struct sv_xdp_queue *queue, const struct sv_xdp_queue_config *
         error = map_rings(queue);
     if (error == 0)
         error = sends ? set_up_sending(queue) : set_ring(fd, XDP_UMEM_COMPLETION_RING, UNUSED_ENTRIES);
+    /*
+     * Before the socket is bound: a driver with zero copy takes its receive buffers from the fill ring then. virtio_net
+     * that finds none there has none, gets no frame, and looks again when a frame comes.
+     */
+    if (error == 0)
+        error = hand_out_chunks(queue);
     if (error != 0)
         return error;
     error = bind_main(queue, config);
@@ -262,21 +283,6 @@ static int find_queue(const struct sv_xdp_queue *queue, const struct sv_xdp_queu
     return error;
 }
 
-static int hand_out_chunks(struct sv_xdp_queue *queue)
-{
-    uint64_t *fill = queue->fill.entries;
-    queue->free_chunks = malloc((queue->send_chunks + 1) * sizeof queue->free_chunks[0]);
-    if (queue->free_chunks == NULL)
-        return ENOMEM;
-    for (uint32_t i = 0; i < queue->receive_chunks; i++)
-        fill[i] = (uint64_t)i * queue->stride_bytes;
-    queue->fill.position = queue->receive_chunks;
-    __atomic_store_n(queue->fill.producer, queue->fill.position, __ATOMIC_RELEASE);
-    for (uint32_t i = 0; i < queue->send_chunks; i++)
-        queue->free_chunks[queue->free_count++] = (uint64_t)(queue->receive_chunks + i) * queue->stride_bytes;
-    return 0;
-}
-
 /* The kernel counts from when the socket was opened. */
 static void count_drops_as(struct sv_receiver *receiver, uint64_t *counter)
 {
@@ -336,8 +342,6 @@ int sv_xdp_queue_open(struct sv_xdp_queue *queue, const struct sv_xdp_queue_conf
         error = open_syns(queue, config);
     if (error == 0 && queue->sender < 0 && config->is_untold)
         error = find_queue(queue, config);
-    if (error == 0)
-        error = hand_out_chunks(queue);
     if (error == 0 && queue->multi_buffer && (queue->scratch = malloc(SV_XDP_SCRATCH_BYTES)) == NULL)
         error = ENOMEM;
     if (error == 0 && queue->super_frames && (queue->slots = calloc(SV_BURST, sizeof queue->slots[0])) == NULL)

@@ -13,7 +13,8 @@ import java.util.regex.Pattern;
  *                     when it is ready, or {@code xdp} and the interface that has a program then; of
  *                     {@link Way#INSTEAD} the command in its place, with groups of the pattern; of {@link Way#UNTIL}
  *                     for how many seconds
- * @param serverOrNull a server that is started before the command
+ * @param serverOrNull a server that is started before the command, in the place of those before; empty: these end, and
+ *                     none is started
  */
 record Handling(String page, Pattern command, Way way, String word, String serverOrNull) {
     /** What is done with a command. */
@@ -65,8 +66,8 @@ record Handling(String page, Pattern command, Way way, String word, String serve
             instead("docs/tools.md", "(\\./rdma-raw bw -a|\\./rdma-raw bw -q 4 .* 64) .*", "$1 -n 1000"),
             server("docs/tools.md", "(\\./rdma-raw lat .* -Z .*?) +#.*", "answers until"),
             instead("docs/tools.md", "(\\./rdma-raw lat) -d soft:xdp:eth1 (-P .*?) +#.*", "$1 -d soft:xdp:eth2 $2"),
-            until("docs/tools.md", "\\./rdma-raw pktgen tx .*", "3"),
-            until("docs/tools.md", "\\./rdma-raw pktgen rx .*", "3"));
+            alone("docs/tools.md", "\\./rdma-raw pktgen tx .*", "3"),
+            alone("docs/tools.md", "\\./rdma-raw pktgen rx .*", "3"));
 
     private static Handling leftOut(String page, String command, String reason) {
         return new Handling(page, Pattern.compile(command), Way.LEFT_OUT, reason, null);
@@ -89,6 +90,11 @@ record Handling(String page, Pattern command, Way way, String word, String serve
     /** It runs until Ctrl-C, which it gets after a while. */
     private static Handling until(String page, String command, String seconds) {
         return new Handling(page, Pattern.compile(command), Way.UNTIL, seconds, null);
+    }
+
+    /** As {@link #until}, on interfaces that a server before it has had. */
+    private static Handling alone(String page, String command, String seconds) {
+        return new Handling(page, Pattern.compile(command), Way.UNTIL, seconds, "");
     }
 
     boolean isFor(PageCommand other) {

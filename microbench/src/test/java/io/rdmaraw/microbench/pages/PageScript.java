@@ -70,13 +70,16 @@ final class PageScript {
             run(script, text, out);
             return;
         }
+        if (handling.way() == Way.SERVER || handling.serverOrNull() != null) {
+            script.append("end_server\n");
+        }
         switch (handling.way()) {
             case LEFT_OUT -> { }
-            case SERVER -> server(script.append("end_server\n"), expand(handling, text, "$1"), handling.word(), out);
+            case SERVER -> server(script, expand(handling, text, "$1"), handling.word(), out);
             case BESIDE -> server(script, expand(handling, text, "$1"), handling.word(), out);
             case INSTEAD -> {
                 if (handling.serverOrNull() != null) {
-                    server(script.append("end_server\n"), handling.serverOrNull(), Handling.LISTENING, out + ".server");
+                    server(script, handling.serverOrNull(), Handling.LISTENING, out + ".server");
                 }
                 run(script, expand(handling, text, handling.word()), out);
             }
