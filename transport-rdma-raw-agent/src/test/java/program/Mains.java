@@ -11,8 +11,8 @@ import java.nio.charset.StandardCharsets;
  * Runs the main methods of unchanged programs in one process, each in a thread:
  * {@code Mains CLASS[;PROPERTY=VALUE]...}. A property is set when the program's classes are initialised, which is when
  * Netty's examples read theirs. What the property {@code console} has, lines with a bar between, is what that program
- * reads from the standard input. What one program alone has to be told, {@code console} and {@code ssl}, the next one is
- * not told.
+ * reads from the standard input. What one program alone has to be told, {@code console} and {@code ssl}, the next one
+ * is not told.
  */
 public final class Mains {
     private static final String CONSOLE = "console";

@@ -19,7 +19,7 @@ import org.junit.jupiter.params.provider.MethodSource;
  */
 @Tag("emulated")
 class RingMutationTest {
-    private static final int SEEDS = Integer.getInteger("io.rdmaraw.test.ringSeeds", 40);
+    private static final int SEEDS = Integer.getInteger("io.rdmaraw.test.ringSeeds", 20);
 
     static Stream<RingMutant> mutants() {
         return RingMutant.ALL.stream();

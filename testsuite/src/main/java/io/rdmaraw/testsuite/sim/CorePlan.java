@@ -27,6 +27,8 @@ final class CorePlan {
     boolean pacing;
     /** Bytes per second; 0: no limit. */
     long maxPacingRate;
+    /** How likely one of the connections moves to another loop when a packet comes or a timer is due; 0: never. */
+    double moveChance;
 
     CorePlan(SplitMix random, boolean unusual) {
         this.random = random;
@@ -40,6 +42,8 @@ final class CorePlan {
         SplitMix pace = random.split(5);
         pacing = pace.chance(0.25);
         maxPacingRate = pace.chance(0.15) ? pace.magnitude(20_000, 20 << 20) : 0;
+        SplitMix move = random.split(6);
+        moveChance = move.chance(0.25) ? move.pick(1, 8, 64) / 128.0 : 0;
         if (!unusual) {
             return;
         }
@@ -62,7 +66,7 @@ final class CorePlan {
                 + (maxPacingRate > 0 ? ", " + maxPacingRate + " bytes/s" : "") + ", mtu " + mtuBytes + ", buffer "
                 + receiveBufferBytes
                 + (maxReceiveBufferBytes > receiveBufferBytes ? ".." + maxReceiveBufferBytes : "")
-                + (fastOpen ? ", fast open" : "")
+                + (moveChance > 0 ? ", connections move" : "") + (fastOpen ? ", fast open" : "")
                 + (segmentationBytes > 0 ? ", segmentation " + segmentationBytes : "")
                 + (noDelay ? "" : ", Nagle") + (sack ? "" : ", no SACK") + (timestamps ? "" : ", no timestamps")
                 + (windowScaling ? "" : ", no scaling") + ", ECN " + ecn + (cookies ? ", cookies" : "");

@@ -8,6 +8,7 @@ import io.rdmaraw.tcp.TcpConnection;
 import io.rdmaraw.tcp.TcpEngine;
 import io.rdmaraw.tcp.TcpEvents;
 import io.rdmaraw.tcp.TcpListener;
+import io.rdmaraw.tcp.TcpState;
 import io.rdmaraw.tcp.segment.Segment;
 import io.rdmaraw.wire.IcmpErrorKind;
 import java.util.ArrayDeque;
@@ -15,6 +16,7 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 
 /** The core under test as one end of the path, watched by {@link WireChecks} and by questions to its connections. */
 class EngineHost implements SimHost, TcpEvents {
@@ -22,7 +24,7 @@ class EngineHost implements SimHost, TcpEvents {
 
     private final String name;
     private final CorePlan plan;
-    private final TcpEngine engine;
+    private final EngineLoops loops;
     private final long addressHigh;
     private final long addressLow;
     private final long peerHigh;
@@ -37,12 +39,15 @@ class EngineHost implements SimHost, TcpEvents {
     private final ArrayDeque<byte[]> cut = new ArrayDeque<>();
     private TcpListener listener;
     private Acceptor acceptor;
+    /** Of the call that is under way. */
+    private long nowNanos;
 
     EngineHost(Scenario scenario, boolean isClient) {
         name = isClient ? "client" : "server";
         plan = isClient ? scenario.client : scenario.server;
         SplitMix random = plan.random.split(2);
-        engine = new TcpEngine(CoreConfigs.of(plan), this, random.split(1)::nextLong, 0);
+        SplitMix secrets = random.split(1);
+        loops = new EngineLoops(plan, () -> new TcpEngine(CoreConfigs.of(plan), this, secrets::nextLong, 0));
         buffers = new Buffers(random.split(2));
         addressHigh = Simulation.addressHigh(scenario);
         addressLow = Simulation.addressLow(scenario, isClient);
@@ -92,6 +97,9 @@ class EngineHost implements SimHost, TcpEvents {
             payload = buffers.of(packet.payload);
             in.payload(payload, payload.readerIndex(), packet.payload.length);
         }
+        loops.mayMove(live, nowNanos);
+        this.nowNanos = nowNanos;
+        TcpEngine engine = loops.of(socket);
         long drops = engine.counters().receiveMemoryDrops;
         engine.onSegment(in, nowNanos);
         if (engine.counters().receiveMemoryDrops > drops && !socket.closed && socket.checks != null) {
@@ -108,7 +116,8 @@ class EngineHost implements SimHost, TcpEvents {
         Packet packet = Packet.decode(quoted);
         EngineSocket socket = socketOf(packet.sourcePort, packet.destinationPort);
         checksOf(socket, packet.sourcePort).heardIcmp();
-        engine.onIcmp(IcmpErrorKind.PACKET_TOO_BIG, packet.sourceHigh, packet.sourceLow, packet.sourcePort,
+        this.nowNanos = nowNanos;
+        loops.of(socket).onIcmp(IcmpErrorKind.PACKET_TOO_BIG, packet.sourceHigh, packet.sourceLow, packet.sourcePort,
                 packet.destinationHigh, packet.destinationLow, packet.destinationPort, packet.seq, mtuBytes, nowNanos);
     }
 
@@ -122,7 +131,8 @@ class EngineHost implements SimHost, TcpEvents {
         for (int i = 0; i < sockets.length; i++) {
             next[i] = sockets[i].connection.sendNext();
         }
-        if (!engine.pollSegment(nowNanos, out)) {
+        this.nowNanos = nowNanos;
+        if (!loops.pollSegment(nowNanos, out)) {
             return null;
         }
         byte[] bytes = codec.encode(out);
@@ -172,20 +182,23 @@ class EngineHost implements SimHost, TcpEvents {
 
     @Override
     public long nextDeadlineNanos() {
-        return cut.isEmpty() ? engine.nextDeadlineNanos() : 0;
+        return cut.isEmpty() ? loops.nextDeadlineNanos() : 0;
     }
 
     @Override
     public void advance(long nowNanos) {
-        engine.advance(nowNanos);
+        this.nowNanos = nowNanos;
+        loops.advance(nowNanos);
+        // Not before: a timer that is due comes a tick later for each move, and here there may be one at each event.
+        loops.mayMove(live, nowNanos);
     }
 
     @Override
     public void checkInvariants(long nowNanos) {
-        List<String> broken = engine.brokenInvariants();
+        List<String> broken = loops.brokenInvariants();
         check(broken.isEmpty(), "every connection has a deadline or a reason", broken.toString());
         for (EngineSocket socket : live) {
-            StateChecks.atRest(name, socket.connection, engine.nextDeadlineNanos());
+            StateChecks.atRest(name, socket.connection, loops.of(socket).nextDeadlineNanos());
             if (socket.checks != null) {
                 socket.checks.settled(nowNanos, StateChecks.receives(socket.connection));
             }
@@ -195,16 +208,21 @@ class EngineHost implements SimHost, TcpEvents {
     @Override
     public void checkEmpty() {
         // What is half open was made by an old SYN that came once more.
-        int kept = engine.connectionCount() - (listener == null ? 0 : listener.halfOpen());
+        int kept = loops.connectionCount() - (listener == null ? 0 : listener.halfOpen());
         check(kept == 0, "keeps no connection", name + " keeps " + kept);
         buffers.checkReleased(name);
+    }
+
+    /** Returns in which states connections have moved from one loop to another so far. */
+    Set<TcpState> movedIn() {
+        return loops.movedIn();
     }
 
     // ---- the application's side ----
 
     @Override
     public void listen(int port) {
-        listener = engine.listen(addressHigh, addressLow, port, BACKLOG, null);
+        listener = loops.first().listen(addressHigh, addressLow, port, BACKLOG, null);
         listener.fastOpen(plan.fastOpen ? BACKLOG : 0);
     }
 
@@ -212,8 +230,9 @@ class EngineHost implements SimHost, TcpEvents {
     public SimSocket connect(int localPort, int remotePort, SimSocket.Events events, long nowNanos) {
         EngineSocket socket = socketOf(localPort, remotePort);
         bind(socket, events, localPort);
-        socket.connection = engine.connect(nowNanos, addressHigh, addressLow, localPort, peerHigh, peerLow, remotePort,
-                null, 0, socket);
+        this.nowNanos = nowNanos;
+        socket.connection = loops.first().connect(nowNanos, addressHigh, addressLow, localPort, peerHigh, peerLow,
+                remotePort, null, 0, socket);
         pace(socket);
         if (plan.fastOpen) {
             socket.connection.fastOpen();
@@ -325,6 +344,7 @@ class EngineHost implements SimHost, TcpEvents {
     @Override
     public void closed(TcpConnection connection, CloseReason reason) {
         EngineSocket socket = socketOf(connection);
+        loops.ended(connection, socket.loop, nowNanos);
         socket.closed = true;
         live.remove(socket);
         socket.events.closed(reason == CloseReason.FINISHED, reason.toString());

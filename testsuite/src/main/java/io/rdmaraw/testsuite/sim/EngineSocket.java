@@ -6,6 +6,8 @@ import io.rdmaraw.tcp.TcpConnection;
 final class EngineSocket implements SimSocket {
     private final Buffers buffers;
     TcpConnection connection;
+    /** The number of its engine: see {@link EngineLoops}. */
+    int loop;
     SimSocket.Events events;
     Application application;
     WireChecks checks;

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.rdmaraw.tcp.TcpState;
 import java.io.ByteArrayOutputStream;
 import java.io.PrintStream;
 import java.nio.ByteBuffer;
@@ -12,6 +13,9 @@ import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.EnumSet;
+import java.util.List;
 import java.util.zip.CRC32;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -58,6 +62,21 @@ class SimulationTest {
         });
         simulation.run();
         return packets[0] + " packets, " + crc.getValue() + ", ends at " + simulation.nowNanos();
+    }
+
+    /** A channel may be registered with another loop whenever it likes. */
+    @Test
+    void connectionsMoveInEveryStateThatUsersHold() {
+        List<EngineHost> hosts = new ArrayList<>();
+        for (long seed = 1; seed <= 500; seed++) {
+            new Simulation(new Scenario(seed, 0, null), (scenario, client) -> {
+                hosts.add(new EngineHost(scenario, client));
+                return hosts.getLast();
+            }, null).run();
+        }
+        EnumSet<TcpState> states = EnumSet.noneOf(TcpState.class);
+        hosts.forEach(host -> states.addAll(host.movedIn()));
+        assertEquals(EnumSet.range(TcpState.SYN_SENT, TcpState.LAST_ACK), states);
     }
 
     /** The reference peer at both ends: what fails here is the simulator's own fault. */

@@ -60,6 +60,9 @@ class WireCoexistenceTest {
             QueuePair queuePair = port.readyQueuePair();
             ProviderConformance.flow(queuePair, "dst " + pair.ours().ipv4() + " udp dst-port " + OUR_PORT);
             port.receive(queuePair, 2 * WINDOW);
+            // The sender's kernel knows our MAC address then. Of datagrams that wait for it the kernel sends one after
+            // the other while a new one goes at once, and overtakes them (neigh_update() of net/core/neighbour.c).
+            pair.peer().namespace().run("ping", "-q", "-c", "1", pair.ours().ipv4());
 
             FutureTask<?> sender = start(pair.peer().namespace().threadFactory(), () -> send(ours, window));
             FutureTask<?> echo = start(Thread::new, () -> echo(kernelSocket));
