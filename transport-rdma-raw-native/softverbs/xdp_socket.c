@@ -222,7 +222,9 @@ static int set_up(struct sv_xdp_queue *queue, const struct sv_xdp_queue_config *
         queue->multi_buffer = false;    /* before Linux 6.6: of super-frames only those that fit a chunk come */
         error = bind_main(queue, config);
     }
-    if ((error == EOPNOTSUPP || error == EINVAL) && config->number == 0 && config->zero_copy)
+    /* ENOENT: virtio_net without mergeable buffers. */
+    bool refused = error == EOPNOTSUPP || error == EINVAL || error == ENOENT;
+    if (refused && config->number == 0 && config->zero_copy)
         return sv_explain(EOPNOTSUPP, "the interface's driver has no zero copy for AF_XDP, or not with this MTU%s",
                           sv_xdp_mode_is_named(SV_XDP_MODE_ZERO_COPY) ? ": SOFTVERBS_XDP_MODE=native copies" : "");
     if (error == EINVAL && config->number == 0 && queue->multi_buffer)

@@ -149,9 +149,9 @@ public final class VerbsDevices {
         long reason = library.extra("softverbs_open_error");
         if (NativeCall.isError(context) && reason != 0) {
             String text = NativeMemory.segment(NativeCall.pointer(reason, device), MAX_REASON_BYTES).getString(0);
-            if (!text.isEmpty()) {
-                throw new VerbsException("ibv_open_device", (int) -context, "cannot open " + openedAs + ": " + text);
-            }
+            int errno = (int) -context;
+            throw new VerbsException("ibv_open_device", errno, "cannot open " + openedAs + ": "
+                    + (text.isEmpty() ? VerbsErrors.unexplained(errno) : text));
         }
         return VerbsContext.made("ibv_open_device", context, openedAs);
     }

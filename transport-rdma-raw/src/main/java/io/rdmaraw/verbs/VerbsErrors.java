@@ -37,6 +37,15 @@ final class VerbsErrors {
         return specific.isEmpty() ? general(errno) : specific;
     }
 
+    /** Returns what is known of an error of softverbs that it has no sentence for: it has no device file. */
+    static String unexplained(int errno) {
+        String remedy = switch (errno) {
+            case Errno.EMFILE, Errno.ENOMEM -> general(errno);
+            default -> "the kernel's log (dmesg) may say more";
+        };
+        return Errno.describe(errno) + ": " + remedy;
+    }
+
     private static String general(int errno) {
         return switch (errno) {
             case Errno.EPERM -> NET_RAW;

@@ -53,6 +53,16 @@ class VerbsExceptionTest {
         assertTrue(e.getMessage().contains("ulimit -l"), e.getMessage());
     }
 
+    /** Of a network interface, which has no device file of RDMA. */
+    @Test
+    void whatSoftverbsDoesNotExplainIsNotExplainedByDeviceFiles() {
+        for (int errno = 1; errno < 134; errno++) {
+            String text = VerbsErrors.unexplained(errno);
+            assertTrue(text.startsWith(Errno.name(errno) + " (") && !text.contains("uverbs"), text);
+        }
+        assertTrue(VerbsErrors.unexplained(Errno.EMFILE).contains("ulimit -n"));
+    }
+
     @Test
     void noErrorIsNoException() {
         assertDoesNotThrow(() -> VerbsException.check("ibv_modify_qp", 0, ""));
