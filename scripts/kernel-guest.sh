@@ -127,6 +127,7 @@ kill_http() {
     echo "@@ with a warning: $warning"
   elif [ "$(kernel_segments)" != "$(cat /run/segments)" ]; then
     echo "the kernel has received TCP segments: $(cat /run/segments) before, $(kernel_segments) now"
+    grep '^Tcp:' /proc/net/snmp
     status=1
   fi
   warning="$(grep -E 'WARN|ERROR|SEVERE|Exception' /run/http.log | grep -Ev "$expected" | tail -n 1)"
