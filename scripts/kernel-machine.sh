@@ -22,7 +22,8 @@ readonly KERNEL_MODULES=(virtio_pci virtio_console virtio_net e1000e igb vmxnet3
 # virtnet_xsk_pool_enable() asks for virtqueue_dma_dev()), and where no further queues come with a program: a machine has
 # two processors, so with four queues they come and with three they do not.
 readonly KERNEL_CARDS=("virtio virtio-net-pci 1"
-  "virtio-plain virtio-net-pci,csum=off,guest_csum=off,gso=off,guest_tso4=off,guest_tso6=off,guest_ecn=off,guest_ufo=off,host_tso4=off,host_tso6=off,host_ecn=off,host_ufo=off,mrg_rxbuf=off 1"
+  "virtio-plain virtio-net-pci,csum=off,guest_csum=off,gso=off,guest_tso4=off,guest_tso6=off,guest_ecn=off,guest_ufo=off,host_tso4=off,host_tso6=off,host_ecn=off,host_ufo=off,host_uso=off,guest_uso4=off,guest_uso6=off,mrg_rxbuf=off 1"
+  "virtio-big virtio-net-pci,mrg_rxbuf=off 1"
   "virtio-queues virtio-net-pci,mq=on,vectors=10 4" "e1000e e1000e 1" "igb igb 1" "vmxnet3 vmxnet3 1"
   "virtio-dma virtio-net-pci,mq=on,vectors=8,disable-legacy=on,iommu_platform=on 3"
   "virtio-dma-more virtio-net-pci,mq=on,vectors=10,disable-legacy=on,iommu_platform=on 4")

@@ -75,7 +75,7 @@ is_known_refusal() {
   case "$1" in
     *+busy) grep -q "run without SOFTVERBS_XDP_BUSY_POLL" "$2" ;;
     native) grep -q "try without SOFTVERBS_XDP_MODE=native" "$2" ;;
-    zerocopy) grep -q "SOFTVERBS_XDP_MODE=native copies" "$2" ;;
+    zerocopy) grep -Eq "SOFTVERBS_XDP_MODE=native copies|try without SOFTVERBS_XDP_MODE=zerocopy" "$2" ;;
     tap | long) grep -q "Linux 6\.6" "$2" ;;
     *) return 1 ;;
   esac

@@ -275,6 +275,10 @@ static int take_mode(struct xdp_port *port, enum sv_xdp_port_mode mode)
     if (port->native && (port->wire.flags & IFF_LOOPBACK))
         return sv_explain(EOPNOTSUPP, "the loopback interface '%s' has no native XDP: run without "
                           "SOFTVERBS_XDP_MODE=%s", port->wire.netdev, sv_xdp_mode_name(mode));
+    if (port->native && !sv_xdp_runs_programs(port->wire.netdev))
+        return sv_explain(EOPNOTSUPP, "'%s' receives without mergeable buffers, so virtio_net takes an XDP program and "
+                          "never runs it: try without SOFTVERBS_XDP_MODE=%s, or let the host offer mergeable buffers "
+                          "(QEMU: mrg_rxbuf=on)", port->wire.netdev, sv_xdp_mode_name(mode));
     return 0;
 }
 

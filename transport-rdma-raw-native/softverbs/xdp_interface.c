@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <linux/ethtool.h>
 #include <linux/sockios.h>
+#include <linux/virtio_net.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -95,6 +96,33 @@ bool sv_xdp_is_above(const struct sv_wire *wire)
 {
     static const char *const names[] = {"bonding", "bridge", "ipvlan", "macvlan", "openvswitch", "team"};
     return is_driver(wire, names, sizeof names / sizeof names[0]);
+}
+
+/* Newer than the oldest <linux/virtio_net.h> this builds with: Linux 6.2. */
+enum { GUEST_USO4 = 54, GUEST_USO6 = 55 };
+
+bool sv_xdp_virtio_runs_programs(const char *features)
+{
+    static const unsigned large[] = {VIRTIO_NET_F_GUEST_TSO4, VIRTIO_NET_F_GUEST_TSO6, VIRTIO_NET_F_GUEST_ECN,
+                                     VIRTIO_NET_F_GUEST_UFO};
+    if (strlen(features) <= GUEST_USO6 || features[VIRTIO_NET_F_MRG_RXBUF] == '1')
+        return true;
+    for (size_t i = 0; i < sizeof large / sizeof large[0]; i++)
+        if (features[large[i]] == '1')
+            return false;
+    return features[GUEST_USO4] != '1' || features[GUEST_USO6] != '1';
+}
+
+bool sv_xdp_runs_programs(const char *netdev)
+{
+    char path[64], features[72] = "";
+    snprintf(path, sizeof path, "/sys/class/net/%s/device/features", netdev);
+    FILE *file = fopen(path, "re");
+    if (file == NULL)
+        return true;
+    bool read = fgets(features, sizeof features, file) != NULL;
+    fclose(file);
+    return !read || sv_xdp_virtio_runs_programs(features);
 }
 
 bool sv_xdp_hides_tags(const struct sv_wire *wire)
