@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <linux/ethtool.h>
 #include <linux/sockios.h>
-#include <linux/virtio_net.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -98,19 +97,19 @@ bool sv_xdp_is_above(const struct sv_wire *wire)
     return is_driver(wire, names, sizeof names / sizeof names[0]);
 }
 
-/* Newer than the oldest <linux/virtio_net.h> this builds with: Linux 6.2. */
-enum { GUEST_USO4 = 54, GUEST_USO6 = 55 };
+/* Numbers of <linux/virtio_net.h>: what the device may send, and receives into. */
+enum { MAY_SEND_TSO4 = 7, MAY_SEND_TSO6 = 8, MAY_SEND_ECN = 9, MAY_SEND_UFO = 10, MERGEABLE_BUFFERS = 15,
+       MAY_SEND_USO4 = 54, MAY_SEND_USO6 = 55 };
 
 bool sv_xdp_virtio_runs_programs(const char *features)
 {
-    static const unsigned large[] = {VIRTIO_NET_F_GUEST_TSO4, VIRTIO_NET_F_GUEST_TSO6, VIRTIO_NET_F_GUEST_ECN,
-                                     VIRTIO_NET_F_GUEST_UFO};
-    if (strlen(features) <= GUEST_USO6 || features[VIRTIO_NET_F_MRG_RXBUF] == '1')
+    static const unsigned large[] = {MAY_SEND_TSO4, MAY_SEND_TSO6, MAY_SEND_ECN, MAY_SEND_UFO};
+    if (strlen(features) <= MAY_SEND_USO6 || features[MERGEABLE_BUFFERS] == '1')
         return true;
     for (size_t i = 0; i < sizeof large / sizeof large[0]; i++)
         if (features[large[i]] == '1')
             return false;
-    return features[GUEST_USO4] != '1' || features[GUEST_USO6] != '1';
+    return features[MAY_SEND_USO4] != '1' || features[MAY_SEND_USO6] != '1';
 }
 
 bool sv_xdp_runs_programs(const char *netdev)

@@ -49,9 +49,9 @@ static void check_virtio(bool runs, unsigned count, const unsigned *bits)
 
 static void test_virtio_that_runs_no_program(void)
 {
-    enum { GUEST_CSUM = 1, MAC = 5, TSO4 = 7, TSO6 = 8, ECN = 9, UFO = 10, MERGEABLE = 15, USO4 = 54,
+    enum { CHECKSUM = 1, MAC = 5, TSO4 = 7, TSO6 = 8, ECN = 9, UFO = 10, MERGEABLE = 15, USO4 = 54,
            USO6 = 55 };
-    check_virtio(true, 2, (unsigned[]){MAC, GUEST_CSUM});
+    check_virtio(true, 2, (unsigned[]){MAC, CHECKSUM});
     check_virtio(true, 1, (unsigned[]){USO4});
     check_virtio(true, 1, (unsigned[]){USO6});
     check_virtio(false, 2, (unsigned[]){USO4, USO6});
