@@ -166,7 +166,11 @@ class CommandsTest {
     @ParameterizedTest
     @CsvSource(delimiter = '|', value = {
         "                                       | a command is missing",
-        "nothing                                | Unmatched argument",
+        "nothing                                | there is no command 'nothing'; see ./rdma-raw --help",
+        "bw soft:loop                           | bw takes options alone, and got 'soft:loop': a device is named by -d",
+        "top 1 2                                | top got '2' beyond what it takes",
+        "pktgen --device soft:loop              | pktgen has no option --device; these have: pktgen tx, pktgen rx",
+        "pktgen --nosuch                        | pktgen has no option --nosuch; see ./rdma-raw pktgen --help",
         "demo --seconds 0                       | --seconds must be",
         "demo --length 59                       | --length must be",
         "demo --window 0                        | --window must be",

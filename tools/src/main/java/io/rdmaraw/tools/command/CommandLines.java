@@ -46,21 +46,48 @@ public final class CommandLines {
         return ExitCode.USAGE;
     }
 
-    /** picocli names an unknown subcommand by an index that starts at a word which the user has not written. */
     private static String message(ParameterException e) {
         CommandLine command = e.getCommandLine();
         if (e.getMessage().matches(".*is not an? (double|int|long)")) {
             return e.getMessage().replaceFirst("(is not) an? (?:double|int|long)$", "$1 a number");
         }
-        if (command.getParent() == null || command.getSubcommands().isEmpty()
-                || !(e instanceof UnmatchedArgumentException unknown)) {
+        if (!(e instanceof UnmatchedArgumentException unknown)) {
             return e.getMessage();
         }
         String word = unknown.getUnmatched().getFirst();
-        return command.getCommandName() + (word.startsWith("-") ? " has no option " + word : " has no command '" + word
-                + "'; it has " + command.getSubcommands().entrySet().stream()
-                        .filter(each -> !each.getValue().getCommandSpec().usageMessage().hidden())
-                        .map(Map.Entry::getKey).collect(Collectors.joining(", ")));
+        boolean isOption = word.startsWith("-");
+        if (command.getSubcommands().isEmpty()) {
+            return isOption ? e.getMessage() : unexpected(command, word);
+        }
+        if (command.getParent() == null) {
+            return isOption ? e.getMessage() : "there is no command '" + word + "'";
+        }
+        return command.getCommandName() + (isOption ? " has no option " + word + commandsWith(command, word)
+                : " has no command '" + word + "'; it has " + shown(command).map(Map.Entry::getKey)
+                        .collect(Collectors.joining(", ")));
+    }
+
+    /** picocli names such a word by an index that starts at a word which the user has not written. */
+    private static String unexpected(CommandLine command, String word) {
+        if (!command.getCommandSpec().positionalParameters().isEmpty()) {
+            return command.getCommandName() + " got '" + word + "' beyond what it takes";
+        }
+        return command.getCommandName() + " takes options alone, and got '" + word + "'"
+                + (command.getCommandSpec().optionsMap().containsKey("--device")
+                        ? ": a device is named by -d, as in -d soft:xdp:eth0" : "");
+    }
+
+    private static String commandsWith(CommandLine command, String option) {
+        String name = option.replaceFirst("=.*", "");
+        String having = shown(command)
+                .filter(each -> each.getValue().getCommandSpec().optionsMap().containsKey(name))
+                .map(each -> command.getCommandName() + ' ' + each.getKey()).collect(Collectors.joining(", "));
+        return having.isEmpty() ? "" : "; these have: " + having;
+    }
+
+    private static Stream<Map.Entry<String, CommandLine>> shown(CommandLine command) {
+        return command.getSubcommands().entrySet().stream()
+                .filter(each -> !each.getValue().getCommandSpec().usageMessage().hidden());
     }
 
     /** Prints one sentence for what the user can correct; any other failure is a defect and prints its stack trace. */
