@@ -222,7 +222,7 @@ static int set_up(struct sv_xdp_queue *queue, const struct sv_xdp_queue_config *
         queue->multi_buffer = false;    /* before Linux 6.6: of super-frames only those that fit a chunk come */
         error = bind_main(queue, config);
     }
-    /* ENOENT: virtio_net without mergeable buffers. */
+    /* ENOENT: virtio_net that receives into lists of pages (big_packets without mergeable buffers). */
     bool refused = error == EOPNOTSUPP || error == EINVAL || error == ENOENT;
     if (refused && config->number == 0 && config->zero_copy)
         return sv_explain(EOPNOTSUPP, "the interface's driver has no zero copy for AF_XDP, or not with this MTU%s",

@@ -12,7 +12,7 @@ import java.util.stream.Stream;
 
 /**
  * The engines of an end, one for each of its event loops. Connections begin with the first and, in some seeds, move to
- * another one at any time, as a channel does that is registered with another loop: what its peer sees is the same.
+ * another one, as a channel does that is registered with another loop: what its peer sees is the same. A move is whole.
  * Segments of no connection are the first's, and those of TIME-WAIT, as with flow rules that stay where they are.
  */
 final class EngineLoops {
