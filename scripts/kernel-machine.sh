@@ -17,13 +17,15 @@ readonly KERNEL_MODULES=(virtio_pci virtio_console virtio_net e1000e igb vmxnet3
   ipvlan bonding team 8021q vxlan geneve ifb netkit sch_ingress sch_netem sch_tbf sch_prio sch_fq sch_htb cls_bpf cls_u32
   cls_matchall act_mirred act_gact act_vlan nf_tables nft_ct nft_reject_inet nf_conntrack inet_diag tcp_diag udp_diag
   unix_diag raw_diag xsk_diag af_packet_diag)
+readonly KERNEL_NO_OFFLOADS=csum=off,guest_csum=off,gso=off,guest_tso4=off,guest_tso6=off,guest_ecn=off,guest_ufo=off,host_tso4=off,host_tso6=off,host_ecn=off,host_ufo=off,host_uso=off,guest_uso4=off,guest_uso6=off
 # The cards of the machines: a name, QEMU's name of it with options, and how many queues it has on the host. virtio_net
 # has zero copy only where the device wants DMA addresses, as behind an IOMMU (VIRTIO_F_ACCESS_PLATFORM; the driver's
 # virtnet_xsk_pool_enable() asks for virtqueue_dma_dev()), and where no further queues come with a program: a machine has
 # two processors, so with four queues they come and with three they do not.
 readonly KERNEL_CARDS=("virtio virtio-net-pci 1"
-  "virtio-plain virtio-net-pci,csum=off,guest_csum=off,gso=off,guest_tso4=off,guest_tso6=off,guest_ecn=off,guest_ufo=off,host_tso4=off,host_tso6=off,host_ecn=off,host_ufo=off,host_uso=off,guest_uso4=off,guest_uso6=off,mrg_rxbuf=off 1"
+  "virtio-plain virtio-net-pci,$KERNEL_NO_OFFLOADS,mrg_rxbuf=off 1"
   "virtio-big virtio-net-pci,mrg_rxbuf=off 1"
+  "virtio-mtu virtio-net-pci,host_mtu=9000,$KERNEL_NO_OFFLOADS,mrg_rxbuf=off 1"
   "virtio-queues virtio-net-pci,mq=on,vectors=10 4" "e1000e e1000e 1" "igb igb 1" "vmxnet3 vmxnet3 1"
   "virtio-dma virtio-net-pci,mq=on,vectors=8,disable-legacy=on,iommu_platform=on 3"
   "virtio-dma-more virtio-net-pci,mq=on,vectors=10,disable-legacy=on,iommu_platform=on 4")

@@ -27,6 +27,7 @@
 #include "xdp_interface.h"
 #include "xdp_mode.h"
 #include "xdp_queue.h"
+#include "xdp_virtio.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -275,7 +276,7 @@ static int take_mode(struct xdp_port *port, enum sv_xdp_port_mode mode)
     if (port->native && (port->wire.flags & IFF_LOOPBACK))
         return sv_explain(EOPNOTSUPP, "the loopback interface '%s' has no native XDP: run without "
                           "SOFTVERBS_XDP_MODE=%s", port->wire.netdev, sv_xdp_mode_name(mode));
-    if (port->native && !sv_xdp_runs_programs(port->wire.netdev))
+    if (port->native && !sv_xdp_runs_programs(&port->wire))
         return sv_explain(EOPNOTSUPP, "'%s' receives without mergeable buffers, so virtio_net takes an XDP program and "
                           "never runs it: try without SOFTVERBS_XDP_MODE=%s, or let the host offer mergeable buffers "
                           "(QEMU: mrg_rxbuf=on)", port->wire.netdev, sv_xdp_mode_name(mode));

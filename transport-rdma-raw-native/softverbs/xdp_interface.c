@@ -97,33 +97,6 @@ bool sv_xdp_is_above(const struct sv_wire *wire)
     return is_driver(wire, names, sizeof names / sizeof names[0]);
 }
 
-/* Numbers of <linux/virtio_net.h>: what the device may send, and receives into. */
-enum { MAY_SEND_TSO4 = 7, MAY_SEND_TSO6 = 8, MAY_SEND_ECN = 9, MAY_SEND_UFO = 10, MERGEABLE_BUFFERS = 15,
-       MAY_SEND_USO4 = 54, MAY_SEND_USO6 = 55 };
-
-bool sv_xdp_virtio_runs_programs(const char *features)
-{
-    static const unsigned large[] = {MAY_SEND_TSO4, MAY_SEND_TSO6, MAY_SEND_ECN, MAY_SEND_UFO};
-    if (strlen(features) <= MAY_SEND_USO6 || features[MERGEABLE_BUFFERS] == '1')
-        return true;
-    for (size_t i = 0; i < sizeof large / sizeof large[0]; i++)
-        if (features[large[i]] == '1')
-            return false;
-    return features[MAY_SEND_USO4] != '1' || features[MAY_SEND_USO6] != '1';
-}
-
-bool sv_xdp_runs_programs(const char *netdev)
-{
-    char path[64], features[72] = "";
-    snprintf(path, sizeof path, "/sys/class/net/%s/device/features", netdev);
-    FILE *file = fopen(path, "re");
-    if (file == NULL)
-        return true;
-    bool read = fgets(features, sizeof features, file) != NULL;
-    fclose(file);
-    return !read || sv_xdp_virtio_runs_programs(features);
-}
-
 bool sv_xdp_hides_tags(const struct sv_wire *wire)
 {
     static const char *const veth[] = {"veth"};

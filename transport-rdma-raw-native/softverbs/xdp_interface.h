@@ -14,14 +14,6 @@ enum { SV_XDP_DRIVER_BYTES = 32 };
 void sv_xdp_driver(const char *netdev, char driver[SV_XDP_DRIVER_BYTES], char version[SV_XDP_DRIVER_BYTES]);
 /* Returns 0 and the number of receive queues; or EOPNOTSUPP if the driver does not report it. */
 int sv_xdp_receive_queues(const struct sv_wire *wire, uint32_t *queues);
-/*
- * Whether virtio_net runs an XDP program with these features of its device: a '1' for each bit that was agreed on, as
- * /sys/bus/virtio/devices/.../features has them. Without mergeable buffers and with frames beyond 1,500 bytes from the
- * host it receives into lists of pages (receive_big() of drivers/net/virtio_net.c), takes a program, and never runs it.
- */
-bool sv_xdp_virtio_runs_programs(const char *features);
-/* The same of the interface; true of other drivers, which refuse what they do not do. */
-bool sv_xdp_runs_programs(const char *netdev);
 /* Whether the interface is on top of another one. The kernel removes VLAN tags on the way. */
 bool sv_xdp_is_above(const struct sv_wire *wire);
 /*

@@ -226,7 +226,8 @@ static int set_up(struct sv_xdp_queue *queue, const struct sv_xdp_queue_config *
     bool refused = error == EOPNOTSUPP || error == EINVAL || error == ENOENT;
     if (refused && config->number == 0 && config->zero_copy)
         return sv_explain(EOPNOTSUPP, "the interface's driver has no zero copy for AF_XDP, or not with this MTU%s",
-                          sv_xdp_mode_is_named(SV_XDP_MODE_ZERO_COPY) ? ": SOFTVERBS_XDP_MODE=native copies" : "");
+                          sv_xdp_mode_is_named(SV_XDP_MODE_ZERO_COPY) && error != ENOENT
+                              ? ": SOFTVERBS_XDP_MODE=native copies" : "");
     if (error == EINVAL && config->number == 0 && queue->multi_buffer)
         return sv_explain(EOPNOTSUPP, "AF_XDP carries frames of this MTU from Linux 6.6 on: set the MTU to %d or less, "
                           "or use soft:packet:", SV_XDP_LARGE_CHUNK - SV_XDP_HEADROOM - SV_MAX_OVERHEAD);

@@ -36,35 +36,6 @@ static void test_drivers_known_to_be_sound(void)
     check_chosen("mlx5_core", "10.1", "zerocopy");
 }
 
-/* The features of virtio's network devices: bits of <linux/virtio_net.h>. */
-static void check_virtio(bool runs, unsigned count, const unsigned *bits)
-{
-    char features[65];
-    memset(features, '0', 64);
-    features[64] = '\0';
-    for (unsigned i = 0; i < count; i++)
-        features[bits[i]] = '1';
-    CHECK_EQ(runs, sv_xdp_virtio_runs_programs(features));
-}
-
-static void test_virtio_that_runs_no_program(void)
-{
-    enum { CHECKSUM = 1, MAC = 5, TSO4 = 7, TSO6 = 8, ECN = 9, UFO = 10, MERGEABLE = 15, USO4 = 54,
-           USO6 = 55 };
-    check_virtio(true, 2, (unsigned[]){MAC, CHECKSUM});
-    check_virtio(true, 1, (unsigned[]){USO4});
-    check_virtio(true, 1, (unsigned[]){USO6});
-    check_virtio(false, 2, (unsigned[]){USO4, USO6});
-    check_virtio(false, 1, (unsigned[]){TSO4});
-    check_virtio(false, 1, (unsigned[]){TSO6});
-    check_virtio(false, 1, (unsigned[]){ECN});
-    check_virtio(false, 1, (unsigned[]){UFO});
-    check_virtio(true, 7, (unsigned[]){MERGEABLE, TSO4, TSO6, ECN, UFO, USO4, USO6});
-    /* Of the driver of another kind of device: a device that is not virtio's has no such file. */
-    CHECK(sv_xdp_virtio_runs_programs(""));
-    CHECK(sv_xdp_runs_programs("lo"));
-}
-
 /* Also those with every mode. */
 static void test_other_drivers(void)
 {
@@ -118,6 +89,5 @@ const struct test xdp_mode_tests[] = {
     {"xdp mode: a release that cannot be read is old", test_releases_that_cannot_be_read},
     {"xdp mode: a wish is followed", test_wishes},
     {"xdp mode: advice is for a mode that the user has named", test_named},
-    {"xdp mode: a driver that takes programs and runs none is known", test_virtio_that_runs_no_program},
     {NULL, NULL},
 };

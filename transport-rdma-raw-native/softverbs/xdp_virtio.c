@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "xdp_virtio.h"
+
+#include <linux/if_ether.h>
+#include <linux/rtnetlink.h>
+#include <stdalign.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "xdp_interface.h"
+
+/* Numbers of <linux/virtio_net.h>: what the device may send, and receives into. */
+enum { NAMES_MTU = 3, MAY_SEND_TSO4 = 7, MAY_SEND_TSO6 = 8, MAY_SEND_ECN = 9, MAY_SEND_UFO = 10, MERGEABLE_BUFFERS = 15,
+       MAY_SEND_USO4 = 54, MAY_SEND_USO6 = 55 };
+
+static bool may_send_super_frames(const char *features)
+{
+    static const unsigned alone[] = {MAY_SEND_TSO4, MAY_SEND_TSO6, MAY_SEND_ECN, MAY_SEND_UFO};
+    for (size_t i = 0; i < sizeof alone / sizeof alone[0]; i++)
+        if (features[alone[i]] == '1')
+            return true;
+    return features[MAY_SEND_USO4] == '1' && features[MAY_SEND_USO6] == '1';
+}
+
+bool sv_xdp_virtio_runs_programs(const char *features_path, uint32_t max_mtu)
+{
+    char features[72] = "";
+    FILE *file = fopen(features_path, "re");
+    if (file == NULL)
+        return true;
+    bool read = fgets(features, sizeof features, file) != NULL;
+    fclose(file);
+    if (!read || strlen(features) <= MAY_SEND_USO6 || features[MERGEABLE_BUFFERS] == '1')
+        return true;
+    return !may_send_super_frames(features) && (features[NAMES_MTU] != '1' || max_mtu <= ETH_DATA_LEN);
+}
+
+/* ---- the interface's largest MTU ---- */
+
+static uint32_t max_mtu_of(const struct nlmsghdr *answer, ssize_t length)
+{
+    uint32_t max_mtu = 0;
+    if (length < 0 || !NLMSG_OK(answer, (size_t)length) || answer->nlmsg_type != RTM_NEWLINK)
+        return 0;
+    int left = (int)IFLA_PAYLOAD(answer);
+    for (struct rtattr *a = IFLA_RTA(NLMSG_DATA(answer)); RTA_OK(a, left); a = RTA_NEXT(a, left))
+        if (a->rta_type == IFLA_MAX_MTU && RTA_PAYLOAD(a) == sizeof max_mtu)
+            memcpy(&max_mtu, RTA_DATA(a), sizeof max_mtu);
+    return max_mtu;
+}
+
+/* In bytes; 0 if the kernel does not say. */
+static uint32_t ask_max_mtu(int ifindex)
+{
+    alignas(struct nlmsghdr) char answer[16384];
+    struct {
+        struct nlmsghdr header;
+        struct ifinfomsg info;
+    } request = {
+        .header = {.nlmsg_len = sizeof request, .nlmsg_type = RTM_GETLINK, .nlmsg_flags = NLM_F_REQUEST},
+        .info = {.ifi_family = AF_UNSPEC, .ifi_index = ifindex},
+    };
+    uint32_t max_mtu = 0;
+    int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
+    if (fd >= 0 && send(fd, &request, sizeof request, 0) == sizeof request)
+        max_mtu = max_mtu_of((const struct nlmsghdr *)answer, recv(fd, answer, sizeof answer, 0));
+    if (fd >= 0)
+        close(fd);
+    return max_mtu;
+}
+
+bool sv_xdp_runs_programs(const struct sv_wire *wire)
+{
+    char driver[SV_XDP_DRIVER_BYTES], version[SV_XDP_DRIVER_BYTES], path[64];
+    /* First, since /sys may be of another network namespace, whose interface of this name is another one. */
+    sv_xdp_driver(wire->netdev, driver, version);
+    if (strcmp(driver, "virtio_net") != 0)
+        return true;
+    snprintf(path, sizeof path, "/sys/class/net/%s/device/features", wire->netdev);
+    return sv_xdp_virtio_runs_programs(path, ask_max_mtu(wire->ifindex));
+}
