@@ -65,6 +65,16 @@ public final class RdmaRawTcpSettings {
         return this;
     }
 
+    /**
+     * Sets whether a mark of congestion costs {@code cubic} 15 % and {@code reno} 20 % of the window in congestion
+     * avoidance, and not as much as a loss, 30 % and 50 % (RFC 8511, net.inet.tcp.cc.abe of FreeBSD; Linux has nothing
+     * like it). For paths whose queues mark early. Default false.
+     */
+    public RdmaRawTcpSettings alternativeBackoff(boolean on) {
+        core.alternativeBackoff(on);
+        return this;
+    }
+
     /** Sets what is done about SYNs beyond the backlog (tcp_syncookies). */
     public RdmaRawTcpSettings synCookies(SynCookies use) {
         core.synCookies(TcpConfig.SynCookieMode.valueOf(ObjectUtil.checkNotNull(use, "use").name()));

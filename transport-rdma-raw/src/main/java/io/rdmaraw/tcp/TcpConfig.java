@@ -48,6 +48,7 @@ public final class TcpConfig implements Cloneable {
     boolean windowScaling = true;
     EcnMode ecn = EcnMode.PASSIVE;
     CongestionControl.Factory congestionControl = Cubic::new;
+    boolean alternativeBackoff;
     boolean pacing;
     int initialWindowSegments = 10;
     long initialRtoNanos = 1_000_000_000L;
@@ -185,6 +186,12 @@ public final class TcpConfig implements Cloneable {
         /** Use of ECN (RFC 3168). */
         public Builder ecn(EcnMode value) {
             made.ecn = Objects.requireNonNull(value, "ecn");
+            return this;
+        }
+
+        /** Whether a mark costs less than a loss with Reno and CUBIC (RFC 8511). Default: no. */
+        public Builder alternativeBackoff(boolean value) {
+            made.alternativeBackoff = value;
             return this;
         }
 

@@ -578,6 +578,11 @@ public final class TcpConnection extends Tcb implements CongestionWindow, Segmen
     }
 
     @Override
+    public boolean alternativeBackoff() {
+        return engine.config.alternativeBackoff;
+    }
+
+    @Override
     public void endSlowStart() {
         ssthresh = cwnd;
     }

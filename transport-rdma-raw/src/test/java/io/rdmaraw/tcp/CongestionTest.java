@@ -30,6 +30,7 @@ class CongestionTest {
         int ssthresh = CongestionControl.UNBOUNDED;
         long now;
         int seq = -5000;
+        boolean alternativeBackoff;
 
         Sender(CongestionControl control, int segments, long rttMillis) {
             this.control = control;
@@ -71,6 +72,11 @@ class CongestionTest {
         @Override
         public long smoothedRttNanos() {
             return rttNanos;
+        }
+
+        @Override
+        public boolean alternativeBackoff() {
+            return alternativeBackoff;
         }
 
         @Override
@@ -254,6 +260,48 @@ class CongestionTest {
         assertEquals(List.of(), told);
         d.hears("A 1 ack 1001 win 1000").says("PA 1001 len 1000 ack 1");
         assertEquals(List.of(3000L), told);
+    }
+
+    /** RFC 8511 section 3. */
+    @Test
+    void aMarkCostsLessThanALossWhereItIsWanted() {
+        for (CongestionControl.Factory factory : List.<CongestionControl.Factory>of(NewReno::new, Cubic::new)) {
+            boolean reno = factory.create() instanceof NewReno;
+            Sender s = new Sender(factory.create(), 100, 100);
+            s.ssthresh = 50 * MSS;
+            assertEquals(reno ? 50_000 : 70_000, s.control.onMarked(s, s.cwnd, s.now), "not wanted");
+            s.alternativeBackoff = true;
+            assertEquals(reno ? 80_000 : 85_000, s.control.onMarked(s, s.cwnd, s.now));
+            assertEquals(reno ? 50_000 : 70_000, s.control.onCongestion(s, s.cwnd, s.now), "a loss");
+            s.cwnd = 2 * MSS;
+            s.ssthresh = 2 * MSS;
+            assertEquals(2 * MSS, s.control.onMarked(s, s.cwnd, s.now), "no less than two segments");
+            s.cwnd = 100 * MSS;
+            s.ssthresh = CongestionControl.UNBOUNDED;
+            assertEquals(reno ? 50_000 : 70_000, s.control.onMarked(s, s.cwnd, s.now), "in slow start");
+        }
+    }
+
+    /** CUBIC's curve leads back to the window before the mark, from where the mark has left it. */
+    @Test
+    void cubicReturnsSoonerAfterAMarkThatCostLess() {
+        int asLoss = roundsToReturn(false);
+        int less = roundsToReturn(true);
+        assertTrue(less < asLoss, less + " rounds, and " + asLoss + " as after a loss");
+    }
+
+    private static int roundsToReturn(boolean alternativeBackoff) {
+        Sender s = new Sender(new Cubic(), 400, 100);
+        s.alternativeBackoff = alternativeBackoff;
+        s.ssthresh = 100 * MSS;
+        s.ssthresh = s.control.onMarked(s, s.cwnd, s.now);
+        s.cwnd = s.ssthresh;
+        int rounds = 0;
+        while (s.cwnd < 400 * MSS) {
+            s.round();
+            rounds++;
+        }
+        return rounds;
     }
 
     /** RFC 8257 section 3.3: alpha is 1 at first, and goes by 1/16 to what part of a window was marked. */

@@ -17,6 +17,7 @@ final class CoreConfigs {
                 .noDelay(plan.noDelay).sack(plan.sack).timestamps(plan.timestamps).windowScaling(plan.windowScaling)
                 .ecn(TcpConfig.EcnMode.values()[plan.ecn]).delayedAckNanos(plan.delayedAckNanos)
                 .congestionControl(CongestionControls.named(plan.congestion)).pacing(plan.pacing)
+                .alternativeBackoff(plan.alternativeBackoff)
                 // Peers offer what makes segments many, and are taken at their word.
                 .limits(TcpLimits.builder().minSendMss(48).build())
                 .synCookies(plan.cookies ? TcpConfig.SynCookieMode.ALWAYS : TcpConfig.SynCookieMode.ON_OVERFLOW)

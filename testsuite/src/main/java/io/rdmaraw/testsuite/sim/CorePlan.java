@@ -25,6 +25,8 @@ final class CorePlan {
     long delayedAckNanos = 40 * LinkPlan.MILLI;
     /** Whether data is paced whatever the congestion control. */
     boolean pacing;
+    /** Whether a mark costs less than a loss (RFC 8511). */
+    boolean alternativeBackoff;
     /** Bytes per second; 0: no limit. */
     long maxPacingRate;
     /** How likely one of the connections moves to another loop when a packet comes or a timer is due; 0: never. */
@@ -44,6 +46,7 @@ final class CorePlan {
         maxPacingRate = pace.chance(0.15) ? pace.magnitude(20_000, 20 << 20) : 0;
         SplitMix move = random.split(6);
         moveChance = move.chance(0.25) ? move.pick(1, 8, 64) / 128.0 : 0;
+        alternativeBackoff = random.split(7).chance(0.25);
         if (!unusual) {
             return;
         }
@@ -63,6 +66,7 @@ final class CorePlan {
     @Override
     public String toString() {
         return "core " + congestion + (pacing ? ", paced" : "")
+                + (alternativeBackoff ? ", RFC 8511" : "")
                 + (maxPacingRate > 0 ? ", " + maxPacingRate + " bytes/s" : "") + ", mtu " + mtuBytes + ", buffer "
                 + receiveBufferBytes
                 + (maxReceiveBufferBytes > receiveBufferBytes ? ".." + maxReceiveBufferBytes : "")

@@ -42,6 +42,15 @@ public interface CongestionControl {
     }
 
     /**
+     * Whether a mark costs less than a loss: where the user wants it, and in congestion avoidance alone (RFC 8511
+     * section 3). A queue that marks is short, so less than half of the window, or less than CUBIC's share, empties it.
+     */
+    static boolean marksCostLess(CongestionWindow window) {
+        return window.alternativeBackoff()
+                && window.congestionWindowBytes() >= window.slowStartThresholdBytes();
+    }
+
+    /**
      * Whether the algorithm counts how much was marked: ECN is offered then, and each acknowledgement of ours tells of
      * the data that it acknowledges (RFC 8257 section 3.2).
      */

@@ -14,6 +14,9 @@ public interface CongestionWindow {
     /** Smoothed RTT, 0 while unknown. */
     long smoothedRttNanos();
 
+    /** Whether a mark shall cost less than a loss (RFC 8511); only in congestion avoidance. */
+    boolean alternativeBackoff();
+
     /** Ends slow start where it stands (RFC 9406): the threshold becomes the window. */
     void endSlowStart();
 }

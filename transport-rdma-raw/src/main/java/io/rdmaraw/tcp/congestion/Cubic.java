@@ -5,6 +5,8 @@ public final class Cubic implements CongestionControl {
     static final String NAME = "cubic";
     private static final double C = 0.4;
     private static final double BETA = 0.7;
+    /** RFC 8511 section 3: what is left of the window after a mark. */
+    private static final double BETA_ECN = 0.85;
     /** Section 4.3: alpha that makes the Reno-friendly estimate as aggressive as Reno. */
     private static final double ALPHA = 3.0 * (1 - BETA) / (1 + BETA);
     private static final long NO_EPOCH = Long.MIN_VALUE;
@@ -91,6 +93,15 @@ public final class Cubic implements CongestionControl {
 
     @Override
     public int onCongestion(CongestionWindow window, int flightBytes, long nowNanos) {
+        return reduce(window, BETA, nowNanos);
+    }
+
+    @Override
+    public int onMarked(CongestionWindow window, int flightBytes, long nowNanos) {
+        return reduce(window, CongestionControl.marksCostLess(window) ? BETA_ECN : BETA, nowNanos);
+    }
+
+    private int reduce(CongestionWindow window, double left, long nowNanos) {
         before = before == null ? new Before() : before;
         before.windowMax = windowMax;
         before.k = k;
@@ -107,7 +118,7 @@ public final class Cubic implements CongestionControl {
         windowMax = segments < windowMax ? segments * (1 + BETA) / 2 : segments;
         epochStartNanos = NO_EPOCH;
         hyStart = null;
-        return Math.max((int) (segments * BETA * mss), 2 * mss);
+        return Math.max((int) (segments * left * mss), 2 * mss);
     }
 
     @Override

@@ -6,6 +6,9 @@ public final class NewReno implements CongestionControl {
     /** RFC 9406 section 4.2: L without pacing, against bursts after stretched acknowledgements. */
     static final int SLOW_START_LIMIT_SEGMENTS = 8;
 
+    /** RFC 8511 section 3: what is left of the window after a mark. */
+    private static final double BETA_ECN = 0.8;
+
     /** Bytes acknowledged since the window last grew in congestion avoidance. */
     private int counted;
 
@@ -31,6 +34,15 @@ public final class NewReno implements CongestionControl {
         counted = 0;
         // RFC 5681 equation (4)
         return Math.max(flightBytes / 2, 2 * window.segmentBytes());
+    }
+
+    @Override
+    public int onMarked(CongestionWindow window, int flightBytes, long nowNanos) {
+        if (!CongestionControl.marksCostLess(window)) {
+            return onCongestion(window, flightBytes, nowNanos);
+        }
+        counted = 0;
+        return Math.max((int) (flightBytes * BETA_ECN), 2 * window.segmentBytes());
     }
 
     @Override

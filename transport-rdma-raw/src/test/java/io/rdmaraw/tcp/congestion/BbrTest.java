@@ -45,6 +45,11 @@ class BbrTest {
         }
 
         @Override
+        public boolean alternativeBackoff() {
+            return true;
+        }
+
+        @Override
         public void endSlowStart() {
             throw new AssertionError("BBR has no slow start");
         }
