@@ -157,16 +157,30 @@ abstract class Inbox<M> {
         ReferenceCountUtil.release(message);
     }
 
-    @SuppressWarnings("deprecation") // the handle's type, which Channel.Unsafe returns
+    /** Short, so that the compiler sees through it to the pipeline: a message that ends there needs no memory then. */
     private boolean take(M message) {
         if (!inBurst) {
-            inBurst = true;
-            burstAsSet = channel.config().readsAsSet();
-            if (burstAsSet) {
-                tellHandle(handle -> handle.reset(channel.config()));
-            }
+            startBurst();
         }
         int bytes = bytesOf(message);
+        if (burstAsSet || channel.config().copiesReceived()) {
+            return takeAsUserHasSet(message, bytes);
+        }
+        burstMessages++;
+        burstBytes += bytes;
+        return deliver(message);
+    }
+
+    private void startBurst() {
+        inBurst = true;
+        burstAsSet = channel.config().readsAsSet();
+        if (burstAsSet) {
+            tellHandle(handle -> handle.reset(channel.config()));
+        }
+    }
+
+    @SuppressWarnings("deprecation") // the handle's type, which Channel.Unsafe returns
+    private boolean takeAsUserHasSet(M message, int bytes) {
         M given = message;
         if (channel.config().copiesReceived()) {
             try {
