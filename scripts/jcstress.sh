@@ -27,6 +27,13 @@ jcstress_class_path() {
   echo "${1:+$1:}$ROOT/jcstress/target/classes:$jars"
 }
 
+# build_jcstress LOG
+build_jcstress() {
+  say "jcstress: building"
+  run_maven_logged "$1" -B -Pjcstress -pl jcstress -am -DskipTests -Dmaven.javadoc.skip=true \
+    -Dmaven.source.skip=true package
+}
+
 # run_jcstress DIRECTORY CLASSPATH REGEX MILLIS: its messages go to DIRECTORY.log; its status tells whether all is as it
 # has to be.
 run_jcstress() {
@@ -141,9 +148,7 @@ run_jcstress_tests() {
   mkdir -p "$work"
   : >"$work/mutants"
   page="${page:-$work/README.md}"
-  say "jcstress: building"
-  run_maven_logged "$work/build.log" -B -Pjcstress -pl jcstress -am -DskipTests -Dmaven.javadoc.skip=true \
-    -Dmaven.source.skip=true package
+  build_jcstress "$work/build.log"
   run_jcstress "$work/tests" "$(jcstress_class_path)" "io\\.rdmaraw\\..*($only).*" "$millis" || status=1
   tests="$(jcstress_rows "$work/tests.log")"
   run_jcstress_mutants "$work" "$only" "$millis" "$work/mutants" || status=1
