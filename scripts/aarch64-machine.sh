@@ -50,6 +50,7 @@ copy_aarch64_project() {
   cp "$(aarch64_library "$directory")" "$opt/native/lib/libibverbs.so.1"
   mkdir "$opt/jcstress"
   cp -r "$ROOT"/jcstress/target/{classes,lib} "$opt/jcstress/"
+  grep -rh '^@JCStressTest' "$ROOT/jcstress/src" | wc -l >"$opt/jcstress/tests"
   printf '%s\n' "${AARCH64_MACHINE_C_TESTS[@]}" >"$opt/c-tests"
   echo "$AARCH64_MACHINE_BYTES $(digest_of_pattern "$AARCH64_MACHINE_BYTES")" >"$opt/download"
 }

@@ -74,7 +74,8 @@ name_card() {
   interface="${interface%/address}"
   ip link set "${interface##*/}" name "$2"
   ip address add "$3" dev "$2"
-  ip link set "$2" up
+  # A device may name a larger one (virtio-mtu).
+  ip link set "$2" mtu 1500 up
   until [ "$(cat "/sys/class/net/$2/carrier")" = 1 ]; do
     turns=$((turns + 1))
     [ "$turns" -le "$LISTEN_TURNS" ] || return 1

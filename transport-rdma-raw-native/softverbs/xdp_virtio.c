@@ -74,7 +74,7 @@ static uint32_t ask_max_mtu(int ifindex)
 bool sv_xdp_runs_programs(const struct sv_wire *wire)
 {
     char driver[SV_XDP_DRIVER_BYTES], version[SV_XDP_DRIVER_BYTES], path[64];
-    /* First, since /sys may be of another network namespace, whose interface of this name is another one. */
+    /* First, since /sys may be of another network namespace: an interface of this name there is often another driver's. */
     sv_xdp_driver(wire->netdev, driver, version);
     if (strcmp(driver, "virtio_net") != 0)
         return true;

@@ -268,10 +268,12 @@ class CongestionTest {
         for (CongestionControl.Factory factory : List.<CongestionControl.Factory>of(NewReno::new, Cubic::new)) {
             boolean reno = factory.create() instanceof NewReno;
             Sender s = new Sender(factory.create(), 100, 100);
-            s.ssthresh = 50 * MSS;
+            // As after every reduction: the window is the threshold.
+            s.ssthresh = 100 * MSS;
             assertEquals(reno ? 50_000 : 70_000, s.control.onMarked(s, s.cwnd, s.now), "not wanted");
             s.alternativeBackoff = true;
             assertEquals(reno ? 80_000 : 85_000, s.control.onMarked(s, s.cwnd, s.now));
+            assertEquals(reno ? 80_000 : 85_000, s.control.onMarked(s, 0, s.now), "all is acknowledged");
             assertEquals(reno ? 50_000 : 70_000, s.control.onCongestion(s, s.cwnd, s.now), "a loss");
             s.cwnd = 2 * MSS;
             s.ssthresh = 2 * MSS;
@@ -288,6 +290,37 @@ class CongestionTest {
         int asLoss = roundsToReturn(false);
         int less = roundsToReturn(true);
         assertTrue(less < asLoss, less + " rounds, and " + asLoss + " as after a loss");
+    }
+
+    /** RFC 9438 section 4.7 leaves a plateau below the last maximum, which a mark's own share must not take away. */
+    @Test
+    void cubicFreesItsShareAfterAMarkToo() {
+        Sender s = new Sender(new Cubic(), 400, 100);
+        s.alternativeBackoff = true;
+        s.ssthresh = 400 * MSS;
+        s.cwnd = s.ssthresh = s.control.onMarked(s, s.cwnd, s.now);
+        s.cwnd = s.ssthresh = s.control.onMarked(s, s.cwnd, s.now);
+        assertEquals(289_000, s.cwnd);
+        // The new maximum is (1 + 0.85) / 2 of 340 segments: K is cbrt((314.5 - 289) / 0.4), 4 s.
+        for (int i = 0; i < 40; i++) {
+            s.round();
+        }
+        assertEquals(314_500, s.cwnd, 2 * MSS);
+    }
+
+    @Test
+    void aMarkCostsAConnectionLessWhereItIsWanted() {
+        for (boolean wanted : new boolean[]{false, true}) {
+            Dialogue d = Dialogue.established(Dialogue.plain().ecn(TcpConfig.EcnMode.ACTIVE)
+                    .alternativeBackoff(wanted), "SAE 0 ack 1 mss 1000");
+            // Section 3 is about congestion avoidance: a first mark ends slow start.
+            d.send(2000).says("A 1 len 1000 ack 1 ect", "PA 1001 len 1000 ack 1 ect");
+            d.after(10).hears("AE 1 ack 2001");
+            assertEquals(7000, d.c.congestionWindowBytes());
+            d.send(2000).says("AC 2001 len 1000 ack 1 ect", "PA 3001 len 1000 ack 1 ect");
+            d.after(10).hears("AE 1 ack 4001");
+            assertEquals(wanted ? 5950 : 4900, d.c.congestionWindowBytes(), 1);
+        }
     }
 
     private static int roundsToReturn(boolean alternativeBackoff) {

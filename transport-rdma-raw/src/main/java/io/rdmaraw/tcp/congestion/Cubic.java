@@ -115,7 +115,7 @@ public final class Cubic implements CongestionControl {
         double segments = (double) window.congestionWindowBytes() / mss;
         // Section 4.7, fast convergence: below the last maximum another flow is claiming its share.
         windowPrior = segments;
-        windowMax = segments < windowMax ? segments * (1 + BETA) / 2 : segments;
+        windowMax = segments < windowMax ? segments * (1 + left) / 2 : segments;
         epochStartNanos = NO_EPOCH;
         hyStart = null;
         return Math.max((int) (segments * left * mss), 2 * mss);

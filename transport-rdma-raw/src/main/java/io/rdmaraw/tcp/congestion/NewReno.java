@@ -36,13 +36,15 @@ public final class NewReno implements CongestionControl {
         return Math.max(flightBytes / 2, 2 * window.segmentBytes());
     }
 
+    /**
+     * RFC 3168 section 6.1.2 halves the window, and not what is in flight behind the acknowledgement that tells of the
+     * mark: that may be nothing.
+     */
     @Override
     public int onMarked(CongestionWindow window, int flightBytes, long nowNanos) {
-        if (!CongestionControl.marksCostLess(window)) {
-            return onCongestion(window, flightBytes, nowNanos);
-        }
         counted = 0;
-        return Math.max((int) (flightBytes * BETA_ECN), 2 * window.segmentBytes());
+        double left = CongestionControl.marksCostLess(window) ? BETA_ECN : 0.5;
+        return Math.max((int) (window.congestionWindowBytes() * left), 2 * window.segmentBytes());
     }
 
     @Override
