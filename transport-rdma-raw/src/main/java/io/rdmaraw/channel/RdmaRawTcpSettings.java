@@ -18,14 +18,21 @@ import java.util.concurrent.TimeUnit;
  * of all settings, and of those that stand elsewhere.
  */
 public final class RdmaRawTcpSettings {
-    /** Use of ECN (RFC 3168). */
+    /** Use of ECN (RFC 3168), and of its accurate feedback, which counts marks (AccECN, RFC 9768). */
     public enum Ecn {
         /** Neither offered nor accepted; 0 of Linux' tcp_ecn. */
         OFF,
         /** Accepted when the peer offers it, the default; 2 of Linux' tcp_ecn. */
         PASSIVE,
         /** Offered and accepted; 1 of Linux' tcp_ecn. */
-        ACTIVE
+        ACTIVE,
+        /**
+         * Accurate feedback is offered and accepted, and that of RFC 3168 where a peer has no other; 3 of Linux'
+         * tcp_ecn.
+         */
+        ACCURATE,
+        /** Either is accepted when the peer offers it, and nothing is offered; 5 of Linux' tcp_ecn. */
+        ACCURATE_PASSIVE
     }
 
     /** Use of SYN cookies (RFC 4987). */

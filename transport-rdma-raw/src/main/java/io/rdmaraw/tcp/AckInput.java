@@ -45,6 +45,9 @@ final class AckInput {
             if (c.is(Tcb.TLP_OUTSTANDING)) {
                 TailLossProbe.onAckWhileIdle(c, s);
             }
+            if (c.is(Tcb.ECN)) {
+                AccurateEcn.onAckWhileIdle(c, s);
+            }
             return true;
         }
         AckSample sample = c.engine.sample;
@@ -61,8 +64,8 @@ final class AckInput {
             SackInput.process(c, f, s, sample, now);
         }
         sample.deliveredBytes = sample.ackedBytes + f.scoreboard.sackedBytes() - sackedBefore;
-        if (sample.deliveredBytes > 0 && c.is(Tcb.ECN_SENDER) && s.has(TcpFlags.ECE)) {
-            c.requireExtras().deliveredMarkedBytes += sample.deliveredBytes;
+        if (c.is(Tcb.ECN)) {
+            Ecn.onAck(c, s, sample);
         }
         // RFC 5681 section 2: nothing new, no data, nothing else it could be for
         sample.duplicate = ack == una && s.payloadLength == 0 && !windowChanged && !s.has(TcpFlags.FIN)
@@ -168,6 +171,7 @@ final class AckInput {
         int end = sb.endSeq(entry);
         int length = end - sb.startSeq(entry);
         long sent = sb.sentNanos(entry);
+        sample.deliveredSegments++;
         boolean retransmitted = sb.isRetransmitted(entry);
         if (retransmitted) {
             sample.retransmissionDelivered = true;

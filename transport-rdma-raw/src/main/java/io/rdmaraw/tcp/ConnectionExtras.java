@@ -37,6 +37,9 @@ final class ConnectionExtras {
     /** Recoveries without a D-SACK until it is small again (RFC 8985 section 6.2 step 4). */
     byte rackWindowPersist;
 
+    /** Null unless both ends count marks (RFC 9768). */
+    AccurateEcn accurateEcn;
+
     // ---- path MTU below the link's, see PathMtu ----
 
     /** While a black hole is suspected: how many large segments may still try. Else {@link PathMtu#TRUSTED}. */
@@ -53,7 +56,7 @@ final class ConnectionExtras {
     // ---- counted ----
 
     long retransmittedBytes;
-    /** Delivered by acknowledgements with ECE. */
+    /** Delivered by acknowledgements with ECE, or told to have come with a mark. */
     long deliveredMarkedBytes;
     /** Segments that the peer has got twice, by D-SACK. */
     int duplicatesReported;

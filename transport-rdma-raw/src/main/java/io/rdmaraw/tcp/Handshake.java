@@ -86,10 +86,7 @@ final class Handshake {
             c.engine.fastOpen.offer(c, out, now);
             attachData(c, out);
         }
-        if (answer ? c.is(Tcb.ECN) : Ecn.wanted(c) && !c.is(Tcb.SYN_RETRANSMITTED)) {
-            // RFC 3168 section 6.1.1; not again after a timeout (6.1.1.1), a middlebox may be in the way
-            out.flags |= answer ? TcpFlags.ECE : TcpFlags.ECE | TcpFlags.CWR;
-        }
+        out.flags |= Ecn.setupFlags(c, answer);
         if (c.sndNxt == c.iss) {
             c.sndNxt = c.iss + 1;
         } else {
@@ -201,7 +198,7 @@ final class Handshake {
             c.engine.replies.resetFor(s);
             return;
         }
-        negotiate(c, s, now, ack && Ecn.wanted(c) && Ecn.accepted(s));
+        negotiate(c, s, now, Ecn.agreedBy(c, s));
         if (!ack) {
             // Simultaneous open (RFC 9293 figure 8): answer with SYN-ACK, same number.
             c.engine.openPace.leave(c, now);
@@ -209,7 +206,6 @@ final class Handshake {
                 c.clear(Tcb.READY);
             }
             c.state = SYN_RECEIVED;
-            c.clear(Tcb.ECN | Tcb.ECN_SENDER);
             c.set(Tcb.SYN_DUE);
             c.engine.ready(c);
             return;
@@ -256,7 +252,7 @@ final class Handshake {
             c.maxSegment(listener.maxSegmentBytes);
         }
         prepare(c, iss, engine.config.mtuBytes);
-        negotiate(c, s, now, engine.config.ecn != TcpConfig.EcnMode.OFF && Ecn.offered(s));
+        negotiate(c, s, now, Ecn.agreedTo(engine.config, s));
         c.state = SYN_RECEIVED;
         c.lastReceiveNanos = now;
         c.set(Tcb.SYN_DUE);
@@ -286,7 +282,7 @@ final class Handshake {
     }
 
     /** What the peer's SYN says, given what we are ready to do. */
-    static void negotiate(TcpConnection c, Segment s, long now, boolean ecn) {
+    static void negotiate(TcpConnection c, Segment s, long now, Ecn.Feedback feedback) {
         TcpConfig config = c.engine.config;
         c.irs = s.seq;
         c.rcvNxt = s.seq + 1;
@@ -309,9 +305,7 @@ final class Handshake {
         } else {
             c.rcvWndShift = 0;
         }
-        c.assign(Tcb.ECN, ecn);
-        // RFC 3168 section 6.1.1: a host that has sent a SYN without it sets no ECT.
-        c.assign(Tcb.ECN_SENDER, ecn && (c.is(Tcb.PASSIVE_OPEN) || !c.is(Tcb.SYN_RETRANSMITTED)));
+        Ecn.begin(c, s, feedback);
         c.sndWnd = s.window;
         c.maxSndWnd = s.window;
         c.sndWl1 = s.seq;
@@ -418,6 +412,9 @@ final class Handshake {
             }
         } else {
             c.rtoNanos = Math.max(c.rtoNanos, RTO_AFTER_LOST_SYN_NANOS);
+        }
+        if (c.is(Tcb.ECN)) {
+            AccurateEcn.onEstablished(c, s, now);
         }
         ConnectionTimers.startKeepAlive(c);
     }

@@ -81,9 +81,13 @@ final class ListenInput {
             if (config.windowScaling && s.windowScale != Segment.ABSENT) {
                 out.windowScale = ReceiveWindow.shiftFor(config.largestReceiveBufferBytes());
             }
-            if (config.ecn != TcpConfig.EcnMode.OFF && Ecn.offered(s)) {
+            if (Ecn.agreedTo(config, s) == Ecn.Feedback.CLASSIC) {
                 out.flags |= TcpFlags.ECE;
             }
+        }
+        if (Ecn.agreedTo(config, s) == Ecn.Feedback.ACCURATE) {
+            // RFC 9768 section 5.1: the client's answer says that this was agreed, with timestamps or without.
+            out.flags |= AccurateEcn.handshakeFlags(s.ecn);
         }
     }
 

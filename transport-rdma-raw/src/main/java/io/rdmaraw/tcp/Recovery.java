@@ -4,7 +4,6 @@ import io.rdmaraw.tcp.Tcb.RetransmitTimer;
 import io.rdmaraw.tcp.congestion.AckSample;
 import io.rdmaraw.tcp.segment.Segment;
 import io.rdmaraw.tcp.segment.Sequence;
-import io.rdmaraw.tcp.segment.TcpFlags;
 import io.rdmaraw.tcp.send.Flight;
 import io.rdmaraw.tcp.send.RecoveryState;
 import io.rdmaraw.tcp.send.RecoveryState.Frto;
@@ -33,7 +32,7 @@ final class Recovery {
             c.rate.onDeliveredBytes(sample, now);
         }
         if (c.is(Tcb.ECN_SENDER) && sample.ackedBytes > 0 && c.congestion.countsMarks()) {
-            c.congestion.onMarksEchoed(sample.ackedBytes, s.has(TcpFlags.ECE), c.sndUna, c.sndNxt);
+            c.congestion.onMarksEchoed(sample.ackedBytes, Ecn.markedBytes(c, sample), c.sndUna, c.sndNxt);
         }
         if (TailLossProbe.onAck(c, sample, s.ack) && r.phase == Phase.OPEN) {
             reduceOnce(c, f, now);
@@ -52,8 +51,8 @@ final class Recovery {
             reduce(c, f, sample, false);
         } else if (r.phase == Phase.FAST) {
             reduce(c, f, sample, sample.ackedBytes > 0 && !newlyLost);
-        } else if (r.phase == Phase.OPEN && Ecn.echoed(c, s)) {
-            Ecn.reduce(c, f, now);
+        } else if (r.phase == Phase.OPEN && Ecn.echoed(c, sample)) {
+            Ecn.reduce(c, now);
         } else if (sample.ackedBytes > 0 && r.frto == Frto.OFF && c.rate == null) {
             grow(c, sample, now);
         }
@@ -185,7 +184,7 @@ final class Recovery {
     private static void onAckInFastRecovery(TcpConnection c, Flight f, AckSample sample, Segment s, long now) {
         RecoveryState r = f.recovery;
         boolean advanced = sample.ackedBytes > 0;
-        if (mayUndo(c, r, s, advanced)) {
+        if (mayUndo(c, r, s, sample)) {
             undo(c, f, sample);
             return;
         }
@@ -297,7 +296,7 @@ final class Recovery {
     private static void onAckAfterTimeout(TcpConnection c, Flight f, AckSample sample, Segment s, long now) {
         RecoveryState r = f.recovery;
         boolean advanced = sample.ackedBytes > 0;
-        if (r.frto == Frto.SECOND_ACK && sample.originalDelivered || mayUndo(c, r, s, advanced)) {
+        if (r.frto == Frto.SECOND_ACK && sample.originalDelivered || mayUndo(c, r, s, sample)) {
             // RFC 5682 section 3.1 step 3b, RFC 3522: the originals arrive, the timeout was spurious. The first
             // acknowledgement proves nothing, whatever it covers: the originals may have come long before, and the
             // SACK blocks that told of them may be lost or stripped on the path.
@@ -365,8 +364,8 @@ final class Recovery {
         }
     }
 
-    private static boolean mayUndo(TcpConnection c, RecoveryState r, Segment s, boolean advanced) {
-        if (!r.undoPossible || c.is(Tcb.ECN_SENDER) && s.has(TcpFlags.ECE)) {
+    private static boolean mayUndo(TcpConnection c, RecoveryState r, Segment s, AckSample sample) {
+        if (!r.undoPossible || sample.marked) {
             // RFC 4015 section 3.2: a mark is a sign of congestion of its own.
             return false;
         }
@@ -374,7 +373,7 @@ final class Recovery {
             return true;
         }
         // RFC 3522 section 3.2: the acknowledgement echoes a time before the first retransmission.
-        return advanced && r.retransmitStamped && c.is(Tcb.TIMESTAMPS) && s.timestamps
+        return sample.ackedBytes > 0 && r.retransmitStamped && c.is(Tcb.TIMESTAMPS) && s.timestamps
                 && Sequence.before(s.tsEcho, r.retransmitTimestamp);
     }
 

@@ -13,7 +13,7 @@ import static io.rdmaraw.tcp.TcpState.*;
 final class SegmentInput {
     /** RFC 7323 section 5.5: after 24 days without a segment the last timestamp says nothing. */
     private static final long TS_RECENT_VALID_NANOS = 24L * 86_400 * 1_000_000_000;
-    private static final int ORDINARY = TcpFlags.ACK | TcpFlags.PSH;
+    private static final int ORDINARY = TcpFlags.ACK | TcpFlags.PSH | TcpFlags.ECE | TcpFlags.CWR | TcpFlags.AE;
 
     private SegmentInput() {
     }
@@ -87,8 +87,11 @@ final class SegmentInput {
         if (c.state == SYN_RECEIVED && s.has(TcpFlags.SYN) && !s.has(TcpFlags.RST) && s.seq == c.irs) {
             if (!s.has(TcpFlags.ACK)) {
                 // The peer's SYN again, perhaps with data that was not taken: our SYN-ACK was lost.
-                c.assign(Tcb.ECN_SENDER, c.is(Tcb.ECN_SENDER) && Ecn.offered(s));
-                c.set(Tcb.SYN_DUE);
+                if (Ecn.onSynAgain(c, s)) {
+                    c.set(Tcb.SYN_DUE);
+                } else {
+                    c.engine.abort(c, CloseReason.ABORTED);
+                }
                 return false;
             }
             if (Handshake.onSynInSynReceived(c, s)) {
@@ -132,6 +135,9 @@ final class SegmentInput {
         // An old segment may still carry a current acknowledgement, as when both ends send at once and one segment is
         // repeated; Linux takes it from there too, after the answer.
         answerUnacceptable(c, s, now);
+        if (s.has(TcpFlags.SYN) && c.is(Tcb.ECN)) {
+            AccurateEcn.onSynAckAgain(c, s);
+        }
     }
 
     /** Data that doesn't fit is answered always: the sender waits for it. A bare ACK only so often. */

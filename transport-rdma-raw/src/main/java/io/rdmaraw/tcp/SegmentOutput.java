@@ -29,6 +29,11 @@ final class SegmentOutput {
                     : c.is(Tcb.EARLY) && c.flight != null && sendNew(c, c.flight, now, out)
                             || c.state == TcpState.SYN_RECEIVED && acknowledge(c, now, out);
         }
+        if (c.is(Tcb.ECN) && AccurateEcn.owesHandshakeAck(c)) {
+            // RFC 9768 section 3.2.2.1: alone, before data.
+            c.set(Tcb.ACK_NOW);
+            return acknowledge(c, now, out);
+        }
         Flight f = c.flight;
         if (f != null) {
             boolean open = c.pacer == null || c.pacer.isOpen(now);
@@ -229,7 +234,7 @@ final class SegmentOutput {
             return false;
         }
         c.clear(Tcb.OVERRIDE_SWS);
-        if (!probe && length == mss && c.engine.segmentationBytes() > mss && !c.is(Tcb.CWR_OWED)) {
+        if (!probe && length == mss && c.engine.segmentationBytes() > mss && !Ecn.setsCwr(c)) {
             length = segmentsAtOnce(c, Math.min(unsent, room), pipe, mss, now);
         }
         if (idle) {
@@ -376,10 +381,14 @@ final class SegmentOutput {
         if (c.is(Tcb.TIMESTAMPS)) {
             out.timestamps(c.timestamp(now), c.tsRecent);
         }
-        if ((c.reassembly != null || c.is(Tcb.DSACK_PENDING)) && c.is(Tcb.SACK)) {
+        boolean handshake = c.is(Tcb.ECN) && AccurateEcn.write(c, out);
+        if ((c.reassembly != null || c.is(Tcb.DSACK_PENDING)) && c.is(Tcb.SACK) && !handshake) {
             sackBlocks(c, out);
         }
         AckPolicy.onAckSent(c);
+        if (handshake && AccurateEcn.wantsAnotherAck(c)) {
+            c.set(Tcb.ACK_NOW);
+        }
     }
 
     private static void sackBlocks(TcpConnection c, Segment out) {

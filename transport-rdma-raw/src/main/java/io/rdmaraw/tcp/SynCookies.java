@@ -8,7 +8,8 @@ import io.rdmaraw.wire.SipHash;
 /**
  * SYN cookies (RFC 4987 section 3.6): with the backlog full, the SYN-ACK's sequence number carries all that is needed
  * to build the connection when the ACK returns. 5 bits of time, 3 bits of MSS, 24 bits of keyed hash. Window scale,
- * SACK and ECN travel in the low bits of the timestamp, if the peer offers timestamps, and are lost otherwise.
+ * SACK and ECN travel in the low bits of the timestamp, if the peer offers timestamps, and are lost otherwise. That
+ * both ends count marks (RFC 9768) shows in the ACK.
  */
 final class SynCookies {
     private static final long PERIOD_NANOS = 64_000_000_000L;
@@ -88,7 +89,7 @@ final class SynCookies {
         int scale = config.windowScaling && syn.windowScale != Segment.ABSENT ? Math.min(14, syn.windowScale)
                 : NO_SCALE;
         int options = scale | (config.sack && syn.sackPermitted ? 16 : 0)
-                | (config.ecn != TcpConfig.EcnMode.OFF && Ecn.offered(syn) ? 32 : 0);
+                | (Ecn.agreedTo(config, syn) == Ecn.Feedback.CLASSIC ? 32 : 0);
         int value = timestamp >>> OPTION_BITS << OPTION_BITS | options;
         return Sequence.after(value, timestamp) ? value - (1 << OPTION_BITS) : value;
     }
@@ -107,6 +108,10 @@ final class SynCookies {
             syn.windowScale = (options & 15) == NO_SCALE ? Segment.ABSENT : options & 15;
             syn.sackPermitted = (options & 16) != 0;
             syn.flags |= (options & 32) != 0 ? TcpFlags.ECE | TcpFlags.CWR : 0;
+        }
+        if (!Ecn.offered(syn) && AccurateEcn.provesAgreement(ack)) {
+            // Only a server that accepts accurate feedback knows it (RFC 9768 section 3.1.3).
+            syn.flags |= TcpFlags.AE;
         }
     }
 }

@@ -12,14 +12,18 @@ import java.util.function.IntSupplier;
  * a connection is opened; some can be changed for a connection (see {@link TcpConnection}).
  */
 public final class TcpConfig implements Cloneable {
-    /** Use of ECN (RFC 3168). */
+    /** Use of ECN (RFC 3168), and of its accurate feedback (RFC 9768). */
     public enum EcnMode {
         /** Neither offered nor accepted. */
         OFF,
         /** Accepted when the peer offers it. */
         PASSIVE,
         /** Offered and accepted. */
-        ACTIVE
+        ACTIVE,
+        /** Accurate feedback is offered and accepted, and RFC 3168's where a peer has no other. */
+        ACCURATE,
+        /** Either is accepted when the peer offers it. */
+        ACCURATE_PASSIVE
     }
 
     /** Use of SYN cookies (RFC 4987). */
@@ -183,7 +187,7 @@ public final class TcpConfig implements Cloneable {
             return this;
         }
 
-        /** Use of ECN (RFC 3168). */
+        /** Use of ECN (RFC 3168, RFC 9768). */
         public Builder ecn(EcnMode value) {
             made.ecn = Objects.requireNonNull(value, "ecn");
             return this;

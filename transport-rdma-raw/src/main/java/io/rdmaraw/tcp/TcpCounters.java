@@ -84,6 +84,8 @@ public final class TcpCounters {
     public long icmpIgnored;
     public long ecnReductions;
     public long congestionMarksIn;
+    /** Segments of ours that peers tell to have come with a mark, by accurate ECN (RFC 9768). */
+    public long congestionMarksEchoed;
     /** Answers that belong to no connection, dropped because their queue was full. */
     public long replyDrops;
     /** Segments that no connection or listener took. */

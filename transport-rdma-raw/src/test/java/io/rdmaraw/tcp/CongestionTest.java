@@ -344,14 +344,14 @@ class CongestionTest {
         s.ssthresh = 1;
         assertEquals(50_000, s.control.onMarked(s, s.cwnd, s.now));
         // DCTCP.WindowEnd is SND.UNA at first, so the first acknowledgement is a window.
-        s.control.onMarksEchoed(MSS, false, s.seq, s.seq + 99 * MSS);
+        s.control.onMarksEchoed(MSS, 0, s.seq, s.seq + 99 * MSS);
         double alpha = 15.0 / 16;
         assertEquals(100_000 * (1 - alpha / 2), s.control.onMarked(s, s.cwnd, s.now), 1);
         for (int round = 0; round < 100; round++) {
             // A tenth of each window is marked.
             for (int i = 1; i <= 100; i++) {
                 int acked = s.seq + i * MSS;
-                s.control.onMarksEchoed(MSS, i <= 10, acked, s.seq + 199 * MSS);
+                s.control.onMarksEchoed(MSS, i <= 10 ? MSS : 0, acked, s.seq + 199 * MSS);
             }
             s.seq += 100 * MSS;
             alpha += (0.1 - alpha) / 16;

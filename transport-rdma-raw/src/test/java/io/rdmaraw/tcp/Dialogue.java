@@ -17,8 +17,8 @@ import java.util.SplittableRandom;
  * One engine and the segments it exchanges with the test, which plays the peer. Segments are written as
  * {@code FLAGS seq [len n] [ack n] [win n] [mss n] [ws n] [sackOK] [cookie length/value] [ts value/echo]
  * [sack a-b,c-d] [ect] [ce]}. Numbers count from each end's initial sequence number, so a SYN has number 0 and the
- * first byte 1; the true ones begin shortly before zero. What the engine sends must match in full, except that win, ts
- * and the options of a SYN are only compared if they are given.
+ * first byte 1; the true ones begin shortly before zero. E, C and e are ECE, CWR and AE. What the engine sends must
+ * match in full, except that win, ts and the options of a SYN are only compared if they are given.
  */
 final class Dialogue {
     static final int ISS = -7;
@@ -193,6 +193,7 @@ final class Dialogue {
                 case 'P' -> TcpFlags.PSH;
                 case 'E' -> TcpFlags.ECE;
                 case 'C' -> TcpFlags.CWR;
+                case 'e' -> TcpFlags.AE;
                 default -> throw new IllegalArgumentException(text);
             };
         }
@@ -244,8 +245,9 @@ final class Dialogue {
 
     private String format(Segment s) {
         StringBuilder text = new StringBuilder();
-        String letters = "SFRPAEC";
-        int[] bits = {TcpFlags.SYN, TcpFlags.FIN, TcpFlags.RST, TcpFlags.PSH, TcpFlags.ACK, TcpFlags.ECE, TcpFlags.CWR};
+        String letters = "SFRPAECe";
+        int[] bits = {TcpFlags.SYN, TcpFlags.FIN, TcpFlags.RST, TcpFlags.PSH, TcpFlags.ACK, TcpFlags.ECE, TcpFlags.CWR,
+                TcpFlags.AE};
         for (int i = 0; i < bits.length; i++) {
             if (s.has(bits[i])) {
                 text.append(letters.charAt(i));

@@ -62,7 +62,8 @@ class HostilePeerTest {
         int isn = -random.nextInt(3000);
         TcpConfig config = TcpConfig.builder().initialSequence(() -> isn).sack(kind != 1).timestamps(kind == 2)
                 .receiveBufferBytes(2048 + random.nextInt(60_000)).noDelay(random.nextBoolean()).retries(5)
-                .maxOutOfOrderBytes(20_000).maxTimeWait(3).ecn(TcpConfig.EcnMode.ACTIVE)
+                .maxOutOfOrderBytes(20_000).maxTimeWait(3)
+                .ecn((isn & 1) == 0 ? TcpConfig.EcnMode.ACTIVE : TcpConfig.EcnMode.ACCURATE)
                 .synCookies(TcpConfig.SynCookieMode.values()[random.nextInt(3)]).build();
         TcpEngine engine = new TcpEngine(config, events, new SplittableRandom(kind), now);
         engine.listen(0, 0, 80, 2, null);

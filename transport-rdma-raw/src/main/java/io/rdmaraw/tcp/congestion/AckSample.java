@@ -12,6 +12,10 @@ public final class AckSample {
     public long rttNanos;
     /** From the last of them; the delay of the path without delayed acknowledgements. */
     public long shortRttNanos;
+    /** In so many segments, about: several that were repeated together count as what they were. */
+    public int deliveredSegments;
+    /** It tells of marks that no acknowledgement before has told of, or of some since the last CWR (RFC 3168). */
+    public boolean marked;
     public boolean newlySacked;
     public boolean dsack;
     /** A duplicate acknowledgement as RFC 5681 section 2 defines it. */
@@ -29,6 +33,8 @@ public final class AckSample {
         deliveredBytes = 0;
         rttNanos = NO_RTT;
         shortRttNanos = NO_RTT;
+        deliveredSegments = 0;
+        marked = false;
         newlySacked = false;
         dsack = false;
         duplicate = false;

@@ -61,11 +61,12 @@ public interface CongestionControl {
     /**
      * New data was acknowledged on a connection with ECN, before anything else is told of it.
      *
-     * @param marked   whether the acknowledgement reports a mark
-     * @param ackedSeq SND.UNA
-     * @param nextSeq  SND.NXT
+     * @param markedBytes how much of it the acknowledgement reports as marked: all or nothing, unless both ends count
+     *                    (RFC 9768)
+     * @param ackedSeq    SND.UNA
+     * @param nextSeq     SND.NXT
      */
-    default void onMarksEchoed(int ackedBytes, boolean marked, int ackedSeq, int nextSeq) {
+    default void onMarksEchoed(int ackedBytes, int markedBytes, int ackedSeq, int nextSeq) {
     }
 
     /** The retransmission timer ran out; follows {@link #onCongestion}. */

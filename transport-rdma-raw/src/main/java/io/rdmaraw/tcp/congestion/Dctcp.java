@@ -25,7 +25,7 @@ public final class Dctcp implements CongestionControl {
     }
 
     @Override
-    public void onMarksEchoed(int newlyAckedBytes, boolean marked, int ackedSeq, int nextSeq) {
+    public void onMarksEchoed(int newlyAckedBytes, int newlyMarkedBytes, int ackedSeq, int nextSeq) {
         if (!started) {
             // Section 3.3: DCTCP.WindowEnd is SND.UNA at first.
             started = true;
@@ -33,9 +33,7 @@ public final class Dctcp implements CongestionControl {
         }
         // Section 3.3, steps 1 to 8
         ackedBytes += newlyAckedBytes;
-        if (marked) {
-            markedBytes += newlyAckedBytes;
-        }
+        markedBytes += newlyMarkedBytes;
         if (!Sequence.after(ackedSeq, windowEnd)) {
             return;
         }

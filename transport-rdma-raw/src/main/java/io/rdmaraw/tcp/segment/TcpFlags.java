@@ -1,6 +1,6 @@
 package io.rdmaraw.tcp.segment;
 
-/** The control bits of a TCP header (RFC 9293 section 3.1), as they lie in its 14th byte. */
+/** The control bits of a TCP header (RFC 9293 section 3.1), as they lie in its 14th byte, and the last of the 13th. */
 public final class TcpFlags {
     public static final int FIN = 0x01;
     public static final int SYN = 0x02;
@@ -12,6 +12,8 @@ public final class TcpFlags {
     public static final int ECE = 0x40;
     /** Congestion Window Reduced (RFC 3168). */
     public static final int CWR = 0x80;
+    /** Accurate ECN (RFC 9768), the last bit of the 13th byte; once the nonce sum (RFC 3540). */
+    public static final int AE = 0x100;
 
     private TcpFlags() {
     }
@@ -19,7 +21,7 @@ public final class TcpFlags {
     /** For logs and tests: the names of the bits that are set, such as {@code SYN|ACK}; {@code -} for none. */
     public static String toString(int flags) {
         StringBuilder text = new StringBuilder();
-        String[] names = {"FIN", "SYN", "RST", "PSH", "ACK", "URG", "ECE", "CWR"};
+        String[] names = {"FIN", "SYN", "RST", "PSH", "ACK", "URG", "ECE", "CWR", "AE"};
         for (int bit = 0; bit < names.length; bit++) {
             if ((flags & 1 << bit) != 0) {
                 text.append(text.isEmpty() ? "" : "|").append(names[bit]);

@@ -21,6 +21,8 @@ public final class TcpHeaderCodec {
     private static final int SACK_PERMITTED_TIMESTAMPS = 0x0402_080A;
     private static final int NOP_NOP_SACK_PERMITTED = 0x0101_0402;
     private static final int TIMESTAMPS_BYTES = 12;
+    /** Those of {@link TcpFlags}. */
+    private static final int FLAGS = 0x1FF;
 
     private final TcpOptions options = new TcpOptions();
 
@@ -184,7 +186,7 @@ public final class TcpHeaderCodec {
         out.seq = TcpHeader.sequence(header);
         long control = NetworkOrder.getLong(header + 8);
         out.ack = (int) (control >>> 32);
-        out.flags = (int) (control >>> 16) & 0xFF;
+        out.flags = (int) (control >>> 16) & FLAGS;
         out.window = (int) control & 0xFFFF;
         out.urgentPointer = TcpHeader.urgentPointer(header);
         int trafficClass = frame.trafficClass();

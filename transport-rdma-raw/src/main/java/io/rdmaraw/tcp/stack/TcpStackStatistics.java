@@ -45,6 +45,9 @@ public final class TcpStackStatistics implements RdmaRawTcpStatistics {
             .traffic("syn-cookies.accepted", core(c -> c.synCookiesAccepted), "connections opened by a cookie")
             .traffic("syn-acks.withheld", core(c -> c.synAcksWithheld),
                     "answers to SYNs that were not repeated, as SYNs overflowed the backlog")
+            .traffic("congestion-marks.received", core(c -> c.congestionMarksIn), "segments that came with a mark (CE)")
+            .traffic("congestion-marks.echoed", core(c -> c.congestionMarksEchoed),
+                    "of those sent, the ones that peers have counted marks on (RFC 9768)")
             .traffic("time-wait.reuses", core(c -> c.timeWaitReuses), "connections opened over one in TIME-WAIT")
             .drop("bad-checksum", s -> s.frames.badTransportChecksums() + s.badKernelSegments.sum(),
                     "their checksum is wrong")

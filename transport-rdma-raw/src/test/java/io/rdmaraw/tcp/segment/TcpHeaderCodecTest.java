@@ -77,7 +77,7 @@ class TcpHeaderCodecTest {
                 ipv4 ? 0xFFFF_0A00_0000L + random.nextInt(1 << 24) : random.nextLong(), 1 + random.nextInt(65535));
         s.destination(ipv4 ? 0 : 0xfd00_0000_0000_0000L | random.nextInt(1 << 30),
                 ipv4 ? 0xFFFF_C0A8_0000L + random.nextInt(1 << 16) : random.nextLong(), 1 + random.nextInt(65535));
-        s.seq(random.nextInt()).ack(random.nextInt()).flags(random.nextInt(256)).window(random.nextInt(1 << 16));
+        s.seq(random.nextInt()).ack(random.nextInt()).flags(random.nextInt(512)).window(random.nextInt(1 << 16));
         s.urgentPointer(random.nextInt(4) == 0 ? random.nextInt(1 << 16) : 0).ecn(random.nextInt(4));
         s.dscp(random.nextInt(64));
         s.hopLimit = 1 + random.nextInt(255);

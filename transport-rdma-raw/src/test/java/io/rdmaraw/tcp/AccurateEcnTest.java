@@ -1,0 +1,566 @@
+package io.rdmaraw.tcp;
+
+import static io.rdmaraw.tcp.TcpState.*;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.netty.buffer.Unpooled;
+import io.rdmaraw.tcp.congestion.Bbr;
+import io.rdmaraw.tcp.congestion.CongestionControl;
+import io.rdmaraw.tcp.congestion.CongestionWindow;
+import io.rdmaraw.tcp.congestion.Dctcp;
+import io.rdmaraw.tcp.congestion.NewReno;
+import io.rdmaraw.tcp.segment.Segment;
+import io.rdmaraw.tcp.segment.TcpFlags;
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/**
+ * RFC 9768. ACE is written as its flags: e is 4, C is 2, E is 1. So 5, with which both ends begin to count, is Ee, 6 is
+ * Ce, 7 is ECe, and 0 is none of them.
+ */
+class AccurateEcnTest {
+    private static TcpConfig.Builder accurate() {
+        return Dialogue.plain().ecn(TcpConfig.EcnMode.ACCURATE);
+    }
+
+    /** A connection opened by us, without quick acknowledgements. */
+    private static Dialogue client(TcpConfig.Builder config) {
+        Dialogue d = new Dialogue(config).connect().says("SECe 0").after(10);
+        d.hears("SAC 0 ack 1 mss 1000 sackOK").says("AC 1 ack 1");
+        d.heard("connected");
+        return d.withoutQuickAcks();
+    }
+
+    /** One opened by the peer. */
+    private static Dialogue server(TcpConfig.Builder config) {
+        Dialogue d = new Dialogue(config).listen(8);
+        d.hears("SECe 0 mss 1000 sackOK").says("SAC 0 ack 1").after(10).hears("AC 1 ack 1").heard("accepted");
+        return d.withoutQuickAcks();
+    }
+
+    private static Dialogue sends(Dialogue d, int segments) {
+        int first = d.c.sndNxt - Dialogue.ISS;
+        d.send(1000 * segments);
+        String[] all = new String[segments];
+        for (int i = 0; i < segments; i++) {
+            all[i] = (i == segments - 1 ? "P" : "") + "AEe " + (first + 1000 * i) + " len 1000 ack 1 ect";
+        }
+        return d.says(all);
+    }
+
+    private static long echoed(Dialogue d) {
+        return d.engine.counters().congestionMarksEchoed;
+    }
+
+    // ---- negotiation (section 3.1) ----
+
+    /** Table 2: what a SYN-ACK means, how it is acknowledged, and what data looks like then. */
+    @ParameterizedTest
+    @CsvSource({
+            "SAC,   AC 1 ack 1, PAEe 1 len 10 ack 1 ect",
+            "SAEC,  AC 1 ack 1, PAEe 1 len 10 ack 1",
+            "SAe,   AC 1 ack 1, PAEe 1 len 10 ack 1",
+            "SACe,  AC 1 ack 1, PAEe 1 len 10 ack 1",
+            "SAEe,  AC 1 ack 1, PAEe 1 len 10 ack 1 ect",
+            "SAE,   A 1 ack 1,  PA 1 len 10 ack 1 ect",
+            "SA,    A 1 ack 1,  PA 1 len 10 ack 1",
+            "SAECe, A 1 ack 1,  PA 1 len 10 ack 1"})
+    void theSynAckTellsWhatTheServerCan(String synAck, String ack, String data) {
+        Dialogue d = new Dialogue(accurate()).connect().says("SECe 0").after(10);
+        d.hears(synAck + " 0 ack 1 mss 1000").says(ack).send(10).says(data);
+        boolean marked = synAck.equals("SACe");
+        assertEquals(marked ? 1 : 0, d.engine.counters().ecnReductions, "the SYN had a mark");
+        assertEquals(marked ? 7000 : 10_000, d.c.congestionWindowBytes());
+    }
+
+    /** Table 2 and section 3.1.3: what a listener that accepts accurate feedback answers. */
+    @ParameterizedTest
+    @CsvSource({
+            "SECe 0,     SAC 0 ack 1",
+            "SECe 0 ect, SAe 0 ack 1",
+            "SECe 0 ce,  SACe 0 ack 1",
+            "SE 0,       SAC 0 ack 1",
+            "SC 0,       SAC 0 ack 1",
+            "Se 0,       SAC 0 ack 1",
+            "SEe 0,      SAC 0 ack 1",
+            "SCe 0,      SAC 0 ack 1",
+            "SEC 0,      SAE 0 ack 1",
+            "S 0,        SA 0 ack 1"})
+    void theSynTellsWhatTheClientCan(String syn, String synAck) {
+        for (TcpConfig.EcnMode mode : new TcpConfig.EcnMode[] {TcpConfig.EcnMode.ACCURATE,
+                TcpConfig.EcnMode.ACCURATE_PASSIVE}) {
+            new Dialogue(Dialogue.plain().ecn(mode)).listen(8).hears(syn + " mss 1000").says(synAck);
+        }
+    }
+
+    @ParameterizedTest
+    @EnumSource(TcpConfig.EcnMode.class)
+    void eachModeAsksForWhatItSays(TcpConfig.EcnMode mode) {
+        new Dialogue(Dialogue.plain().ecn(mode)).connect().says(switch (mode) {
+            case OFF, PASSIVE, ACCURATE_PASSIVE -> "S 0";
+            case ACTIVE -> "SEC 0";
+            case ACCURATE -> "SECe 0";
+        });
+        new Dialogue(Dialogue.plain().ecn(mode)).listen(8).hears("SECe 0 mss 1000").says(switch (mode) {
+            case OFF -> "SA 0 ack 1";
+            case PASSIVE, ACTIVE -> "SAE 0 ack 1";
+            case ACCURATE, ACCURATE_PASSIVE -> "SAC 0 ack 1";
+        });
+    }
+
+    /** As on Linux: one that needs marks asks for the feedback of RFC 3168, if not for the better one. */
+    @Test
+    void dctcpAsksForMarksInAnyModeButOff() {
+        new Dialogue(accurate().congestionControl(Dctcp::new)).connect().says("SECe 0");
+        new Dialogue(Dialogue.plain().ecn(TcpConfig.EcnMode.ACCURATE_PASSIVE).congestionControl(Dctcp::new)).connect()
+                .says("SEC 0");
+    }
+
+    /** Table 4: what the last acknowledgement of the handshake tells a server of its SYN-ACK. */
+    @ParameterizedTest
+    @CsvSource({"AC, ect, 0, true", "AE, ect, 0, true", "AEe, ect, 0, true", "AECe, ect, 0, true",
+            "AEC, '', 0, true", "Ae, '', 0, true", "ACe, '', 1, true", "A, '', 0, false"})
+    void theLastAckOfTheHandshakeTellsHowTheSynAckCame(String flags, String ect, int reductions, boolean believed) {
+        Dialogue d = new Dialogue(accurate()).listen(8);
+        d.hears("SECe 0 mss 1000 sackOK").says("SAC 0 ack 1").hears(flags + " 1 ack 1").heard("accepted");
+        assertEquals(reductions, d.engine.counters().ecnReductions);
+        d.send(10).says(("PAEe 1 len 10 ack 1 " + ect).strip());
+        // The next mark is the first one, or the second.
+        boolean had = flags.equals("ACe");
+        d.after(10).hears(had ? "AECe 1 ack 11" : "ACe 1 ack 11");
+        assertEquals(believed ? 1 : 0, echoed(d));
+        assertEquals(reductions + (believed ? 1 : 0), d.engine.counters().ecnReductions);
+        // Whatever the peer says, what comes is counted for it.
+        d.c.quickAcks = 0;
+        d.hears("AEe 1 len 10 ack 11 ce").says("ACe 11 ack 11");
+    }
+
+    /** The IP-ECN of the SYN-ACK is told alone, before data, and a mark on it counts once. */
+    @ParameterizedTest
+    @CsvSource({"'', AC 1 ack 1, PAEe", "ect, Ae 1 ack 1, PAEe", "ce, ACe 1 ack 1, PACe"})
+    void theSynAckIsAcknowledgedByWhatItCameWith(String ecn, String ack, String data) {
+        Dialogue d = new Dialogue(accurate()).connect();
+        d.send(10).says("SECe 0").after(10);
+        d.hears(("SAC 0 ack 1 mss 1000 " + ecn).strip()).says(ack, data + " 1 len 10 ack 1 ect");
+        // The acknowledgement was lost; the latest SYN-ACK counts for the handshake, none of them once more.
+        d.after(200).hears("SAC 0 ack 1 mss 1000 ce");
+        d.says("ACe 11 ack 1").hears("SAC 0 ack 1 mss 1000 ce").saysNothing();
+        d.hears("AEe 1 ack 11").send(10).says("PACe 11 len 10 ack 1 ect");
+    }
+
+    /** Section 3.2.2.1: SACK blocks do not go with the encoding of the handshake. */
+    @Test
+    void dataBehindTheSynAckIsToldOfAfterwards() {
+        Dialogue d = new Dialogue(accurate()).connect().says("SECe 0").after(10);
+        d.hears("SAC 0 ack 1 mss 1000 sackOK").hears("AEe 101 len 100 ack 1 ce");
+        d.says("AC 1 ack 1", "ACe 1 ack 1 sack 101-201");
+    }
+
+    /** Section 3.1.4.1: once more with it, then without; whatever SYN the answer is for. */
+    @Test
+    void lostSynsAskTwice() {
+        Dialogue d = new Dialogue(accurate()).connect().says("SECe 0");
+        d.waits(1100);
+        d.says("SECe 0").waits(2100);
+        d.says("S 0").waits(4100);
+        d.says("S 0").hears("SAC 0 ack 1 mss 1000").says("AC 1 ack 1").send(10).says("PAEe 1 len 10 ack 1 ect");
+        Dialogue plain = new Dialogue(accurate()).connect().says("SECe 0");
+        plain.waits(1100);
+        plain.says("SECe 0").hears("SAE 0 ack 1 mss 1000").says("A 1 ack 1").send(10).says("PA 1 len 10 ack 1 ect");
+    }
+
+    /** RFC 3168 section 6.1.1.1. */
+    @Test
+    void lostSynsOfTheClassicKindAskOnce() {
+        Dialogue d = new Dialogue(Dialogue.plain().ecn(TcpConfig.EcnMode.ACTIVE)).connect().says("SEC 0");
+        d.waits(1100);
+        d.says("S 0").hears("SAE 0 ack 1 mss 1000").says("A 1 ack 1").send(10).says("PA 1 len 10 ack 1");
+    }
+
+    /** Sections 3.2.3.2.2 and 3.1.5: the client may have taken the last one for a refusal. */
+    @Test
+    void lostSynAcksAgreeTwice() {
+        Dialogue d = new Dialogue(accurate()).listen(8).hears("SECe 0 mss 1000").says("SAC 0 ack 1");
+        d.waits(1100);
+        d.says("SAC 0 ack 1").waits(2100);
+        d.says("SA 0 ack 1").hears("AC 1 ack 1").heard("accepted");
+        d.c.quickAcks = 0;
+        d.send(10).says("PAEe 1 len 10 ack 1");
+        // Marks count in both directions all the same.
+        d.hears("ACe 1 ack 11").hears("ACe 1 len 10 ack 11 ce").says("ACe 11 ack 11");
+        assertEquals(1, echoed(d));
+    }
+
+    /** Section 3.1.5. */
+    @Test
+    void aSynThatComesAgainWithoutItKeepsDataFromBeingEcnCapable() {
+        Dialogue d = new Dialogue(accurate()).listen(8).hears("SECe 0 mss 1000").says("SAC 0 ack 1");
+        d.hears("SECe 0 ce mss 1000").says("SACe 0 ack 1");
+        d.hears("S 0 mss 1000").says("SAC 0 ack 1").hears("AC 1 ack 1").send(10).says("PAEe 1 len 10 ack 1");
+        Dialogue none = new Dialogue(accurate()).listen(8).hears("S 0 mss 1000").says("SA 0 ack 1");
+        none.hears("SECe 0 mss 1000").says("SA 0 ack 1").hears("AC 1 ack 1").send(10).says("PA 1 len 10 ack 1");
+    }
+
+    /** Section 3.1.5: the ends could differ in what they take for agreed. */
+    @ParameterizedTest
+    @ValueSource(strings = {"SECe 0,SAC 0 ack 1,SEC 0", "SEC 0,SAE 0 ack 1,SECe 0"})
+    void synsOfBothKindsEndTheHandshake(String texts) {
+        String[] text = texts.split(",");
+        Dialogue d = new Dialogue(accurate()).listen(8).hears(text[0] + " mss 1000").says(text[1]);
+        d.hears(text[2] + " mss 1000").says("RA 1 ack 1");
+        assertEquals(0, d.engine.connectionCount());
+        // Who knows one kind alone does not tell them apart.
+        Dialogue passive = new Dialogue(Dialogue.plain()).listen(8).hears("SEC 0 mss 1000").says("SAE 0 ack 1");
+        passive.hears("SECe 0 mss 1000").says("SAE 0 ack 1");
+    }
+
+    /** Section 3.1.2. */
+    @Test
+    void simultaneousOpenAgreesAsAListenerWould() {
+        Dialogue d = new Dialogue(accurate()).connect().says("SECe 0");
+        d.hears("SECe 0 mss 1000 ect").says("SAe 0 ack 1").hears("SAC 0 ack 1 mss 1000").state(ESTABLISHED);
+        d.send(10).says("PAEe 1 len 10 ack 1 ect").after(10).hears("ACe 1 ack 11");
+        assertEquals(1, echoed(d));
+        Dialogue classic = new Dialogue(accurate()).connect().says("SECe 0");
+        classic.hears("SEC 0 mss 1000").says("SA 0 ack 1").hears("SA 0 ack 1 mss 1000").send(10);
+        classic.says("PA 1 len 10 ack 1");
+    }
+
+    /** A server that waits for data has heard of the client before its SYN-ACK is late. */
+    @Test
+    void aDeferredAcceptIsNoRefusal() {
+        Dialogue d = new Dialogue(accurate());
+        d.engine.listen(0, 0, Dialogue.PORT, 8, "listener").deferAccept(10);
+        d.hears("SECe 0 mss 1000").says("SAC 0 ack 1").hears("AC 1 ack 1").after(8000).saysNothing();
+        d.hears("PAEe 1 len 10 ack 1").says("AEe 1 ack 11").heard("accepted");
+        d.send(10).says("PAEe 1 len 10 ack 11 ect");
+    }
+
+    // ---- SYN cookies (section 5.1) ----
+
+    /** Opens a connection by a cookie, and returns the first segment with data that it sends. */
+    private static Segment byCookie(TcpConfig.Builder config, boolean timestamps, int synFlags, int ackFlags,
+            int dataBytes) {
+        Dialogue d = new Dialogue(config.timestamps(true).synCookies(TcpConfig.SynCookieMode.ALWAYS)).listen(8);
+        Segment in = fromPeer(TcpFlags.SYN | synFlags).seq(77).mss(1000);
+        if (timestamps) {
+            in.timestamps(500, 0);
+        }
+        Segment out = new Segment();
+        d.engine.onSegment(in, d.now);
+        assertTrue(d.engine.pollSegment(d.now, out));
+        assertEquals(AccurateEcn.offered(in) == Ecn.Feedback.ACCURATE ? TcpFlags.CWR
+                : synFlags == 0 || !timestamps ? 0 : TcpFlags.ECE, out.flags & AccurateEcn.FLAGS);
+        Segment ack = fromPeer(TcpFlags.ACK | ackFlags).seq(78).ack(out.seq + 1);
+        if (timestamps) {
+            ack.timestamps(510, out.tsValue);
+        }
+        if (dataBytes > 0) {
+            ack.payload(Unpooled.wrappedBuffer(new byte[dataBytes]), 0, dataBytes);
+        }
+        d.engine.onSegment(ack, d.now);
+        d.events.accepted.send(Unpooled.wrappedBuffer(new byte[10]));
+        assertTrue(d.engine.pollSegment(d.now, out));
+        return out;
+    }
+
+    private static Segment fromPeer(int flags) {
+        return new Segment().source(0, Dialogue.THERE, 6000).destination(0, Dialogue.HERE, Dialogue.PORT).flags(flags)
+                .window(10_000);
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {true, false})
+    void aCookieKeepsWhatWasAgreed(boolean timestamps) {
+        int five = TcpFlags.AE | TcpFlags.ECE;
+        for (int dataBytes : new int[] {0, 10}) {
+            Segment data = byCookie(accurate(), timestamps, AccurateEcn.FLAGS, dataBytes > 0 ? five : TcpFlags.CWR,
+                    dataBytes);
+            assertEquals(five, data.flags & AccurateEcn.FLAGS, "after " + dataBytes);
+            assertEquals(Segment.ECN_ECT0, data.ecn);
+        }
+        int classic = TcpFlags.CWR | TcpFlags.ECE;
+        Segment data = byCookie(accurate(), timestamps, classic, 0, 0);
+        assertEquals(0, data.flags & AccurateEcn.FLAGS);
+        assertEquals(timestamps ? Segment.ECN_ECT0 : Segment.ECN_NOT_ECT, data.ecn);
+        data = byCookie(accurate(), timestamps, 0, 0, 0);
+        assertEquals(0, data.flags & AccurateEcn.FLAGS);
+        assertEquals(Segment.ECN_NOT_ECT, data.ecn);
+        // A mark on a SYN-ACK, of a classic peer.
+        data = byCookie(accurate(), timestamps, 0, TcpFlags.ECE, 0);
+        assertEquals(0, data.flags & AccurateEcn.FLAGS);
+        assertEquals(Segment.ECN_NOT_ECT, data.ecn);
+    }
+
+    @Test
+    void aServerWithoutItTakesNoCookieForAnAgreement() {
+        Segment data = byCookie(Dialogue.plain().ecn(TcpConfig.EcnMode.OFF), false, 0, TcpFlags.AE | TcpFlags.CWR, 0);
+        assertEquals(0, data.flags & AccurateEcn.FLAGS);
+        data = byCookie(Dialogue.plain(), false, 0, AccurateEcn.FLAGS, 0);
+        assertEquals(0, data.flags & AccurateEcn.FLAGS);
+        assertEquals(Segment.ECN_NOT_ECT, data.ecn);
+    }
+
+    // ---- the receiver (section 3.2.2) ----
+
+    /** Section 3.2.2.5.1: the first of several marks, then each second one, or each third one without data. */
+    @Test
+    void marksAreToldInTime() {
+        Dialogue d = server(accurate());
+        d.hears("PAEe 1 len 10 ack 1 ect").saysNothing();
+        d.hears("PAEe 11 len 10 ack 1 ce").says("ACe 1 ack 21");
+        d.hears("PAEe 21 len 10 ack 1 ce").saysNothing();
+        d.hears("PAEe 31 len 10 ack 1 ce").says("A 1 ack 41");
+        d.hears("PAEe 41 len 10 ack 1 ce").saysNothing();
+        d.hears("PAEe 51 len 10 ack 1 ect").saysNothing();
+        d.hears("PAEe 61 len 10 ack 1 ce").says("AC 1 ack 71");
+        d.hears("AEe 71 ack 1 ce").hears("AEe 71 ack 1 ce").saysNothing();
+        d.hears("AEe 71 ack 1 ce").says("AEe 1 ack 71");
+        assertEquals(8, d.engine.counters().congestionMarksIn);
+    }
+
+    /** What it tells is what there is now, whatever carries it. */
+    @Test
+    void everySegmentTellsTheCount() {
+        Dialogue d = client(accurate());
+        d.send(1000).says("PAEe 1 len 1000 ack 1 ect");
+        d.hears("AEe 1 len 10 ack 1 ce").says("ACe 1001 ack 11");
+        d.send(1000).says("PACe 1001 len 1000 ack 11 ect");
+        d.hears("AEe 11 len 10 ack 1 ce").hears("AEe 21 len 10 ack 1 ce").says("A 2001 ack 31");
+        // Again, without ECT; a probe; the end.
+        assertTrue(d.waits(1000) < 1000);
+        d.says("PA 1001 len 1000 ack 31").hears("AEe 31 ack 2001");
+        d.hears("FAEe 31 ack 2001 ce").says("AE 2001 ack 32");
+        d.c.close();
+        d.says("FAE 2001 ack 32");
+    }
+
+    /** A run of frames that were put together has as many marks as it has segments. */
+    @Test
+    void mergedFramesCountEachByItself() {
+        Dialogue d = server(accurate());
+        d.hears("AEe 1 len 4000 of 1000 ack 1 ce").says("AE 1 ack 4001");
+        assertEquals(4, d.engine.counters().congestionMarksIn);
+    }
+
+    /** Beyond seven the field would have gone round between two acknowledgements. */
+    @Test
+    void aBurstOfMarksIsToldInSeveralAcknowledgements() {
+        Dialogue d = server(accurate());
+        for (int i = 0; i < 10; i++) {
+            d.hears("AEe " + (1 + 100 * i) + " len 100 ack 1 ce");
+        }
+        d.says("Ae 1 ack 701", "AECe 1 ack 1001");
+    }
+
+    /** Duplicates, and what lies outside of the window, are not acceptable. */
+    @Test
+    void whatIsNotTakenDoesNotCount() {
+        Dialogue d = server(accurate());
+        d.hears("AEe 1 len 100 ack 1 ce").says("ACe 1 ack 101");
+        d.hears("AEe 1 len 100 ack 1 ce").says("ACe 1 ack 101 sack 1-101");
+        d.hears("AEe 9000001 len 100 ack 1 ce").says("ACe 1 ack 101");
+        assertEquals(1, d.engine.counters().congestionMarksIn);
+    }
+
+    // ---- the sender ----
+
+    @Test
+    void theCountGoesRound() {
+        Dialogue d = client(accurate());
+        String[] flags = {"ACe", "AECe", "A", "AE", "AC", "AEC", "Ae", "AEe", "ACe"};
+        for (int i = 0; i < flags.length; i++) {
+            sends(d, 1).after(10).hears(flags[i] + " 1 ack " + (1 + 1000 * i));
+            assertEquals(i, echoed(d), "acknowledges no new data");
+            d.hears(flags[i] + " 1 ack " + (1001 + 1000 * i));
+            assertEquals(i + 1, echoed(d));
+        }
+    }
+
+    /** Appendix A.2.1: what the field may hide when acknowledgements are lost, but not where they are ever so few. */
+    @Test
+    void lostAcknowledgementsAreTakenForMarked() {
+        Dialogue d = client(accurate().initialWindowSegments(40));
+        sends(d, 1).after(10).hears("AEe 1 ack 1001");
+        sends(d, 7).after(10).hears("AECe 1 ack 8001");
+        assertEquals(2, echoed(d));
+        sends(d, 9).after(10).hears("AE 1 ack 17001");
+        assertEquals(4, echoed(d), "with 9 segments and 2 marks there can't be 10");
+        sends(d, 10).after(10).hears("AEC 1 ack 27001");
+        assertEquals(14, echoed(d), "with 10 there may have been");
+        Dialogue thinned = client(accurate().initialWindowSegments(40));
+        for (int i = 0; i < 4; i++) {
+            sends(thinned, 10).after(10).hears("AEe 1 ack " + (10_001 + 10_000 * i));
+        }
+        assertEquals(0, echoed(thinned));
+    }
+
+    /** Section 3.2.2.5.2: the field is right, and the number of segments incomplete. */
+    @Test
+    void moreMarksThanSegmentsAreBelieved() {
+        Dialogue d = client(accurate());
+        sends(d, 2).after(10).hears("AEe 1 ack 1001").hears("A 1 ack 2001");
+        assertEquals(3, echoed(d));
+    }
+
+    /** Appendix A.1. */
+    @Test
+    void whatIsSupersededIsPassedOver() {
+        Dialogue d = client(accurate());
+        sends(d, 4).after(10).hears("ACe 1 ack 3001").hears("AEe 1 ack 1001").hears("AEe 1 ack 3001");
+        assertEquals(1, echoed(d));
+        d.hears("AECe 1 ack 3001 sack 3501-4001");
+        assertEquals(1, echoed(d), "a part of a segment is no news");
+        d.hears("AECe 1 ack 4001");
+        assertEquals(2, echoed(d));
+        Dialogue timed = new Dialogue(accurate().timestamps(true)).connect().says("SECe 0").after(10);
+        int echo = timed.c.timestamp(timed.now - 10_000_000);
+        timed.hears("SAC 0 ack 1 mss 1012 ts 100/" + echo).says("AC 1 ack 1");
+        sends(timed, 2).after(10).hears("ACe 1 ack 1001 ts 120/" + echo);
+        timed.hears("AECe 1 ack 1001 ts 121/" + echo);
+        assertEquals(2, echoed(timed), "later, though it acknowledges nothing");
+        timed.hears("ACe 1 ack 1001 ts 121/" + echo).hears("AEe 1 ack 1001 ts 120/" + echo);
+        assertEquals(2, echoed(timed));
+    }
+
+    /** Section 3.2.2.4. */
+    @Test
+    void aClearedFieldIsNotBelieved() {
+        Dialogue d = client(accurate());
+        sends(d, 1).after(10).hears("A 1 ack 1001");
+        d.send(1000).says("PAEe 1001 len 1000 ack 1");
+        d.after(10).hears("A 1 ack 2001").hears("AE 1 len 10 ack 2001 ce").says("ACe 2001 ack 11");
+        assertEquals(0, echoed(d));
+        assertEquals(0, d.engine.counters().ecnReductions);
+    }
+
+    // ---- congestion response ----
+
+    @ParameterizedTest
+    @CsvSource({"false, 7000", "true, 7000"})
+    void marksReduceTheWindowOncePerRoundTrip(boolean alternativeBackoff, int window) {
+        Dialogue d = client(accurate().alternativeBackoff(alternativeBackoff));
+        sends(d, 6).after(10).hears("ACe 1 ack 1001");
+        assertEquals(window, d.c.congestionWindowBytes(), "slow start: as for a loss");
+        d.send(1000).says("PAEe 6001 len 1000 ack 1 ect");
+        d.hears("AECe 1 ack 2001").hears("AE 1 ack 6001");
+        assertEquals(4, echoed(d));
+        assertEquals(1, d.engine.counters().ecnReductions, "sent before the reduction");
+        int before = d.c.congestionWindowBytes();
+        d.after(10).hears("AC 1 ack 7001");
+        assertEquals(2, d.engine.counters().ecnReductions);
+        assertEquals(before * (alternativeBackoff ? 0.85 : 0.7), d.c.congestionWindowBytes(), 1);
+        d.send(10).says("PAEe 7001 len 10 ack 1 ect");
+    }
+
+    @Test
+    void marksAreAnsweredByReno() {
+        Dialogue d = client(accurate().congestionControl(NewReno::new));
+        sends(d, 6).after(10).hears("ACe 1 ack 1001");
+        assertEquals(2500, d.c.congestionWindowBytes(), "half of what is in flight");
+    }
+
+    /** In recovery the loss has been answered; a mark on what was sent since is, when it is over. */
+    @Test
+    void aMarkInRecoveryIsForTheRoundAfter() {
+        Dialogue d = client(accurate());
+        sends(d, 8).after(10).hears("ACe 1 ack 1 sack 1001-8001");
+        d.says("AEe 1 len 1000 ack 1");
+        assertEquals(1, d.engine.counters().fastRecoveries);
+        d.after(10).hears("AECe 1 ack 8001");
+        assertEquals(2, echoed(d));
+        assertEquals(0, d.engine.counters().ecnReductions);
+        sends(d, 1).after(10).hears("A 1 ack 9001");
+        assertEquals(1, d.engine.counters().ecnReductions);
+    }
+
+    /** RFC 4015 section 3.2: a mark is a sign of congestion of its own. */
+    @Test
+    void aMarkKeepsALossFromBeingUndone() {
+        for (String flags : new String[] {"AEe", "ACe"}) {
+            Dialogue d = client(accurate());
+            sends(d, 5).after(10).hears("AEe 1 ack 1 sack 1001-5001").says("AEe 1 len 1000 ack 1");
+            d.hears(flags + " 1 ack 5001 sack 1-1001");
+            assertEquals(flags.equals("AEe") ? 1 : 0, d.engine.counters().spuriousRecoveries, flags);
+        }
+    }
+
+    /** Reno, and what it is told as one that counts marks. */
+    private static final class Counting implements CongestionControl {
+        final List<String> told = new ArrayList<>();
+        private final NewReno reno = new NewReno();
+
+        @Override
+        public boolean countsMarks() {
+            return true;
+        }
+
+        @Override
+        public void onMarksEchoed(int ackedBytes, int markedBytes, int ackedSeq, int nextSeq) {
+            told.add(markedBytes + " of " + ackedBytes);
+        }
+
+        @Override
+        public int onAcked(CongestionWindow window, int ackedBytes, long nowNanos) {
+            return reno.onAcked(window, ackedBytes, nowNanos);
+        }
+
+        @Override
+        public int onCongestion(CongestionWindow window, int flightBytes, long nowNanos) {
+            return reno.onCongestion(window, flightBytes, nowNanos);
+        }
+
+        @Override
+        public String name() {
+            return "counting";
+        }
+    }
+
+    @Test
+    void dctcpIsToldHowMuchWasMarked() {
+        Counting control = new Counting();
+        Dialogue d = client(accurate().congestionControl(() -> control));
+        sends(d, 8).after(10).hears("ACe 1 ack 2001").hears("A 1 ack 6001").hears("A 1 ack 8001");
+        assertEquals(List.of("1000 of 2000", "2000 of 4000", "0 of 2000"), control.told);
+        control.told.clear();
+        // What SACK tells of first counts when it is acknowledged.
+        d = client(accurate().congestionControl(() -> control));
+        sends(d, 3).after(10).hears("ACe 1 ack 1 sack 1001-2001").hears("ACe 1 ack 3001");
+        assertEquals(List.of("1000 of 3000"), control.told);
+    }
+
+    @Test
+    void bbrHearsOfMarks() {
+        Dialogue d = client(accurate().congestionControl(Bbr::new));
+        d.send(6000).says("AEe 1 len 1000 ack 1 ect", "AEe 1001 len 1000 ack 1 ect", "AEe 2001 len 1000 ack 1 ect",
+                "AEe 3001 len 1000 ack 1 ect", "AEe 4001 len 1000 ack 1 ect", "PAEe 5001 len 1000 ack 1 ect");
+        d.after(10).hears("ACe 1 ack 1001");
+        assertEquals(1, d.engine.counters().ecnReductions);
+    }
+
+    /** A device sets CWR in the first piece alone, and here it is a part of a number (section 3.3.4). */
+    @Test
+    void nothingIsCutWhileTheFieldHasCwr() {
+        Dialogue d = client(accurate().segmentationBytes(65_400));
+        d.send(2000).says("PAEe 1 len 2000 ack 1 ect");
+        d.hears("AEe 1 len 10 ack 1 ce").send(2000);
+        d.says("ACe 2001 len 1000 ack 11 ect", "PACe 3001 len 1000 ack 11 ect");
+    }
+
+    @Test
+    void bothEndsTellThatItIsUsed() {
+        Dialogue d = client(accurate());
+        assertTrue(d.c.info().ecn());
+        assertFalse(d.c.is(Tcb.CWR_OWED | Tcb.ECE_OWED));
+        sends(d, 1).after(10).hears("ACe 1 ack 1001");
+        assertEquals(1000, d.c.info().deliveredMarkedBytes());
+        assertFalse(d.c.is(Tcb.CWR_OWED | Tcb.ECE_OWED));
+    }
+}
