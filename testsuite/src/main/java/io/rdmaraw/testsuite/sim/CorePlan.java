@@ -15,7 +15,7 @@ final class CorePlan {
     boolean sack = true;
     boolean timestamps = true;
     boolean windowScaling = true;
-    /** 0 off, 1 passive, 2 active. */
+    /** 0 off, 1 passive, 2 active, 3 accurate, 4 accurate and passive. */
     int ecn = 1;
     /** The congestion control. */
     String congestion;
@@ -47,6 +47,8 @@ final class CorePlan {
         SplitMix move = random.split(6);
         moveChance = move.chance(0.25) ? move.pick(1, 8, 64) / 128.0 : 0;
         alternativeBackoff = random.split(7).chance(0.25);
+        SplitMix accurate = random.split(8);
+        ecn = accurate.chance(0.3) ? accurate.between(3, 4) : ecn;
         if (!unusual) {
             return;
         }

@@ -4,7 +4,7 @@ import static io.rdmaraw.testsuite.sim.SimulationFailure.check;
 
 /**
  * RFC 3168 section 6.1: who may be marked, and that a mark is echoed until the sender says that it has reacted. Of
- * DCTCP, that it is echoed as long as marked data comes.
+ * DCTCP, that it is echoed as long as marked data comes. Where both ends count, {@link AccurateEcnChecks} knows more.
  */
 final class EcnChecks {
     private static final int SETUP = Packet.ECE | Packet.CWR;
@@ -23,8 +23,11 @@ final class EcnChecks {
     /** The last data may have been taken or dropped: it came with an old acknowledgment or timestamp. */
     private boolean unsure;
 
-    EcnChecks(boolean exact) {
-        this.exact = exact;
+    private final AccurateEcnChecks accurate;
+
+    EcnChecks(CorePlan config) {
+        exact = config.congestion.equals("dctcp");
+        accurate = new AccurateEcnChecks(config.ecn, config.cookies);
     }
 
     /**
@@ -34,6 +37,7 @@ final class EcnChecks {
      * @param perhapsTaken whether that may be taken
      */
     void received(Packet p, boolean taken, boolean perhapsTaken) {
+        accurate.received(p, taken);
         if (p.has(Packet.SYN)) {
             int wanted = p.has(Packet.ACK) ? Packet.ECE : SETUP;
             boolean setup = (p.flags & SETUP) == wanted;
@@ -57,7 +61,21 @@ final class EcnChecks {
         }
     }
 
+    /** A SYN has come to an end that is past it. */
+    void receivedLate(Packet syn) {
+        accurate.receivedLate(syn);
+    }
+
+    /** This end has nothing to send. */
+    void settled(boolean established) {
+        accurate.settled(established);
+    }
+
     void sent(Packet p, boolean again, int payloadLength) {
+        accurate.sent(p, again);
+        if (accurate.isAgreed() && !p.has(Packet.SYN)) {
+            return;
+        }
         if (p.has(Packet.SYN)) {
             int wanted = p.has(Packet.ACK) ? Packet.ECE : SETUP;
             boolean setup = (p.flags & SETUP) == wanted;

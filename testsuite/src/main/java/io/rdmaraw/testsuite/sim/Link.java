@@ -94,8 +94,13 @@ final class Link {
     /** The first acknowledgment of a flow ends its handshake; those that come later make up for one another. */
     private boolean isRedundantAck(byte[] packet) {
         Packet decoded = Packet.decode(packet);
-        boolean pureAck = decoded != null && decoded.flags == Packet.ACK && decoded.payload.length == 0;
-        return pureAck && !acknowledgingFlows.add(decoded.sourcePort << 16 | decoded.destinationPort);
+        return decoded != null && isAckAlone(decoded.flags) && decoded.payload.length == 0 && !acknowledgingFlows.add(decoded.sourcePort << 16 | decoded.destinationPort);
+    }
+
+    /** Also with a count of marks (RFC 9768), which may be any number; ECE alone is left to RFC 3168. */
+    private static boolean isAckAlone(int flags) {
+        boolean counts = (flags & (Packet.AE | Packet.CWR)) != 0;
+        return (counts ? flags & ~(Packet.AE | Packet.CWR | Packet.ECE) : flags) == Packet.ACK;
     }
 
     /** Puts the packet on the line behind those before it; returns it, marked if the queue is long, or null if full. */

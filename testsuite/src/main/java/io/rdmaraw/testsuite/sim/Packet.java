@@ -18,6 +18,7 @@ public final class Packet {
     public static final int URG = 32;
     public static final int ECE = 64;
     public static final int CWR = 128;
+    public static final int AE = 256;
     private static final int TCP = 6;
     private static final long MAPPED = 0xffff_0000_0000L;
 
@@ -97,8 +98,8 @@ public final class Packet {
             out.putShort(10, (short) ~fold(sum(out.array(), 0, 20)));
         }
         out.putShort((short) sourcePort).putShort((short) destinationPort).putInt(seq).putInt(ack);
-        out.put((byte) (5 + options.length / 4 << 4)).put((byte) flags).putShort((short) window).putShort((short) 0)
-                .putShort((short) urgentPointer);
+        out.put((byte) (5 + options.length / 4 << 4 | flags >> 8)).put((byte) flags).putShort((short) window)
+                .putShort((short) 0).putShort((short) urgentPointer);
         out.put(options).put(payload);
         out.putShort(ipBytes + 16, (short) ~fold(transportSum(out.array(), ipBytes)));
         return out.array();
@@ -169,7 +170,7 @@ public final class Packet {
         destinationPort = in.getShort(at + 2) & 0xffff;
         seq = in.getInt(at + 4);
         ack = in.getInt(at + 8);
-        flags = bytes[at + 13] & 0xff;
+        flags = (bytes[at + 12] & 1) << 8 | bytes[at + 13] & 0xff;
         window = in.getShort(at + 14) & 0xffff;
         urgentPointer = in.getShort(at + 18) & 0xffff;
         payload = Arrays.copyOfRange(bytes, at + headerBytes, bytes.length);
@@ -234,7 +235,8 @@ public final class Packet {
     /** The flags as letters in tcpdump's manner. */
     public String flagLetters() {
         String letters = (has(SYN) ? "S" : "") + (has(FIN) ? "F" : "") + (has(RST) ? "R" : "") + (has(PSH) ? "P" : "")
-                + (has(URG) ? "U" : "") + (has(ECE) ? "E" : "") + (has(CWR) ? "W" : "") + (has(ACK) ? "." : "");
+                + (has(URG) ? "U" : "") + (has(ECE) ? "E" : "") + (has(CWR) ? "W" : "") + (has(AE) ? "e" : "")
+                + (has(ACK) ? "." : "");
         return letters.isEmpty() ? "none" : letters;
     }
 

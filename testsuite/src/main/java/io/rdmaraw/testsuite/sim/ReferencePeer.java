@@ -48,7 +48,7 @@ final class ReferencePeer implements SimHost {
             connection = null;
         }
         if (connection == null && packet.flags == Packet.SYN && packet.destinationPort == listeningPort
-                || connection == null && (packet.flags & ~(Packet.ECE | Packet.CWR)) == Packet.SYN
+                || connection == null && (packet.flags & ~(Packet.ECE | Packet.CWR | Packet.AE)) == Packet.SYN
                 && packet.destinationPort == listeningPort) {
             connection = add(listeningPort, packet.sourcePort, nowNanos);
             connection.acceptSyn(packet, nowNanos);

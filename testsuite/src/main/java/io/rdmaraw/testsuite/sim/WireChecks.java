@@ -55,7 +55,7 @@ final class WireChecks {
         this.stream = stream;
         acks = new AckChecks(config);
         retransmits = new RetransmitChecks(config.maxPacingRate, config.mtuBytes);
-        ecn = new EcnChecks(config.congestion.equals("dctcp"));
+        ecn = new EcnChecks(config);
     }
 
     /** Tells whose bytes this end sends; -1 while nobody has accepted the connection. */
@@ -137,6 +137,8 @@ final class WireChecks {
         // RFC 5961 section 4.2: a SYN that comes late, when the connection is open, is answered and else dropped.
         if (opening || !p.has(Packet.SYN)) {
             ecn.received(p, taken, perhapsTaken);
+        } else {
+            ecn.receivedLate(p);
         }
     }
 
@@ -290,6 +292,7 @@ final class WireChecks {
 
     /** This end has nothing to send at this time. */
     void settled(long nowNanos, boolean established) {
+        ecn.settled(established);
         String broken = acks.settled(nowNanos, established);
         check(broken == null, broken, name + " received " + (acks.contiguous() - irs) + ", acknowledged "
                 + (acks.lastAck() - irs) + ", at " + nowNanos);
