@@ -94,7 +94,8 @@ final class Link {
     /** The first acknowledgment of a flow ends its handshake; those that come later make up for one another. */
     private boolean isRedundantAck(byte[] packet) {
         Packet decoded = Packet.decode(packet);
-        return decoded != null && isAckAlone(decoded.flags) && decoded.payload.length == 0 && !acknowledgingFlows.add(decoded.sourcePort << 16 | decoded.destinationPort);
+        boolean pureAck = decoded != null && isAckAlone(decoded.flags) && decoded.payload.length == 0;
+        return pureAck && !acknowledgingFlows.add(decoded.sourcePort << 16 | decoded.destinationPort);
     }
 
     /** Also with a count of marks (RFC 9768), which may be any number; ECE alone is left to RFC 3168. */
