@@ -464,7 +464,7 @@ class AccurateEcnTest {
     void marksAreAnsweredByReno() {
         Dialogue d = client(accurate().congestionControl(NewReno::new));
         sends(d, 6).after(10).hears("ACe 1 ack 1001");
-        assertEquals(2500, d.c.congestionWindowBytes(), "half of what is in flight");
+        assertEquals(5000, d.c.congestionWindowBytes(), "half of the window");
     }
 
     /** In recovery the loss has been answered; a mark on what was sent since is, when it is over. */
