@@ -9,8 +9,8 @@ import re
 import sys
 
 # As the steps are made, whichever runs found them first.
-ROWS = ["tests", "veth", "virtio", "virtio-plain", "virtio-big", "virtio-mtu", "virtio-queues", "virtio-dma", "virtio-dma-more",
-        "e1000e", "igb", "vmxnet3"]
+ROWS = ["tests", "veth", "virtio", "virtio-plain", "virtio-big", "virtio-mtu", "virtio-queues", "virtio-dma",
+        "virtio-dma-more", "e1000e", "igb", "vmxnet3"]
 COLUMNS = ["driver", "tags beside frames", "generic", "native", "zerocopy", "tap", "packet", "busy polling",
            "full ring",
            "MTU 9000"]
