@@ -43,6 +43,23 @@ http() {
   return "$status"
 }
 
+# What threads share without locks in Java, compiled in one way. The emulated processor keeps the order of the host's, so
+# this shows what the JVM's compiler for Arm does to it, and not what such a processor may exchange.
+jcstress() {
+  local status=0 libraries
+  libraries="$(printf '%s:' /opt/rdma-raw/jcstress/lib/*.jar)"
+  cd /tmp || return
+  env -u JDK_JAVA_OPTIONS java -cp "/opt/rdma-raw/jcstress/classes:$libraries" org.openjdk.jcstress.Main -v \
+    -t 'io\.rdmaraw\..*' -f 1 -fsm 1 -c 2 -sc false -iters 1 -time 500 -r /tmp/jcstress \
+    -jvmArgs "--enable-native-access=ALL-UNNAMED -XX:-TieredCompilation" >/tmp/jcstress.log 2>&1 || status=$?
+  grep -E '\[(OK|FAILED|ERROR)\] io\.rdmaraw\.' /tmp/jcstress.log | sort -u
+  [ "$status" = 0 ] || tail -n 60 /tmp/jcstress.log
+  # jcstress passes over a test whose classes cannot be linked, and that is no failure of it.
+  [ "$(grep -oE '\[OK\] io\.rdmaraw\.\S+' /tmp/jcstress.log | sort -u | wc -l)" = "$(cat /opt/rdma-raw/jcstress/tests)" ] ||
+    return 1
+  return "$status"
+}
+
 switch_off() {
   sync
   echo o >/proc/sysrq-trigger
@@ -57,4 +74,5 @@ while IFS= read -r test; do
 done </opt/rdma-raw/c-tests
 step "HTTP over soft:xdp, generic" http generic soft:xdp:rr0
 step "HTTP over soft:packet" http "" soft:packet:rr0
+step "jcstress" jcstress
 switch_off

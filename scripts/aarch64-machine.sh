@@ -2,8 +2,8 @@
 # The launcher sets what is not set here.
 # shellcheck disable=SC2153
 # The last step of ./rdma-raw test --aarch64: Debian's kernel for arm64 in QEMU, with a veth pair. softverbs' tests in C
-# that want a network interface, and the HTTP example that stock curl asks over AF_XDP and AF_PACKET. All that runs there
-# is Debian's arm64 packages, unpacked, and this project's build; it is in the machine's memory.
+# that want a network interface, the HTTP example that stock curl asks over AF_XDP and AF_PACKET, and jcstress. All that
+# runs there is Debian's arm64 packages, unpacked, and this project's build; it is in the machine's memory.
 
 readonly AARCH64_GUEST_PACKAGES=(bash coreutils procps mount util-linux iproute2 ethtool curl kmod grep sed gawk libgcc-s1)
 readonly AARCH64_MACHINE_MEMORY_MEGABYTES=3072
@@ -48,6 +48,9 @@ copy_aarch64_project() {
   "$JAVA_HOME/bin/jar" --create --file "$opt/lib/softverbs-aarch_64.jar" -C "$directory/classes" META-INF
   cp "$directory/native/softverbs-test" "$opt/native/"
   cp "$(aarch64_library "$directory")" "$opt/native/lib/libibverbs.so.1"
+  mkdir "$opt/jcstress"
+  cp -r "$ROOT"/jcstress/target/{classes,lib} "$opt/jcstress/"
+  grep -rh '^@JCStressTest' "$ROOT/jcstress/src" | wc -l >"$opt/jcstress/tests"
   printf '%s\n' "${AARCH64_MACHINE_C_TESTS[@]}" >"$opt/c-tests"
   echo "$AARCH64_MACHINE_BYTES $(digest_of_pattern "$AARCH64_MACHINE_BYTES")" >"$opt/download"
 }
@@ -63,6 +66,8 @@ make_aarch64_image() {
   cp -a "$directory/root/usr/lib" "$root/usr/"
   cp -a "$directory/guest/root/usr/." "$root/usr/"
   cp -a "$directory/guest/root/etc" "$root/"
+  # The JVM's security settings: its own directory has links to them.
+  cp -a "$directory/root/etc/java-25-openjdk" "$root/etc/"
   rm -rf "$root"/usr/share/{doc,man,locale,info,i18n,perl} "$root/usr/include" "$root"/usr/lib/aarch64-linux-gnu/{*.a,gconv,perl*}
   mkdir -p "$root"/{proc,sys,dev,run,tmp,root,var,opt}
   # unpack_aarch64 made links absolute, for QEMU's emulation of programs.
@@ -87,6 +92,7 @@ run_aarch64_machine() {
   local directory="$1" kernel libraries root="$1/qemu/root/usr" console="$1/machine/console.txt" status=0
   PATH="$PATH:/usr/sbin:/sbin"
   unpack_aarch64_machine "$directory"
+  build_jcstress "$directory/jcstress-build.log"
   say "making the machine's files"
   make_aarch64_image "$directory"
   kernel="$(find "$directory/linux/root/boot" -name 'vmlinuz*' -print -quit)"
@@ -100,5 +106,5 @@ run_aarch64_machine() {
     -append "console=ttyAMA0 panic=-1 loglevel=4 transparent_hugepage=never rdinit=/init" -serial "file:$console" </dev/null || status=$?
   rm -f "$directory/machine/image.cpio"
   tr -d '\r' <"$console" | sed -n '/^== /,$p'
-  [ "$status" = 0 ] && grep -q '^@@ ' "$console" && ! grep '^@@ [1-9]' "$console" && grep -q '^@@ 0 HTTP over soft:packet' "$console"
+  [ "$status" = 0 ] && grep -q '^@@ ' "$console" && ! grep '^@@ [1-9]' "$console" && grep -q '^@@ 0 jcstress' "$console"
 }
