@@ -325,7 +325,9 @@ final class SegmentOutput {
         c.sndNxt = end;
         c.lastSendNanos = now;
         ConnectionTimers.onSent(c, f, now);
-        if (c.extras != null) {
+        if (c.extras != null && c.extras.awaitsNotSentLow) {
+            // The user may end the connection from within.
+            out.retainPayload();
             c.tellWhenNotSentIsLow();
         }
     }

@@ -6,6 +6,8 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.Unpooled;
 import io.rdmaraw.tcp.segment.Segment;
 import org.junit.jupiter.api.Test;
 
@@ -213,6 +215,29 @@ class ConnectionOptionsTest {
         d.send(3_000);
         assertEquals(0, d.c.notSentRoom());
         d.after(0).heard("notSentLow");
+    }
+
+    /** What was polled is there until the engine is called next, though the connection has none of it any more. */
+    @Test
+    void theUserEndsTheConnectionWhenItIsSent() {
+        Dialogue d = Dialogue.established(Dialogue.plain());
+        d.c.notSentLowWater(2_000);
+        ByteBuf buffer = Unpooled.buffer(3_000).writeZero(3_000);
+        d.c.send(buffer);
+        assertEquals(0, d.c.notSentRoom());
+        d.events.abortsWhenNotSentIsLow = true;
+        d.events.events.clear();
+        Segment out = new Segment();
+        while (d.events.events.isEmpty() && d.engine.pollSegment(d.now, out)) {
+            assertTrue(out.sliceBuffer(0).refCnt() > 0, out.toString());
+            if (d.events.events.isEmpty()) {
+                out.transmitted();
+            }
+        }
+        assertEquals(1, buffer.refCnt());
+        out.transmitted();
+        assertEquals(0, buffer.refCnt());
+        d.says("RA 3001 ack 1").state(TcpState.CLOSED);
     }
 
     @Test

@@ -420,11 +420,15 @@ class LossTest {
         d.c.send(buffer);
         Segment first = new Segment();
         d.engine.pollSegment(d.now, first);
+        first.retainPayload();
         assertEquals(false, d.engine.pollSegment(d.now, new Segment()));
         d.now += 250_000_000;
         d.engine.advance(d.now);
         Segment second = new Segment();
         assertTrue(d.engine.pollSegment(d.now, second));
+        assertEquals(2, buffer.refCnt());
+        second.retainPayload();
+        second.retainPayload();
         assertEquals(3, buffer.refCnt());
         d.hears("A 1 ack 11");
         assertEquals(2, buffer.refCnt());

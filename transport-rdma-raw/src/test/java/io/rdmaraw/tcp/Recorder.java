@@ -14,6 +14,7 @@ class Recorder implements TcpEvents {
     boolean readAtOnce = true;
     /** There is no memory to keep the next bytes in. */
     boolean failsNextData;
+    boolean abortsWhenNotSentIsLow;
     int ackedBytes;
 
     @Override
@@ -54,6 +55,9 @@ class Recorder implements TcpEvents {
     @Override
     public void notSentLow(TcpConnection connection) {
         events.add("notSentLow");
+        if (abortsWhenNotSentIsLow) {
+            connection.abort();
+        }
     }
 
     @Override

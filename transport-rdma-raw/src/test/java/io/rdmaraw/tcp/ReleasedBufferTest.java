@@ -49,6 +49,7 @@ class ReleasedBufferTest {
         wrong.send(released);
         Segment segment = new Segment();
         assertTrue(ends.client.pollSegment(ends.now, segment));
+        segment.retainPayload();
         released.release(2);
         ends.server.onSegment(segment.payload(Unpooled.buffer(100).writeZero(100), 0, 100), ends.now);
         ends.run(TimeUnit.SECONDS.toNanos(1));

@@ -77,6 +77,7 @@ class TwoEnds {
     }
 
     private void carry(Segment s, boolean toServer) {
+        s.retainPayload();
         if (s.payloadLength() > mostPayloadBytes || random.nextDouble() < loss) {
             s.transmitted();
             return;

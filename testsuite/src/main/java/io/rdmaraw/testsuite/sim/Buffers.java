@@ -30,8 +30,9 @@ final class Buffers {
         return buffer;
     }
 
-    /** Takes over the references of a segment that goes out, and gives them back some transmissions later. */
+    /** Takes references to what a segment that goes out is of, and gives them back some transmissions later. */
     void transmit(Segment segment) {
+        segment.retainPayload();
         for (int i = 0; i < segment.sliceCount(); i++) {
             check(segment.sliceBuffer(i).refCnt() > 0, "sends living buffers", segment.toString());
             inDevice.add(segment.sliceBuffer(i));

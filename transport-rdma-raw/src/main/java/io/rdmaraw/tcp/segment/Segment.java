@@ -10,11 +10,11 @@ import java.util.Arrays;
  * <p><b>Input.</b> {@link #clear()}, set the header fields and {@link #payload(ByteBuf, int, int)}, call
  * {@code TcpEngine.onSegment}. The reference to the payload stays the caller's; the engine retains what it keeps.
  *
- * <p><b>Output.</b> {@code TcpEngine.pollSegment} fills it. Each payload slice comes with a reference of its own to its
- * buffer, which says "this transmission is not complete". The caller either calls {@link #transmitted()} once the bytes
- * have left its hands, or {@link #detachPayload()} and then releases each buffer when the device reports completion.
- * The connection holds another reference until the peer has acknowledged the bytes; so a buffer lives until it is
- * acknowledged and all its transmissions are complete.
+ * <p><b>Output.</b> {@code TcpEngine.pollSegment} fills it. The connection owns the payload until the peer has
+ * acknowledged it, and the slices are borrowed from there: they are good until the engine is called next. A caller that
+ * has copied the bytes by then calls {@link #transmitted()}. One whose device reads them later calls
+ * {@link #retainPayload()}, then {@link #detachPayload()}, and releases each buffer when the device reports completion;
+ * so a buffer lives until it is acknowledged and all its transmissions are complete.
  */
 public final class Segment extends SegmentPayload {
     /** The most slices an output segment carries. */

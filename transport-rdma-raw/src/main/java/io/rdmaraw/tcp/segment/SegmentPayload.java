@@ -1,10 +1,11 @@
 package io.rdmaraw.tcp.segment;
 
 import io.netty.buffer.ByteBuf;
+import io.netty.util.IllegalReferenceCountException;
 
 /**
- * The payload of a {@link Segment}: slices of buffers, each with a reference of its own on the way out, and whether the
- * device is to cut them into several segments.
+ * The payload of a {@link Segment}: slices of buffers, which on the way out are borrowed from the connection, and
+ * whether the device is to cut them into several segments.
  */
 abstract class SegmentPayload {
     public int payloadLength;
@@ -13,6 +14,8 @@ abstract class SegmentPayload {
     public final ByteBuf[] buffers = new ByteBuf[Segment.MAX_SLICES];
     public final int[] indices = new int[Segment.MAX_SLICES];
     public final int[] lengths = new int[Segment.MAX_SLICES];
+    /** The slices come without references of their own. */
+    private boolean borrowed;
 
     /** Bytes of payload over all slices. */
     public int payloadLength() {
@@ -58,14 +61,40 @@ abstract class SegmentPayload {
         payloadLength += length;
     }
 
-    /** Keeps the first bytes of the payload, at least one, and releases the references to slices behind them. */
+    /**
+     * Adds a slice whose buffer another owns, who keeps it while the segment is in use. All slices of a segment are
+     * borrowed, or none.
+     *
+     * @throws IllegalReferenceCountException if the buffer has been released already
+     */
+    public void borrowSlice(ByteBuf buffer, int index, int length) {
+        if (buffer.refCnt() <= 0) {
+            throw new IllegalReferenceCountException(buffer.refCnt());
+        }
+        borrowed = true;
+        addSlice(buffer, index, length);
+    }
+
+    /**
+     * Takes a reference to each slice that is borrowed, because the bytes are needed beyond the next call of the
+     * engine. {@link #transmitted()} releases them. Before {@link #detachPayload()} they are to be handed on.
+     */
+    public void retainPayload() {
+        if (borrowed) {
+            borrowed = false;
+            for (int i = 0; i < sliceCount; i++) {
+                buffers[i].retain();
+            }
+        }
+    }
+
+    /** Keeps the first bytes of the payload, at least one, and gives up the slices behind them. */
     public void truncate(int lengthBytes) {
         int excess = payloadLength - lengthBytes;
         while (excess > 0 && lengths[sliceCount - 1] <= excess) {
             sliceCount--;
             excess -= lengths[sliceCount];
-            buffers[sliceCount].release();
-            buffers[sliceCount] = null;
+            giveUp(sliceCount);
         }
         if (excess > 0) {
             lengths[sliceCount - 1] -= excess;
@@ -74,15 +103,19 @@ abstract class SegmentPayload {
         segmentSize = lengthBytes <= segmentSize ? 0 : segmentSize;
     }
 
-    /** This transmission is complete: releases the references that came with the slices, and forgets them. */
+    private void giveUp(int slice) {
+        if (!borrowed) {
+            buffers[slice].release();
+        }
+        buffers[slice] = null;
+    }
+
+    /** This transmission is complete: releases the slices, but for those that are borrowed, and forgets them. */
     public void transmitted() {
         for (int i = 0; i < sliceCount; i++) {
-            buffers[i].release();
-            buffers[i] = null;
+            giveUp(i);
         }
-        sliceCount = 0;
-        payloadLength = 0;
-        segmentSize = 0;
+        forgetPayload();
     }
 
     /** Forgets the payload without releasing it: the object that copied the slices now owns their references. */
@@ -90,8 +123,13 @@ abstract class SegmentPayload {
         for (int i = 0; i < sliceCount; i++) {
             buffers[i] = null;
         }
+        forgetPayload();
+    }
+
+    private void forgetPayload() {
         sliceCount = 0;
         payloadLength = 0;
         segmentSize = 0;
+        borrowed = false;
     }
 }

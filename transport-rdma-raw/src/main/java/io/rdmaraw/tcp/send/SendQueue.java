@@ -101,10 +101,10 @@ public final class SendQueue {
     }
 
     /**
-     * Adds slices for {@code length} bytes from {@code seq} to {@code out}, each with a reference of its own, as far as
-     * {@code maxSlices} allow.
+     * Lends {@code out} slices for {@code length} bytes from {@code seq}, as far as {@code maxSlices} allow.
      *
      * @return the bytes added, 1 or more when {@code length} is
+     * @throws io.netty.util.IllegalReferenceCountException if one of their buffers has been released already
      */
     public int slice(int seq, int length, int maxSlices, Segment out) {
         int mask = buffers.length - 1;
@@ -115,8 +115,7 @@ public final class SendQueue {
             int slot = head + i & mask;
             int n = Math.min(left, endOf(i) - at);
             ByteBuf buffer = buffers[slot];
-            buffer.retain();
-            out.addSlice(buffer, places[2 * slot + 1] + (at - places[2 * slot]), n);
+            out.borrowSlice(buffer, places[2 * slot + 1] + (at - places[2 * slot]), n);
             at += n;
             left -= n;
             i++;

@@ -162,8 +162,9 @@ final class TcpFrameBuilder {
         return inPlace;
     }
 
-    /** Returns the number of parts. */
+    /** Takes a reference to each part, for as long as the device reads it. Returns their number. */
     private int takeSlices(Segment segment) {
+        segment.retainPayload();
         int count = segment.sliceCount();
         for (int i = 0; i < count; i++) {
             buffers[i] = segment.sliceBuffer(i);
