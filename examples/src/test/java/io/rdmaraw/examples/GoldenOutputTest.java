@@ -27,6 +27,8 @@ class GoldenOutputTest {
             "example",
             "example nothing",
             "example http --transport tcp",
+            "example http2 --engine nothing",
+            "example http2 --engine openssl",
             "example dns --zone nothing.zone --port 0",
             "example http --device mlx5_99",
             "example http --device soft:xdp:nosuchif0");

@@ -18,6 +18,7 @@ class GoldenOutputTest {
     /** Beside the help: runs that work, then runs that do not. */
     private static final List<String> RUNS = List.of(
             "bench idle --quick --runs 1",
+            "bench http --tls nothing",
             "bench nothing",
             "report --from ../docs/report/report.json --out " + FIXED,
             "report --only nothing",

@@ -17,10 +17,12 @@ import io.netty.handler.ssl.ApplicationProtocolNames;
 import io.netty.handler.ssl.ApplicationProtocolNegotiationHandler;
 import io.netty.handler.ssl.SslContext;
 import io.netty.handler.ssl.SslContextBuilder;
+import io.netty.handler.ssl.SslProvider;
 import io.netty.handler.ssl.SupportedCipherSuiteFilter;
 import io.netty.pkitesting.X509Bundle;
 import io.rdmaraw.examples.server.ServerCommand;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.Option;
 
 import java.net.InetSocketAddress;
 import java.util.List;
@@ -30,6 +32,11 @@ import java.util.List;
 public final class Http2Server extends ServerCommand {
     private static final int PORT = 8443;
 
+    @Option(names = "--engine", paramLabel = "ENGINE", converter = TlsEngine.Name.class,
+            description = "who does TLS: jdk, or openssl, which takes netty-tcnative on the class path (openssl where"
+                    + " it is there)")
+    private TlsEngine engine;
+
     @Override
     protected int defaultPort() {
         return PORT;
@@ -37,7 +44,7 @@ public final class Http2Server extends ServerCommand {
 
     @Override
     protected List<Channel> open(EventLoopGroup group, InetSocketAddress local) throws Exception {
-        SslContext tls = tls(Certificate.selfSigned(local.getAddress()));
+        SslContext tls = tls(Certificate.selfSigned(local.getAddress()), TlsEngine.provider(engine));
         return List.of(listen(group, local, new ChannelInitializer<>() {
             @Override
             protected void initChannel(Channel connection) {
@@ -46,8 +53,8 @@ public final class Http2Server extends ServerCommand {
         }));
     }
 
-    private static SslContext tls(X509Bundle certificate) throws Exception {
-        return SslContextBuilder.forServer(certificate.toKeyManagerFactory())
+    private static SslContext tls(X509Bundle certificate, SslProvider provider) throws Exception {
+        return SslContextBuilder.forServer(certificate.toKeyManagerFactory()).sslProvider(provider)
                 .ciphers(Http2SecurityUtil.CIPHERS, SupportedCipherSuiteFilter.INSTANCE)
                 .applicationProtocolConfig(new ApplicationProtocolConfig(Protocol.ALPN,
                         SelectorFailureBehavior.NO_ADVERTISE, SelectedListenerFailureBehavior.ACCEPT,

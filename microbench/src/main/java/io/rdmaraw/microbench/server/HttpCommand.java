@@ -33,6 +33,12 @@ public final class HttpCommand extends ServerBenchCommand {
                     + " its connection; pipelined: 16 requests at once; large: answers of 64 KB")
     private Set<HttpShape> shapes;
 
+    @Option(names = "--tls", paramLabel = "ENGINE", split = ",", defaultValue = "none",
+            converter = HttpTls.Names.class, completionCandidates = HttpTls.Names.class,
+            description = "servers without TLS and with it, separated by commas: none; jdk or openssl, whose cases are"
+                    + " https.ENGINE.SHAPE, by wrk alone")
+    private Set<HttpTls> engines;
+
     @Option(names = "--load", paramLabel = "PERCENT", split = ",", defaultValue = "50,90",
             description = "the loads of http.paced, in percent of what the slowest transport answers, or of --rate")
     private List<Integer> loads;
@@ -52,15 +58,19 @@ public final class HttpCommand extends ServerBenchCommand {
                 "--load must be 1 to " + MOST_PERCENT);
         common.require(rate == 0 || rate >= 1 && rate <= 1e7, "--rate must be 1 to 10000000, or 0");
         List<LoadGenerator> generators = new ArrayList<>();
-        for (int each : connections) {
-            for (HttpShape shape : shapes) {
-                EqualLoad load = new EqualLoad(rate);
-                generators.add(new Wrk(shape, each, load));
-                if (each > 1 && shape == HttpShape.PLAINTEXT) {
-                    loads.forEach(percent -> generators.add(new PacedHttp(each, load, percent)));
-                }
+        for (HttpTls tls : engines) {
+            for (int each : connections) {
+                shapes.forEach(shape -> addGenerators(tls, shape, each, generators));
             }
         }
         return generators;
+    }
+
+    private void addGenerators(HttpTls tls, HttpShape shape, int count, List<LoadGenerator> generators) {
+        EqualLoad load = new EqualLoad(rate);
+        generators.add(new Wrk(tls, shape, count, load));
+        if (count > 1 && shape == HttpShape.PLAINTEXT && tls == HttpTls.NONE) {
+            loads.forEach(percent -> generators.add(new PacedHttp(count, load, percent)));
+        }
     }
 }

@@ -8,7 +8,6 @@ import io.rdmaraw.microbench.profile.LoopShares;
 import io.rdmaraw.microbench.result.BenchReport;
 import io.rdmaraw.microbench.result.BenchRow;
 import io.rdmaraw.microbench.result.BenchRow.Unit;
-import io.rdmaraw.microbench.result.OffloadsOption;
 import io.rdmaraw.microbench.server.LoadGenerator.Load;
 import io.rdmaraw.testsuite.net.Offloads;
 import io.rdmaraw.testsuite.net.PeerProcess;
@@ -70,13 +69,6 @@ final class ServerBench {
         this.generators = generators;
         this.options = options;
         this.progress = progress;
-    }
-
-    BenchReport run() {
-        say(OffloadsOption.describe(options.offloads()));
-        BenchReport report = new BenchReport(name);
-        run(report);
-        return report;
     }
 
     /** Adds what it measures to a report. */

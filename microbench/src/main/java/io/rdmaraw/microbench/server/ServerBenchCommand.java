@@ -3,8 +3,12 @@ package io.rdmaraw.microbench.server;
 import io.rdmaraw.examples.server.Transport;
 import io.rdmaraw.examples.server.TransportNames;
 import io.rdmaraw.microbench.result.BenchOptions;
+import io.rdmaraw.microbench.result.BenchReport;
 import io.rdmaraw.microbench.result.OffloadsOption;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.Mixin;
@@ -28,7 +32,7 @@ abstract class ServerBenchCommand implements Callable<Integer> {
     private CommandSpec spec;
 
     /**
-     * Returns the generators; the first one warms the server up.
+     * Returns the generators. Those that ask the same server follow one another.
      *
      * @param common what all benches of servers take
      */
@@ -42,6 +46,18 @@ abstract class ServerBenchCommand implements Callable<Integer> {
         List<ServerTransport> turns = transports.stream().map(ServerTransport::of).sorted().toList();
         ServerBench.Options how = options.quick() ? new ServerBench.Options(runs, 1, 9, turns, veth.offloads())
                 : new ServerBench.Options(runs, 3, 20, turns, veth.offloads());
-        return options.print(() -> new ServerBench(spec.name(), generators(options), how, options.progress()).run());
+        return options.print(() -> {
+            BenchReport report = new BenchReport(spec.name());
+            options.progress().println(OffloadsOption.describe(veth.offloads()));
+            byServer(generators(options)).forEach((_, asking) ->
+                    new ServerBench(spec.name(), asking, how, options.progress()).run(report));
+            return report;
+        });
+    }
+
+    private static Map<List<String>, List<LoadGenerator>> byServer(List<LoadGenerator> generators) {
+        Map<List<String>, List<LoadGenerator>> servers = new LinkedHashMap<>();
+        generators.forEach(each -> servers.computeIfAbsent(each.serverCommand(), _ -> new ArrayList<>()).add(each));
+        return servers;
     }
 }

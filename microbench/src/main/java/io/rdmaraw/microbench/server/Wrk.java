@@ -7,6 +7,7 @@ import java.util.List;
 
 /** Runs wrk, with a number of connections. */
 final class Wrk implements LoadGenerator {
+    private final HttpTls tls;
     private final HttpShape shape;
     private final int connections;
     private final EqualLoad load;
@@ -14,7 +15,8 @@ final class Wrk implements LoadGenerator {
     private final Path script;
 
     /** @param load learns what the server answers */
-    Wrk(HttpShape shape, int connections, EqualLoad load) {
+    Wrk(HttpTls tls, HttpShape shape, int connections, EqualLoad load) {
+        this.tls = tls;
         this.shape = shape;
         this.connections = connections;
         this.load = load;
@@ -24,12 +26,12 @@ final class Wrk implements LoadGenerator {
 
     @Override
     public List<String> serverCommand() {
-        return ServerNetwork.exampleCommand("http");
+        return tls.serverCommand();
     }
 
     @Override
     public String caseName() {
-        return "http." + shape.text() + ".conns" + connections;
+        return tls.casePrefix() + shape.text() + ".conns" + connections;
     }
 
     @Override
@@ -40,7 +42,7 @@ final class Wrk implements LoadGenerator {
         if (script != null) {
             command.addAll(List.of("-s", script.toString()));
         }
-        command.add("http://" + network.serverAddress() + ':' + port + shape.path());
+        command.add(tls.scheme() + "://" + network.serverAddress() + ':' + port + shape.path());
         return WrkReport.read(network.runClient(command.toArray(String[]::new)));
     }
 
