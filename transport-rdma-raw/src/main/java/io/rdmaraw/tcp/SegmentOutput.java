@@ -325,7 +325,7 @@ final class SegmentOutput {
         c.sndNxt = end;
         c.lastSendNanos = now;
         ConnectionTimers.onSent(c, f, now);
-        if (c.extras != null && c.extras.awaitsNotSentLow) {
+        if (c.extras != null && c.isNotSentLow()) {
             // The user may end the connection from within.
             out.retainPayload();
             c.tellWhenNotSentIsLow();

@@ -246,10 +246,17 @@ public final class TcpConnection extends Tcb implements CongestionWindow, Segmen
         return flight == null ? 0 : beforeSyn ? queuedBytes() : Math.max(0, flight.queue.endSeq() - sndNxt);
     }
 
-    /** As Linux does (tcp_stream_memory_free): a writer is woken when twice what is unsent is below the mark. */
+    /**
+     * Whether the user is to be told that little is unsent. As Linux does (tcp_stream_memory_free): a writer is woken
+     * when twice what is unsent is below the mark.
+     */
+    boolean isNotSentLow() {
+        return extras.awaitsNotSentLow
+                && (extras.notSentLowWaterBytes == 0 || unsentBytes() * 2L < extras.notSentLowWaterBytes);
+    }
+
     void tellWhenNotSentIsLow() {
-        if (extras.awaitsNotSentLow
-                && (extras.notSentLowWaterBytes == 0 || unsentBytes() * 2L < extras.notSentLowWaterBytes)) {
+        if (isNotSentLow()) {
             extras.awaitsNotSentLow = false;
             engine.events.notSentLow(this);
         }

@@ -223,7 +223,7 @@ public final class TcpEngine {
     }
 
     /**
-     * Writes the next segment to send into {@code out}, which is cleared first. Its payload comes with references: see
+     * Writes the next segment to send into {@code out}, which is cleared first. Its payload is borrowed: see
      * {@link Segment}.
      *
      * @return false if there is nothing to send now; {@code out} is undefined then
@@ -279,11 +279,16 @@ public final class TcpEngine {
             return SegmentOutput.poll(c, nowNanos, out);
         } catch (IllegalReferenceCountException e) {
             out.transmitted();
-            counters.buffersReleasedEarly++;
-            reset(c);
-            finish(c, CloseReason.DATA_RELEASED, TcpState.CLOSED);
+            onDataReleased(c);
             return false;
         }
+    }
+
+    /** Ends a connection whose user has released bytes that were still to be sent: a stream has no holes. */
+    public void onDataReleased(TcpConnection c) {
+        counters.buffersReleasedEarly++;
+        reset(c);
+        finish(c, CloseReason.DATA_RELEASED, TcpState.CLOSED);
     }
 
     /**

@@ -32,9 +32,11 @@ final class Buffers {
 
     /** Takes references to what a segment that goes out is of, and gives them back some transmissions later. */
     void transmit(Segment segment) {
-        segment.retainPayload();
         for (int i = 0; i < segment.sliceCount(); i++) {
             check(segment.sliceBuffer(i).refCnt() > 0, "sends living buffers", segment.toString());
+        }
+        segment.retainPayload();
+        for (int i = 0; i < segment.sliceCount(); i++) {
             inDevice.add(segment.sliceBuffer(i));
         }
         segment.detachPayload();

@@ -33,6 +33,19 @@ class FairnessTest {
         assertShared(40, 150, Bbr::new, Cubic::new);
     }
 
+    /** One of ours and one that is not: neither starves the other. */
+    @Test
+    void cubicSharesWithTheReference() {
+        assertShared(40, 100, Cubic::new, ReferenceCubic::new);
+        assertShared(40, 100, ReferenceCubic::new, Cubic::new);
+    }
+
+    @Test
+    void bbrSharesWithTheReference() {
+        assertShared(40, 150, Bbr::new, ReferenceCubic::new);
+        assertShared(40, 150, ReferenceCubic::new, Bbr::new);
+    }
+
     private static void assertShared(int rttMillis, int bufferPercent, CongestionControl.Factory... algorithms) {
         PathCase path = PathCase.clean(BITS_PER_SECOND, rttMillis, bufferPercent, SECONDS);
         double[] shares = SimulatedTransfer.shares(path, List.of(algorithms), 1, CONVERGED_SECONDS);

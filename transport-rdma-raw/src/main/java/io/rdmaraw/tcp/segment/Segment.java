@@ -11,8 +11,9 @@ import java.util.Arrays;
  * {@code TcpEngine.onSegment}. The reference to the payload stays the caller's; the engine retains what it keeps.
  *
  * <p><b>Output.</b> {@code TcpEngine.pollSegment} fills it. The connection owns the payload until the peer has
- * acknowledged it, and the slices are borrowed from there: they are good until the engine is called next. A caller that
- * has copied the bytes by then calls {@link #transmitted()}. One whose device reads them later calls
+ * acknowledged it, and the slices are borrowed from there: they are good until the engine or one of its connections is
+ * called next, other than for the MTU of a path. A caller that has copied the bytes by then calls
+ * {@link #transmitted()}. One whose device reads them later calls
  * {@link #retainPayload()}, then {@link #detachPayload()}, and releases each buffer when the device reports completion;
  * so a buffer lives until it is acknowledged and all its transmissions are complete.
  */
@@ -99,7 +100,7 @@ public final class Segment extends SegmentPayload {
         connection = null;
         attachment = null;
         clearOptions();
-        detachPayload();
+        forgetPayload();
         return this;
     }
 
@@ -243,7 +244,7 @@ public final class Segment extends SegmentPayload {
 
     /** Sets a payload of one slice, without touching its reference count; an empty one is none. */
     public Segment payload(ByteBuf buffer, int index, int length) {
-        detachPayload();
+        forgetPayload();
         if (length > 0) {
             addSlice(buffer, index, length);
         }
@@ -251,8 +252,8 @@ public final class Segment extends SegmentPayload {
     }
 
     /**
-     * Keeps, of a segment that was to be cut, the first piece alone, as it would go out; the references to what is
-     * behind it are released. For the peer the others are lost.
+     * Keeps, of a segment that was to be cut, the first piece alone, as it would go out; what is behind it is given up.
+     * For the peer the others are lost.
      */
     public void keepFirstPiece() {
         if (segmentSize > 0) {
@@ -263,7 +264,7 @@ public final class Segment extends SegmentPayload {
 
     /** Takes over everything but the payload. */
     public void copyHeader(Segment other) {
-        detachPayload();
+        forgetPayload();
         source(other.sourceHigh, other.sourceLow, other.sourcePort);
         destination(other.destinationHigh, other.destinationLow, other.destinationPort);
         seq = other.seq;

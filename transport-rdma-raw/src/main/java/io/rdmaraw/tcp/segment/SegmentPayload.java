@@ -53,7 +53,15 @@ abstract class SegmentPayload {
         return lengths[i];
     }
 
+    /** Adds a slice that comes with a reference of its own, or whose buffer the caller keeps. */
     public void addSlice(ByteBuf buffer, int index, int length) {
+        if (borrowed) {
+            throw new IllegalStateException("The slices of this segment are borrowed; call retainPayload() first");
+        }
+        add(buffer, index, length);
+    }
+
+    private void add(ByteBuf buffer, int index, int length) {
         buffers[sliceCount] = buffer;
         indices[sliceCount] = index;
         lengths[sliceCount] = length;
@@ -71,19 +79,33 @@ abstract class SegmentPayload {
         if (buffer.refCnt() <= 0) {
             throw new IllegalReferenceCountException(buffer.refCnt());
         }
+        if (!borrowed && sliceCount > 0) {
+            throw new IllegalStateException("The slices of this segment are its own; it cannot borrow others");
+        }
         borrowed = true;
-        addSlice(buffer, index, length);
+        add(buffer, index, length);
     }
 
     /**
-     * Takes a reference to each slice that is borrowed, because the bytes are needed beyond the next call of the
-     * engine. {@link #transmitted()} releases them. Before {@link #detachPayload()} they are to be handed on.
+     * Makes borrowed slices the segment's own: takes one reference to each, because the bytes are needed beyond the
+     * next call of the engine. A second call takes none, and neither does one for a segment that was received.
+     * {@link #transmitted()} releases them; a caller of {@link #detachPayload()} has to.
+     *
+     * @throws IllegalReferenceCountException if a buffer has been released; no reference is taken then
      */
     public void retainPayload() {
-        if (borrowed) {
+        if (!borrowed) {
+            return;
+        }
+        int taken = 0;
+        try {
+            for (; taken < sliceCount; taken++) {
+                buffers[taken].retain();
+            }
             borrowed = false;
-            for (int i = 0; i < sliceCount; i++) {
-                buffers[i].retain();
+        } finally {
+            while (borrowed && taken > 0) {
+                buffers[--taken].release();
             }
         }
     }
@@ -115,18 +137,30 @@ abstract class SegmentPayload {
         for (int i = 0; i < sliceCount; i++) {
             giveUp(i);
         }
-        forgetPayload();
+        noPayload();
     }
 
-    /** Forgets the payload without releasing it: the object that copied the slices now owns their references. */
+    /**
+     * Forgets the payload without releasing it: the object that copied the slices now owns their references.
+     *
+     * @throws IllegalStateException if they have none: {@link #retainPayload()} comes first
+     */
     public void detachPayload() {
-        for (int i = 0; i < sliceCount; i++) {
-            buffers[i] = null;
+        if (borrowed) {
+            throw new IllegalStateException("The slices of this segment are borrowed; call retainPayload() first");
         }
         forgetPayload();
     }
 
-    private void forgetPayload() {
+    /** Forgets the payload and leaves all references as they are. */
+    final void forgetPayload() {
+        for (int i = 0; i < sliceCount; i++) {
+            buffers[i] = null;
+        }
+        noPayload();
+    }
+
+    private void noPayload() {
         sliceCount = 0;
         payloadLength = 0;
         segmentSize = 0;

@@ -1,6 +1,7 @@
 package io.rdmaraw.tcp.stack;
 
 import io.netty.channel.EventLoop;
+import io.netty.util.IllegalReferenceCountException;
 import io.rdmaraw.device.DeviceQueue;
 import io.rdmaraw.host.TcpNetwork;
 import io.rdmaraw.host.TcpPath;
@@ -9,6 +10,7 @@ import io.rdmaraw.queue.FrameQueue;
 import io.rdmaraw.tcp.TcpConnection;
 import io.rdmaraw.tcp.TcpEngine;
 import io.rdmaraw.tcp.segment.Segment;
+import io.rdmaraw.tcp.segment.SegmentOwner;
 import io.rdmaraw.wire.EthernetHeader;
 
 import java.util.concurrent.TimeUnit;
@@ -89,7 +91,11 @@ final class SegmentSender {
                 port.queue().post();
                 return;
             }
-            send();
+            try {
+                send();
+            } catch (IllegalReferenceCountException e) {
+                onDataReleased();
+            }
         }
         if (!waitingForRoom) {
             waitingForRoom = true;
@@ -136,6 +142,13 @@ final class SegmentSender {
         }
         path.touch();
         writer.write(out, path.sourceMac(), path.targetMac());
+    }
+
+    /** The user released what the core has just given out: with a reference too many, or on another thread. */
+    private void onDataReleased() {
+        SegmentOwner owner = out.connection();
+        out.transmitted();
+        engine.onDataReleased((TcpConnection) owner);
     }
 
     /**

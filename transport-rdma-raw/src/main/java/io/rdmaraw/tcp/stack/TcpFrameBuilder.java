@@ -3,6 +3,7 @@ package io.rdmaraw.tcp.stack;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufAllocator;
 import io.netty.buffer.Unpooled;
+import io.netty.util.IllegalReferenceCountException;
 import io.rdmaraw.memory.FrameBuf;
 import io.rdmaraw.queue.FrameQueue;
 import io.rdmaraw.tcp.TcpConfig;
@@ -79,9 +80,19 @@ final class TcpFrameBuilder {
      * Offers a segment to the queue, which {@link #hasRoom()}. The segment's payload is taken.
      *
      * @param targetMac where the frame goes
+     * @throws IllegalReferenceCountException if a buffer of the payload has been released; nothing is offered then
      */
     void write(Segment segment, long sourceMac, long targetMac) {
         FrameBuf frame = begin(segment, sourceMac, targetMac);
+        try {
+            offer(segment, frame);
+        } catch (IllegalReferenceCountException e) {
+            frame.release();
+            throw e;
+        }
+    }
+
+    private void offer(Segment segment, FrameBuf frame) {
         if (segment.segmentSizeBytes() > 0) {
             offerSegmented(segment, frame);
         } else if (segment.payloadLength() >= LEAST_IN_PLACE_BYTES) {
@@ -95,12 +106,18 @@ final class TcpFrameBuilder {
      * Returns the bytes of a frame that lacks the destination's MAC address. Needs a slot for as long as it takes.
      *
      * @param segment that the device does not have to cut
+     * @throws IllegalReferenceCountException if a buffer of the payload has been released
      */
     byte[] writeUnaddressed(Segment segment, long sourceMac) {
-        FrameBuf frame = copied(segment, begin(segment, sourceMac, 0));
-        byte[] bytes = new byte[frame.readableBytes()];
-        frame.readBytes(bytes).release();
-        return bytes;
+        FrameBuf frame = begin(segment, sourceMac, 0);
+        try {
+            copied(segment, frame);
+            byte[] bytes = new byte[frame.readableBytes()];
+            frame.readBytes(bytes);
+            return bytes;
+        } finally {
+            frame.release();
+        }
     }
 
     private FrameBuf begin(Segment segment, long sourceMac, long targetMac) {
@@ -120,7 +137,7 @@ final class TcpFrameBuilder {
             queue.offerSegmented(frame, buffers, indices, lengthsBytes, count, segmentBytes);
             segment.detachPayload();
         } else {
-            int count = sendsAllMemory ? copyTogether(segment, frame) : copyToSlots(segment);
+            int count = copies(segment, frame);
             queue.offerSegmented(frame, buffers, indices, lengthsBytes, count, segmentBytes);
             segment.transmitted();
         }
@@ -183,6 +200,12 @@ final class TcpFrameBuilder {
             offset += lengthsBytes[i];
         }
         return sum;
+    }
+
+    /** Copies the payload, whose buffers it holds meanwhile. Returns the number of parts. */
+    private int copies(Segment segment, FrameBuf frame) {
+        segment.retainPayload();
+        return sendsAllMemory ? copyTogether(segment, frame) : copyToSlots(segment);
     }
 
     /** Copies the payload to memory of its own: it lies on the heap, or in more buffers than a frame has parts. */

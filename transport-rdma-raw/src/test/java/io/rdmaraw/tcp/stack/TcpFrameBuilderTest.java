@@ -2,12 +2,14 @@ package io.rdmaraw.tcp.stack;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufUtil;
 import io.netty.buffer.Unpooled;
+import io.netty.util.IllegalReferenceCountException;
 import io.rdmaraw.memory.FrameBuf;
 import io.rdmaraw.memory.Slab;
 import io.rdmaraw.queue.FrameQueueOptions;
@@ -83,6 +85,30 @@ class TcpFrameBuilderTest {
     @BeforeEach
     void steer() {
         queue.steer(FlowSpec.builder().destinationMac(new byte[] {2, 0, 0, 0, 0x0f, 0x51}).build());
+    }
+
+    /** A user with a reference too many, or another thread, releases what the core has just given out. */
+    @ParameterizedTest
+    @CsvSource({"100,false", "1400,false", "100_000,false", "1400,true", "100_000,true"})
+    void whatIsReleasedBeforeItIsWrittenTakesNoSlot(String lengthBytes, boolean card) {
+        sendsAllMemory = !card;
+        connect(true, true);
+        int available = queue.slots().available();
+        int room = queue.sendRoom();
+        int length = Integer.parseInt(lengthBytes.replace("_", ""));
+        ByteBuf first = Unpooled.directBuffer(length).writeZero(length);
+        ByteBuf second = Unpooled.directBuffer(length).writeZero(length);
+        client.connection.send(first);
+        client.connection.send(second.retain());
+        assertTrue(client.engine.pollSegment(now, out));
+        first.release();
+        assertThrows(IllegalReferenceCountException.class, () -> client.writer.write(out, MAC, MAC));
+        out.transmitted();
+        client.engine.onDataReleased(client.connection);
+        assertEquals(available, queue.slots().available());
+        assertEquals(room, queue.sendRoom());
+        assertEquals(1, second.refCnt());
+        second.release();
     }
 
     @AfterEach
