@@ -278,7 +278,6 @@ static uint64_t send_syns(struct wire *wire)
     uint8_t frame[2048];
     uint64_t unserved;
     int sender = packet_socket(wire->name[0]);
-    struct timespec start = now();
     uint64_t before = seen_by(wire, &unserved);
     uint64_t unserved_before = unserved;
     for (unsigned i = 0; i < MANY_FLOWS; i++) {
@@ -290,6 +289,7 @@ static uint64_t send_syns(struct wire *wire)
         CHECK_EQ(length, send(sender, frame, length, 0));
     }
     CHECK_EQ(0, close(sender));
+    struct timespec start = now();
     while (seen_by(wire, &unserved) - before < MANY_FLOWS && !overdue(start))
         check_empty(wire->side[1].cq);
     CHECK_EQ(MANY_FLOWS, seen_by(wire, &unserved) - before);
