@@ -41,7 +41,7 @@ final class AckInput {
             onAnswerToProbe(c);
         }
         Flight f = c.flight;
-        if (f == null) {
+        if (f == null || f.isIdle()) {
             if (c.is(Tcb.TLP_OUTSTANDING)) {
                 TailLossProbe.onAckWhileIdle(c, s);
             }
@@ -99,11 +99,16 @@ final class AckInput {
     }
 
     static void releaseIfIdle(TcpConnection c, Flight f) {
-        if (f.scoreboard.isEmpty() && f.queue.isEmpty() && (!c.is(Tcb.FIN_QUEUED) || c.is(Tcb.FIN_SENT))) {
-            SendTimes.end(c, f);
-            c.flight = null;
-            c.engine.pools.give(f);
+        if (f.scoreboard.isEmpty() && f.queue.isEmpty() && (!c.is(Tcb.FIN_QUEUED) || c.is(Tcb.FIN_SENT))
+                && !f.rest()) {
+            release(c, f);
         }
+    }
+
+    static void release(TcpConnection c, Flight f) {
+        SendTimes.end(c, f);
+        c.flight = null;
+        c.engine.pools.give(f);
     }
 
     /** RFC 9293 section 3.10.7.4: the window of a newer segment replaces the old one. */

@@ -75,6 +75,10 @@ final class ConnectionTimers {
             c.orphan.sinceNanos = now;
         }
         Flight f = c.flight;
+        if (f != null && f.isIdle()) {
+            AckInput.release(c, f);
+            f = null;
+        }
         if (c.rate != null) {
             c.rate.onExhausted(c, f);
         }

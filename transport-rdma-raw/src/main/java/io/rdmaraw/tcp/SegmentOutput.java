@@ -18,6 +18,7 @@ final class SegmentOutput {
     private static final int SACK_OPTION_BASE_BYTES = 4;
     private static final int ETHERNET_MSS = 1460;
     private static final int SACK_BLOCK_BYTES = 8;
+    private static final int MAY_BE_DUE = Tcb.ACK_NOW | Tcb.PROBE_DUE | Tcb.TAIL_PROBE_DUE | Tcb.FIN_QUEUED | Tcb.ECN;
 
     private SegmentOutput() {
     }
@@ -49,6 +50,18 @@ final class SegmentOutput {
             return true;
         }
         return acknowledge(c, now, out);
+    }
+
+    /**
+     * Whether {@link #poll} would find nothing to send, by what most connections are told by: where it says no, poll
+     * knows.
+     */
+    static boolean hasSaidAll(TcpConnection c) {
+        if (!c.state.synchronizedState() || (c.bits & MAY_BE_DUE) != 0) {
+            return false;
+        }
+        Flight f = c.flight;
+        return f == null || f.queue.endSeq() == c.sndNxt && !f.userWaits && f.scoreboard.lostBytes() == 0;
     }
 
     /** In SYN-RECEIVED too, where a segment that does not fit is answered (RFC 9293 section 3.10.7.4). */

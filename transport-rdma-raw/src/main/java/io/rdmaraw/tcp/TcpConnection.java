@@ -606,6 +606,9 @@ public final class TcpConnection extends Tcb implements CongestionWindow, Segmen
                 flight.scoreboard.keepRecords();
             }
             SendTimes.begin(this, flight);
+        } else if (flight.isIdle()) {
+            flight.resume();
+            stalledSinceNanos = FROM_NOW;
         }
         return flight;
     }

@@ -241,6 +241,11 @@ public final class TcpEngine {
                 burst += count;
                 c.segmentsOut += count;
                 counters.segmentsOut += count;
+                if (SegmentOutput.hasSaidAll(c)) {
+                    burst = 0;
+                    ready.removeHead();
+                    ConnectionTimers.settle(c, nowNanos);
+                }
                 return true;
             }
             boolean exhausted = burst < BURST_SEGMENTS;

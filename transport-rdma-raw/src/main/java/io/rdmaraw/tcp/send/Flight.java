@@ -26,6 +26,11 @@ public final class Flight {
     public long limitSinceNanos;
     /** The user has more to send than the send buffer takes. */
     public boolean userWaits;
+    /**
+     * All is acknowledged, and nothing more is queued. A user who answers at once what came with the acknowledgement
+     * goes on with this flight as it is; else it is given back at the end of the connection's turn.
+     */
+    private boolean idle;
 
     public void reset(int seq) {
         queue.reset(seq);
@@ -33,6 +38,25 @@ public final class Flight {
         recovery.reset(seq);
         restBytes = 0;
         limit = Limit.NONE;
+        userWaits = false;
+        idle = false;
+    }
+
+    /** All is acknowledged. Returns false if it cannot be gone on with as it is. */
+    public boolean rest() {
+        idle = recovery.isUnused();
+        return idle;
+    }
+
+    public boolean isIdle() {
+        return idle;
+    }
+
+    /** There is something to send again, from where it ended. */
+    public void resume() {
+        idle = false;
+        recovery.endSeq = queue.endSeq();
+        restBytes = 0;
         userWaits = false;
     }
 

@@ -68,6 +68,12 @@ public final class RecoveryState {
         probed = false;
     }
 
+    /** Whether all is as {@link #reset} leaves it, but for {@link #endSeq}. */
+    public boolean isUnused() {
+        return phase == Phase.OPEN && frto == Frto.OFF && !undoPossible && !retransmitStamped && !probed && !oneByOne
+                && duplicateAcks == 0 && duplicateAckBytes == 0;
+    }
+
     public void clearUndo() {
         undoPossible = false;
         undoRetransmissions = 0;

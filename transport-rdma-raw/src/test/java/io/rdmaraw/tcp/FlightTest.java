@@ -1,0 +1,80 @@
+package io.rdmaraw.tcp;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertSame;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.rdmaraw.tcp.send.Flight;
+import org.junit.jupiter.api.Test;
+
+/** When what a connection needs for sending is given back: at the end of a turn that leaves it nothing to send. */
+class FlightTest {
+    private static Dialogue sent(int bytes) {
+        Dialogue d = Dialogue.established(Dialogue.plain());
+        d.send(bytes).says("PA 1 len " + bytes + " ack 1");
+        return d;
+    }
+
+    @Test
+    void aConnectionWithoutAnythingToSendHasNone() {
+        Dialogue d = sent(100);
+        assertNotNull(d.c.flight);
+        d.hears("A 1 ack 101");
+        assertEquals(0, d.c.queuedBytes());
+        d.saysNothing();
+        assertNull(d.c.flight);
+    }
+
+    /** A request that acknowledges the answer before, and is answered in the same turn. */
+    @Test
+    void anAnswerInTheSameTurnGoesOnWithIt() {
+        Dialogue d = sent(100);
+        Flight flight = d.c.flight;
+        d.hears("PA 1 len 10 ack 101");
+        assertTrue(flight.isIdle());
+        d.send(200);
+        assertSame(flight, d.c.flight);
+        d.says("PA 101 len 200 ack 11");
+        assertSame(flight, d.c.flight);
+        d.hears("A 11 ack 301").saysNothing();
+        assertNull(d.c.flight);
+        d.assertReleased();
+    }
+
+    /** What the segment behind the last acknowledgement says is for a connection with nothing in flight. */
+    @Test
+    void itIsNoFlightWhileItRests() {
+        Dialogue d = sent(100);
+        d.hears("A 1 ack 101").hears("A 1 ack 101 win 2000");
+        assertEquals(0, d.c.inFlightBytes());
+        assertEquals(2_000, d.c.sendWindowBytes());
+        d.send(100).says("PA 101 len 100 ack 1");
+        assertEquals(Integer.MAX_VALUE, d.c.slowStartThresholdBytes());
+    }
+
+    /** What recovery remembers is of one flight. */
+    @Test
+    void oneThatRecoveryHasUsedIsGivenBackAtOnce() {
+        Dialogue d = sent(100);
+        Flight flight = d.c.flight;
+        flight.recovery.oneByOne = true;
+        d.hears("A 1 ack 101");
+        assertNull(d.c.flight);
+        d.send(100);
+        assertSame(flight, d.c.flight, "from the pool");
+        assertTrue(flight.recovery.isUnused());
+    }
+
+    @Test
+    void aFinGoesOnWithIt() {
+        Dialogue d = sent(100);
+        Flight flight = d.c.flight;
+        d.hears("A 1 ack 101");
+        d.c.shutdownOutput();
+        assertSame(flight, d.c.flight);
+        d.says("FA 101 ack 1").hears("A 1 ack 102").saysNothing();
+        assertNull(d.c.flight);
+    }
+}
