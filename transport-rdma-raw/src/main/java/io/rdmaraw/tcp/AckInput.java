@@ -99,14 +99,16 @@ final class AckInput {
     }
 
     static void releaseIfIdle(TcpConnection c, Flight f) {
-        if (f.scoreboard.isEmpty() && f.queue.isEmpty() && (!c.is(Tcb.FIN_QUEUED) || c.is(Tcb.FIN_SENT))
-                && !f.rest()) {
-            release(c, f);
+        if (f.scoreboard.isEmpty() && f.queue.isEmpty() && (!c.is(Tcb.FIN_QUEUED) || c.is(Tcb.FIN_SENT))) {
+            SendTimes.end(c, f);
+            if (!f.rest()) {
+                release(c, f);
+            }
         }
     }
 
+    /** Gives back what nothing is in flight of. */
     static void release(TcpConnection c, Flight f) {
-        SendTimes.end(c, f);
         c.flight = null;
         c.engine.pools.give(f);
     }

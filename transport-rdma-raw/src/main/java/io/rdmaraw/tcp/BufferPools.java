@@ -25,7 +25,9 @@ final class BufferPools {
     void dropFlight(TcpConnection c) {
         Flight f = c.flight;
         if (f != null) {
-            SendTimes.end(c, f);
+            if (!f.isIdle()) {
+                SendTimes.end(c, f);
+            }
             c.flight = null;
             f.queue.release();
             give(f);

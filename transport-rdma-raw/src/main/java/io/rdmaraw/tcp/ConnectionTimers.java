@@ -25,7 +25,7 @@ final class ConnectionTimers {
 
     /** When what waits for the peer has waited for too long (RFC 9293 section 3.8.3). */
     private static long userTimeoutDeadline(TcpConnection c) {
-        boolean waits = c.flight != null || c.state == TcpState.SYN_SENT || c.state == TcpState.SYN_RECEIVED;
+        boolean waits = c.isSending() || c.state == TcpState.SYN_SENT || c.state == TcpState.SYN_RECEIVED;
         return waits && c.userTimeoutMillis > 0 && c.stalledSinceNanos != Tcb.FROM_NOW
                 ? c.stalledSinceNanos + millis(c.userTimeoutMillis) : Tcb.NEVER;
     }
@@ -253,7 +253,7 @@ final class ConnectionTimers {
         }
         // RFC 9293 section 3.8.4
         long silence = now - c.lastReceiveNanos;
-        if (silence < keepAliveIdleNanos(c) || c.flight != null) {
+        if (silence < keepAliveIdleNanos(c) || c.isSending()) {
             // Something came meanwhile, or data in flight watches the peer anyway.
             c.keepAliveProbesSent = 0;
             c.idleDeadlineNanos = Math.max(now + Math.min(keepAliveIntervalNanos(c), keepAliveIdleNanos(c)),

@@ -122,7 +122,7 @@ final class Orphans {
      */
     static long deadline(TcpConnection c) {
         Entry entry = c.orphan;
-        if (entry == null || entry.sinceNanos == Tcb.FROM_NOW || c.flight == null) {
+        if (entry == null || entry.sinceNanos == Tcb.FROM_NOW || !c.isSending()) {
             return Tcb.NEVER;
         }
         TcpConfig config = c.engine.config;

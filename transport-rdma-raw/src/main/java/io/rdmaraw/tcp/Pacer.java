@@ -75,7 +75,7 @@ final class Pacer {
         long wanted = c.rate != null ? c.rate.control.pacingRate() : windowRate(c);
         rate = maxRate > 0 && (wanted == 0 || wanted > maxRate) ? maxRate : wanted;
         quantumBytes = rate == 0 ? Integer.MAX_VALUE : SendQuantum.bytes(rate, c.sndMss);
-        if (waits && rate == 0) {
+        if (rate == 0) {
             openNanos = Long.MIN_VALUE;
         }
     }

@@ -61,7 +61,8 @@ final class SegmentOutput {
             return false;
         }
         Flight f = c.flight;
-        return f == null || f.queue.endSeq() == c.sndNxt && !f.userWaits && f.scoreboard.lostBytes() == 0;
+        return f == null || f.queue.endSeq() == c.sndNxt && !f.userWaits && f.limit == Limit.NONE
+                && f.scoreboard.lostBytes() == 0;
     }
 
     /** In SYN-RECEIVED too, where a segment that does not fit is answered (RFC 9293 section 3.10.7.4). */

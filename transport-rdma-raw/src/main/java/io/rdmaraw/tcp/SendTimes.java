@@ -43,7 +43,7 @@ final class SendTimes {
     }
 
     static long busyNanos(TcpConnection c, long now) {
-        return c.busyMillis * MILLI_NANOS + (c.flight == null ? 0 : now - c.flight.busySinceNanos);
+        return c.busyMillis * MILLI_NANOS + (c.isSending() ? now - c.flight.busySinceNanos : 0);
     }
 
     static long windowLimitedNanos(TcpConnection c, long now) {
@@ -56,6 +56,6 @@ final class SendTimes {
 
     /** How long the connection has been limited by this without a break. */
     private static long now(TcpConnection c, Limit limit, long now) {
-        return c.flight == null || c.flight.limit != limit ? 0 : now - c.flight.limitSinceNanos;
+        return !c.isSending() || c.flight.limit != limit ? 0 : now - c.flight.limitSinceNanos;
     }
 }

@@ -594,6 +594,11 @@ public final class TcpConnection extends Tcb implements CongestionWindow, Segmen
         ssthresh = cwnd;
     }
 
+    /** Whether anything is queued or in flight. */
+    boolean isSending() {
+        return flight != null && !flight.isIdle();
+    }
+
     Flight requireFlight() {
         if (flight == null) {
             flight = engine.pools.takeFlight();
@@ -609,6 +614,7 @@ public final class TcpConnection extends Tcb implements CongestionWindow, Segmen
         } else if (flight.isIdle()) {
             flight.resume();
             stalledSinceNanos = FROM_NOW;
+            SendTimes.begin(this, flight);
         }
         return flight;
     }

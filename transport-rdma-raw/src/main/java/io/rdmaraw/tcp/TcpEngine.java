@@ -241,7 +241,7 @@ public final class TcpEngine {
                 burst += count;
                 c.segmentsOut += count;
                 counters.segmentsOut += count;
-                if (SegmentOutput.hasSaidAll(c)) {
+                if (c == ready.head() && SegmentOutput.hasSaidAll(c)) {
                     burst = 0;
                     ready.removeHead();
                     ConnectionTimers.settle(c, nowNanos);

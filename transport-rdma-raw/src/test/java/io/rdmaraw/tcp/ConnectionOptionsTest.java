@@ -225,7 +225,7 @@ class ConnectionOptionsTest {
         ByteBuf buffer = Unpooled.buffer(3_000).writeZero(3_000);
         d.c.send(buffer);
         assertEquals(0, d.c.notSentRoom());
-        d.events.abortsWhenNotSentIsLow = true;
+        d.events.whenNotSentIsLow = TcpConnection::abort;
         d.events.events.clear();
         Segment out = new Segment();
         while (d.events.events.isEmpty() && d.engine.pollSegment(d.now, out)) {
@@ -238,6 +238,24 @@ class ConnectionOptionsTest {
         out.transmitted();
         assertEquals(0, buffer.refCnt());
         d.says("RA 3001 ack 1").state(TcpState.CLOSED);
+    }
+
+    /** The segment has left, and the turn of the connection is over with this engine. */
+    @Test
+    void theUserMovesTheConnectionWhenItIsSent() {
+        Dialogue d = Dialogue.established(Dialogue.plain());
+        d.c.notSentLowWater(100);
+        d.send(200);
+        assertEquals(0, d.c.notSentRoom());
+        d.events.whenNotSentIsLow = d.engine::release;
+        Segment out = new Segment();
+        assertTrue(d.engine.pollSegment(d.now, out));
+        assertEquals(200, out.payloadLength());
+        out.transmitted();
+        assertFalse(d.engine.pollSegment(d.now, out));
+        d.engine.adopt(d.c, d.now);
+        d.hears("A 1 ack 201").saysNothing();
+        d.assertReleased();
     }
 
     @Test

@@ -67,6 +67,32 @@ class FlightTest {
         assertTrue(flight.recovery.isUnused());
     }
 
+    /** Nothing waits for the peer, however late the loop looks at the time. */
+    @Test
+    void aConnectionWhoseFlightRestsDoesNotTimeOut() {
+        Dialogue d = Dialogue.established(Dialogue.plain());
+        d.c.userTimeoutMillis(1_000);
+        d.send(100).says("PA 1 len 100 ack 1");
+        d.hears("A 1 ack 101");
+        d.now += 5_000_000_000L;
+        d.engine.advance(d.now);
+        d.saysNothing().state(TcpState.ESTABLISHED);
+        assertNull(d.c.flight);
+    }
+
+    /** The time until the turn ends is none in which it had something to send. */
+    @Test
+    void whatIsMeasuredEndsWithTheAcknowledgement() {
+        Dialogue d = sent(100);
+        d.now += 10_000_000;
+        d.hears("A 1 ack 101");
+        long busyNanos = SendTimes.busyNanos(d.c, d.now);
+        d.now += 1_000_000_000;
+        assertEquals(busyNanos, SendTimes.busyNanos(d.c, d.now));
+        d.saysNothing();
+        assertEquals(busyNanos, SendTimes.busyNanos(d.c, d.now));
+    }
+
     @Test
     void aFinGoesOnWithIt() {
         Dialogue d = sent(100);

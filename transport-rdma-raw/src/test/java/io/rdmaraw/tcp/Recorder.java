@@ -5,6 +5,7 @@ import io.rdmaraw.wire.IcmpErrorKind;
 import java.io.ByteArrayOutputStream;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.function.Consumer;
 
 /** An event sink that writes down what it hears; received bytes are read at once unless told otherwise. */
 class Recorder implements TcpEvents {
@@ -14,7 +15,8 @@ class Recorder implements TcpEvents {
     boolean readAtOnce = true;
     /** There is no memory to keep the next bytes in. */
     boolean failsNextData;
-    boolean abortsWhenNotSentIsLow;
+    Consumer<TcpConnection> whenNotSentIsLow = connection -> {
+    };
     int ackedBytes;
 
     @Override
@@ -55,9 +57,7 @@ class Recorder implements TcpEvents {
     @Override
     public void notSentLow(TcpConnection connection) {
         events.add("notSentLow");
-        if (abortsWhenNotSentIsLow) {
-            connection.abort();
-        }
+        whenNotSentIsLow.accept(connection);
     }
 
     @Override

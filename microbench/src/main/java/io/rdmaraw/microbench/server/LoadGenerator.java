@@ -41,6 +41,11 @@ interface LoadGenerator {
         return true;
     }
 
+    /** Returns how long it runs at a time to warm the server up: long enough for answers of code not compiled yet. */
+    default double warmUpSeconds() {
+        return 1;
+    }
+
     /** Receives the answers per second of each run that counts. */
     default void measured(double answersPerSecond) {
     }

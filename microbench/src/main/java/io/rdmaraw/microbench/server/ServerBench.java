@@ -152,9 +152,9 @@ final class ServerBench {
             do {
                 compiled = 0;
                 for (LoadGenerator generator : round) {
-                    compiled = Math.max(compiled, compiledInASecond(stand, generator));
+                    compiled = Math.max(compiled, compiledPerSecond(stand, generator));
+                    seconds += generator.warmUpSeconds();
                 }
-                seconds += round.size();
             } while (compiled >= COMPILED_SHARE && seconds < options.warmUpSeconds() * (1 + round.size()) / 2);
             return stand;
         } catch (RuntimeException e) {
@@ -163,10 +163,10 @@ final class ServerBench {
         }
     }
 
-    private static double compiledInASecond(Stand stand, LoadGenerator generator) {
+    private static double compiledPerSecond(Stand stand, LoadGenerator generator) {
         double before = CompilerTime.seconds(stand.server().pid());
-        generator.run(stand.network(), pinnedTo(GENERATOR_CORE), PORT, 1);
-        return CompilerTime.seconds(stand.server().pid()) - before;
+        generator.run(stand.network(), pinnedTo(GENERATOR_CORE), PORT, generator.warmUpSeconds());
+        return (CompilerTime.seconds(stand.server().pid()) - before) / generator.warmUpSeconds();
     }
 
     private Stand start(ServerTransport transport) {

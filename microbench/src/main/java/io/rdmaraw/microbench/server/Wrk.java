@@ -7,6 +7,8 @@ import java.util.List;
 
 /** Runs wrk, with a number of connections. */
 final class Wrk implements LoadGenerator {
+    private static final double TLS_WARM_UP_SECONDS = 4;
+
     private final HttpTls tls;
     private final HttpShape shape;
     private final int connections;
@@ -44,6 +46,12 @@ final class Wrk implements LoadGenerator {
         }
         command.add(tls.scheme() + "://" + network.serverAddress() + ':' + port + shape.path());
         return WrkReport.read(network.runClient(command.toArray(String[]::new)));
+    }
+
+    /** A cold server takes longer than a second for the handshakes. */
+    @Override
+    public double warmUpSeconds() {
+        return tls == HttpTls.NONE ? 1 : TLS_WARM_UP_SECONDS;
     }
 
     @Override

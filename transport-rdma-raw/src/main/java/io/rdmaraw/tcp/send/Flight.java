@@ -44,7 +44,7 @@ public final class Flight {
 
     /** All is acknowledged. Returns false if it cannot be gone on with as it is. */
     public boolean rest() {
-        idle = recovery.isUnused();
+        idle = recovery.isUnused() && isPoolable();
         return idle;
     }
 
