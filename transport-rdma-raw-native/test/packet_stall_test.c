@@ -132,6 +132,15 @@ static struct softverbs_queue_counters received(const struct taps *t)
     return counters.received;
 }
 
+/* Kernels such as Debian's 6.12.117 give the slot back: the frame is dropped as one too many, and no other is lost. */
+static void check_bad_frames(const struct softverbs_queue_counters *counters, unsigned bad)
+{
+    if (counters->super_unsound == 0)
+        CHECK_EQ(bad, counters->wire_full);
+    else
+        CHECK_EQ(bad, counters->super_unsound);
+}
+
 static void a_stalled_ring_is_made_anew(void)
 {
     struct taps t;
@@ -146,12 +155,12 @@ static void a_stalled_ring_is_made_anew(void)
         give_bad(&t);
         give_until_one_passes(&t);
         struct softverbs_queue_counters before = received(&t);
-        CHECK_EQ(stall, before.super_unsound);
+        check_bad_frames(&before, stall);
         pass_good(&t, AFTER);
         CHECK_EQ(before.wire_full, received(&t).wire_full);
     }
     struct softverbs_queue_counters counters = received(&t);
-    CHECK_EQ(STALLS, counters.super_unsound);
+    check_bad_frames(&counters, STALLS);
     CHECK_EQ(t.taken, counters.frames);
     CHECK(counters.frames + counters.wire_full + counters.super_unsound <= t.sent);
     taps_close(&t);
