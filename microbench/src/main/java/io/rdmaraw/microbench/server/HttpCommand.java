@@ -36,7 +36,7 @@ public final class HttpCommand extends ServerBenchCommand {
     @Option(names = "--tls", paramLabel = "ENGINE", split = ",", defaultValue = "none",
             converter = HttpTls.Names.class, completionCandidates = HttpTls.Names.class,
             description = "servers without TLS and with it, separated by commas: none; jdk or openssl, whose cases are"
-                    + " https.ENGINE.SHAPE, by wrk alone")
+                    + " https.ENGINE.SHAPE, by wrk alone, for 8 seconds or more, handshakes included")
     private Set<HttpTls> engines;
 
     @Option(names = "--load", paramLabel = "PERCENT", split = ",", defaultValue = "50,90",

@@ -7,7 +7,8 @@ import java.util.List;
 
 /** Runs wrk, with a number of connections. */
 final class Wrk implements LoadGenerator {
-    private static final double TLS_WARM_UP_SECONDS = 4;
+    /** Each run begins with the handshakes of all connections, which are a part of it. */
+    private static final double TLS_LEAST_SECONDS = 8;
 
     private final HttpTls tls;
     private final HttpShape shape;
@@ -40,7 +41,7 @@ final class Wrk implements LoadGenerator {
     public Load run(ServerNetwork network, List<String> prefix, int port, double seconds) {
         List<String> command = new ArrayList<>(prefix);
         command.addAll(List.of("wrk", "--latency", "-t1", "-c" + connections,
-                "-d" + Math.max(1, Math.round(seconds)) + 's'));
+                "-d" + Math.max(1, Math.round(lasting(seconds))) + 's'));
         if (script != null) {
             command.addAll(List.of("-s", script.toString()));
         }
@@ -48,10 +49,13 @@ final class Wrk implements LoadGenerator {
         return WrkReport.read(network.runClient(command.toArray(String[]::new)));
     }
 
-    /** A cold server takes longer than a second for the handshakes. */
     @Override
     public double warmUpSeconds() {
-        return tls == HttpTls.NONE ? 1 : TLS_WARM_UP_SECONDS;
+        return lasting(1);
+    }
+
+    private double lasting(double seconds) {
+        return tls == HttpTls.NONE ? seconds : Math.max(seconds, TLS_LEAST_SECONDS);
     }
 
     @Override
