@@ -94,7 +94,7 @@ final class SegmentSender {
             try {
                 send();
             } catch (IllegalReferenceCountException e) {
-                onDataReleased();
+                onDataReleased(e);
             }
         }
         if (!waitingForRoom) {
@@ -145,8 +145,12 @@ final class SegmentSender {
     }
 
     /** The user released what the core has just given out: with a reference too many, or on another thread. */
-    private void onDataReleased() {
+    private void onDataReleased(IllegalReferenceCountException why) {
         SegmentOwner owner = out.connection();
+        if (owner == null) {
+            // An answer without payload: what was released is no user's.
+            throw why;
+        }
         out.transmitted();
         engine.onDataReleased((TcpConnection) owner);
     }
