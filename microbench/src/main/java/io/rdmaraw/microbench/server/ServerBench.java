@@ -40,10 +40,10 @@ final class ServerBench {
     /**
      * The size of the measurement.
      *
-     * @param warmUpSeconds at most, of each server under load, until its JIT compiler is done
-     * @param transports    the first of which is ours
+     * @param warmUpRuns at most, of each server and generator, until its JIT compiler is done
+     * @param transports the first of which is ours
      */
-    record Options(int runs, double runSeconds, double warmUpSeconds, List<ServerTransport> transports,
+    record Options(int runs, double runSeconds, int warmUpRuns, List<ServerTransport> transports,
             Offloads offloads) {
     }
 
@@ -141,21 +141,27 @@ final class ServerBench {
     /**
      * Until its code is compiled, a server spends more time on the compiler than on its clients. The generators run in
      * turns, as they do in the measurement, until a whole round of them leaves the compiler nothing to do: code that
-     * was compiled for many connections is compiled again for one, and vice versa.
+     * was compiled for many connections is compiled again for one, and vice versa, and what was compiled while requests
+     * came is compiled again when connections end and others begin. So runs are counted here and not seconds.
      */
     private Stand warmedUp(ServerTransport transport) {
         Stand stand = start(transport);
         try {
             List<LoadGenerator> round = generators.stream().filter(LoadGenerator::warmsUp).toList();
-            double seconds = 0;
+            int most = options.warmUpRuns() * (1 + round.size()) / 2;
+            int runs = 0;
             double compiled;
             do {
                 compiled = 0;
                 for (LoadGenerator generator : round) {
                     compiled = Math.max(compiled, compiledPerSecond(stand, generator));
-                    seconds += generator.warmUpSeconds();
+                    runs++;
                 }
-            } while (compiled >= COMPILED_SHARE && seconds < options.warmUpSeconds() * (1 + round.size()) / 2);
+            } while (compiled >= COMPILED_SHARE && runs < most);
+            if (compiled >= COMPILED_SHARE) {
+                say(String.format(Locale.ROOT, "%s: its JIT compiler is still busy for %.0f %% of a core after %d runs,"
+                        + " and its figures have that in them", transport.text(), compiled * PERCENT, runs));
+            }
             return stand;
         } catch (RuntimeException e) {
             stand.close();
