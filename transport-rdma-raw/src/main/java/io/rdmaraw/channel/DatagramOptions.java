@@ -23,6 +23,11 @@ record DatagramOptions(RdmaRawDatagramChannelConfig config) implements DatagramN
     }
 
     @Override
+    public int mark() {
+        return config.mark();
+    }
+
+    @Override
     public InetAddress groupSourceOrNull(boolean ipv4) {
         return config.multicastSource(ipv4);
     }

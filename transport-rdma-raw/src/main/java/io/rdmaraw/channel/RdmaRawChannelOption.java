@@ -40,6 +40,16 @@ public final class RdmaRawChannelOption {
     public static final ChannelOption<Integer> IP_TTL = ChannelOption.valueOf(RdmaRawChannelOption.class, "IP_TTL");
 
     /**
+     * A number that policy rules may ask for when the way to the peer is looked for ({@code ip rule add fwmark}), as
+     * {@code SO_MARK} of Linux. Default 0, for none. It is the kernel's rules that have it: on a host of our own, in
+     * memory or on an address of its own, it means nothing, and no filter of the kernel's sees what the device sends.
+     * Accepted connections have their server's, which its answers to SYNs have too. A datagram channel's is to be set
+     * before binding, and takes CAP_NET_ADMIN where the kernel has a socket on its port. A marked connection whose way
+     * is not the device's is refused, since the JDK's sockets cannot be marked.
+     */
+    public static final ChannelOption<Integer> SO_MARK = ChannelOption.valueOf(RdmaRawChannelOption.class, "SO_MARK");
+
+    /**
      * Whether a datagram channel on the host's own loop device has a kernel socket on its port too, by which ordinary
      * programs on this host reach it and it reaches them. Default true; to be set before the channel is bound.
      */

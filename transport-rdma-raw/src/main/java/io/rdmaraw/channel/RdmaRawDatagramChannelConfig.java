@@ -26,6 +26,7 @@ public final class RdmaRawDatagramChannelConfig extends AbstractRdmaRawChannelCo
     private volatile int sendBufferBytes = DEFAULT_BUFFER_BYTES;
     private volatile int receiveBufferBytes = DEFAULT_BUFFER_BYTES;
     private volatile int trafficClass;
+    private volatile int mark;
     private volatile int unicastTimeToLive = DEFAULT_TTL;
     private volatile int multicastTimeToLive = 1;
     private volatile boolean reuseAddress;
@@ -66,6 +67,7 @@ public final class RdmaRawDatagramChannelConfig extends AbstractRdmaRawChannelCo
                         RdmaRawDatagramChannelConfig::setUnicastTimeToLive)
                 .with(RdmaRawChannelOption.IP_RECVORIGDSTADDR, c -> c.receiveOriginalDestination,
                         (c, value) -> c.receiveOriginalDestination = value)
+                .with(RdmaRawChannelOption.SO_MARK, c -> c.mark, (c, value) -> c.mark = value)
                 .with(RdmaRawChannelOption.KERNEL_SOCKET, c -> c.kernelSocket, (c, value) -> c.kernelSocket = value)
                 .alsoAs(StandardSocketOptions.SO_BROADCAST, ChannelOption.SO_BROADCAST)
                 .alsoAs(StandardSocketOptions.SO_RCVBUF, ChannelOption.SO_RCVBUF)
@@ -123,6 +125,10 @@ public final class RdmaRawDatagramChannelConfig extends AbstractRdmaRawChannelCo
     public RdmaRawDatagramChannelConfig setTrafficClass(int value) {
         trafficClass = ObjectUtil.checkInRange(value, 0, MAX_BYTE, "trafficClass");
         return this;
+    }
+
+    int mark() {
+        return mark;
     }
 
     /** Returns the time to live or hop limit of unicast datagrams. */

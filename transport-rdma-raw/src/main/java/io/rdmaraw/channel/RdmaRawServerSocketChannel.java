@@ -429,6 +429,11 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
         }
 
         @Override
+        public int mark() {
+            return config.mark();
+        }
+
+        @Override
         public boolean isReusePort() {
             return config.isReusePort();
         }

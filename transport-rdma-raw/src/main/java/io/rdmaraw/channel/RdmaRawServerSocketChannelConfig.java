@@ -29,6 +29,7 @@ public final class RdmaRawServerSocketChannelConfig
                     .with(RdmaRawChannelOption.TCP_MAXSEG, c -> c.maxSegmentBytes,
                             RdmaRawServerSocketChannelConfig::setMaxSegment)
                     .alsoAs(RdmaRawChannelOption.ofIoUring("TCP_DEFER_ACCEPT"), RdmaRawChannelOption.TCP_DEFER_ACCEPT)
+                    .with(RdmaRawChannelOption.SO_MARK, c -> c.mark, (c, value) -> c.mark = value)
                     .with(RdmaRawChannelOption.ACCEPT_GROUP, c -> c.acceptGroup,
                             RdmaRawServerSocketChannelConfig::setAcceptGroup)
                     .alsoAs(StandardSocketOptions.SO_RCVBUF, ChannelOption.SO_RCVBUF)
@@ -46,6 +47,7 @@ public final class RdmaRawServerSocketChannelConfig
     private volatile int tcpFastopen;
     private volatile int deferAcceptSeconds;
     private volatile int maxSegmentBytes;
+    private volatile int mark;
 
     RdmaRawServerSocketChannelConfig(RdmaRawServerSocketChannel channel) {
         super(channel, new ServerChannelRecvByteBufAllocator());
@@ -57,6 +59,7 @@ public final class RdmaRawServerSocketChannelConfig
         if (receiveBufferBytes > 0) {
             child.setReceiveBufferSize(receiveBufferBytes);
         }
+        child.setMark(mark);
     }
 
     /** Hands what holds before a connection is accepted to a loop's listener. */
@@ -64,6 +67,10 @@ public final class RdmaRawServerSocketChannelConfig
         listener.fastOpen(tcpFastopen);
         listener.deferAccept(deferAcceptSeconds);
         listener.maxSegment(maxSegmentBytes);
+    }
+
+    int mark() {
+        return mark;
     }
 
     private void setDeferAccept(int seconds) {

@@ -226,7 +226,8 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
         }
         loopStack = ioHandler().tcp();
         if (!ioHandler().config().connectsByDevice(remote)
-                || loopStack.opener().isForKernel(requestedLocal, remote)) {
+                || loopStack.opener().isForKernel(requestedLocal, remote, config.mark())) {
+            refuseMark(remote);
             KernelTransport opening = new KernelTransport(this, loopStack.counters());
             transport = opening;
             if (config.isTcpFastOpenConnect()) {
@@ -234,13 +235,23 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
             }
             opening.connect(requestedLocal, remote);
         } else {
-            TcpTransport opening = loopStack.opener().connect(requestedLocal, remote, connectionListener);
+            TcpTransport opening = loopStack.opener().connect(requestedLocal, remote, config.mark(),
+                    connectionListener);
             transport = opening;
             // The port of an address that the user chose may be the system's choice.
             localAddress = null;
             if (config.isTcpFastOpenConnect()) {
                 opening.openFast(flushed(), RdmaRawByteBufAllocator.DEFAULT);
             }
+        }
+    }
+
+    /** Its packets would go another way than they are meant to. */
+    private void refuseMark(InetSocketAddress remote) throws IOException {
+        if (config.mark() != 0) {
+            throw new IOException("SO_MARK is " + config.mark() + ", but the kernel has to carry the connection to "
+                    + remote + ", and the JDK's sockets cannot be marked: have its route lead to the device's"
+                    + " interface, or leave the option out");
         }
     }
 

@@ -7,6 +7,7 @@ import io.netty.util.internal.ObjectUtil;
 import io.rdmaraw.tcp.TcpConnection;
 import io.rdmaraw.tcp.congestion.CongestionControls;
 import io.rdmaraw.tcp.segment.Segment;
+import io.rdmaraw.tcp.stack.TcpTransport;
 import jdk.net.ExtendedSocketOptions;
 
 import java.net.SocketOption;
@@ -32,6 +33,7 @@ public final class RdmaRawSocketChannelConfig extends AbstractRdmaRawChannelConf
     private volatile int receiveBufferBytes;
     private volatile int soLinger = -1;
     private volatile int trafficClass;
+    private volatile int mark;
     private volatile int timeToLive = Segment.DEFAULT_HOP_LIMIT;
     /** Those of keepalive, user timeout and SYNs are 0 while the core's defaults hold. */
     private volatile int keepIdleSeconds;
@@ -144,6 +146,7 @@ public final class RdmaRawSocketChannelConfig extends AbstractRdmaRawChannelConf
                 .with(ChannelOption.SO_LINGER, c -> c.soLinger, RdmaRawSocketChannelConfig::setSoLinger)
                 .with(ChannelOption.IP_TOS, c -> c.trafficClass, RdmaRawSocketChannelConfig::setTrafficClass)
                 .with(RdmaRawChannelOption.IP_TTL, c -> c.timeToLive, RdmaRawSocketChannelConfig::setTimeToLive)
+                .with(RdmaRawChannelOption.SO_MARK, c -> c.mark, RdmaRawSocketChannelConfig::setMark)
                 .with(ChannelOption.ALLOW_HALF_CLOSURE, c -> c.allowHalfClosure,
                         RdmaRawSocketChannelConfig::setAllowHalfClosure)
                 .with(ChannelOption.TCP_FASTOPEN_CONNECT, c -> c.tcpFastOpenConnect,
@@ -195,6 +198,10 @@ public final class RdmaRawSocketChannelConfig extends AbstractRdmaRawChannelConf
         return TABLE;
     }
 
+    int mark() {
+        return mark;
+    }
+
     boolean sharesFlushes() {
         return sharedFlushes;
     }
@@ -204,6 +211,11 @@ public final class RdmaRawSocketChannelConfig extends AbstractRdmaRawChannelConf
     private void setTimeToLive(int hops) {
         timeToLive = ObjectUtil.checkInRange(hops, 1, MAX_BYTE, "IP_TTL");
         channel.settingChanged(connection -> connection.hopLimit(timeToLive));
+    }
+
+    void setMark(int value) {
+        mark = value;
+        channel.settingChanged(connection -> ((TcpTransport) connection.attachment()).mark(mark));
     }
 
     private void setKeepIdle(int seconds) {

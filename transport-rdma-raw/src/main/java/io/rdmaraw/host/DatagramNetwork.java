@@ -27,6 +27,9 @@ public interface DatagramNetwork {
         /** Tells whether the channel is to have a kernel socket on its port. */
         boolean isKernelSocket();
 
+        /** Returns what policy rules may ask for of the channel's datagrams ({@code SO_MARK}), 0 for nothing. */
+        int mark();
+
         /** Returns the address that datagrams to groups come from, or null when none was chosen. */
         InetAddress groupSourceOrNull(boolean ipv4);
     }

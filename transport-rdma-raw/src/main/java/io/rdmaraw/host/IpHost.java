@@ -17,8 +17,10 @@ public interface IpHost {
      * Returns the way to a destination, or null when there is none.
      *
      * @param sourceOrNull the address that will be sent from, when it is known: routes may depend on it
+     * @param mark what {@code SO_MARK} says of the sender, 0 for nothing: routes may depend on it too
      */
-    default NetworkSnapshot.Path path(NetworkSnapshot snapshot, IpAddress destination, IpAddress sourceOrNull) {
+    default NetworkSnapshot.Path path(NetworkSnapshot snapshot, IpAddress destination, IpAddress sourceOrNull,
+            int mark) {
         return snapshot.path(destination, destination.hashCode());
     }
 

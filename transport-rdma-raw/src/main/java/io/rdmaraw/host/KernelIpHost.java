@@ -76,15 +76,15 @@ final class KernelIpHost implements IpHost {
 
     /** As long as the host has no policy rules the snapshot knows the routes; else the kernel is asked for each. */
     @Override
-    public NetworkSnapshot.Path path(NetworkSnapshot snapshot, IpAddress destination, IpAddress sourceOrNull) {
+    public NetworkSnapshot.Path path(NetworkSnapshot snapshot, IpAddress destination, IpAddress sourceOrNull, int mark) {
         if (!snapshot.hasPolicyRules()) {
-            return IpHost.super.path(snapshot, destination, sourceOrNull);
+            return IpHost.super.path(snapshot, destination, sourceOrNull, mark);
         }
         try {
-            return snapshot.path(routes.ask(destination, sourceOrNull), destination, 0);
+            return snapshot.path(routes.ask(destination, sourceOrNull, mark), destination, 0);
         } catch (IOException e) {
             LOGGER.warn("the kernel does not say how {} is reached; its main table is taken", destination, e);
-            return IpHost.super.path(snapshot, destination, sourceOrNull);
+            return IpHost.super.path(snapshot, destination, sourceOrNull, mark);
         }
     }
 

@@ -65,10 +65,17 @@ public final class KernelSocket implements LoopDescriptors.Handler {
         loop = null;
     }
 
-    /** Opens the socket; returns the port. */
-    public int bind(InetSocketAddress local, PortSharing sharing) throws IOException {
+    /**
+     * Opens the socket; returns the port.
+     *
+     * @param mark {@code SO_MARK} of what it sends, 0 for none
+     */
+    public int bind(InetSocketAddress local, PortSharing sharing, int mark) throws IOException {
         KernelUdpSocket opened = KernelUdpSocket.open(ipv4Only);
         try {
+            if (mark != 0) {
+                opened.mark(mark);
+            }
             int scope = local.getAddress() instanceof Inet6Address address ? address.getScopeId() : 0;
             int port = opened.bind(IpAddress.of(local.getAddress()), scope, local.getPort(), sharing);
             descriptors.add(opened.fd(), this);

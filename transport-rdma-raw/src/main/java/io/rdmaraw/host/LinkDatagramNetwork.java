@@ -160,7 +160,7 @@ public abstract class LinkDatagramNetwork extends IpDatagramNetwork {
         NetworkSnapshot snapshot = host.snapshot();
         Link link = link(snapshot);
         NetworkSnapshot.Path path = isOfLink(destination, target, link) ? snapshot.onLink(link, target)
-                : host.path(snapshot, target, source.isAny() ? null : source);
+                : host.path(snapshot, target, source.isAny() ? null : source, options().mark());
         if (target.isAny() || snapshot.isLocal(target) || path != null && path.link().index() != link.index()) {
             return elsewhere(snapshot, destination, target, source.isAny() ? target : source);
         }

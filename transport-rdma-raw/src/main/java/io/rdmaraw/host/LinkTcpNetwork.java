@@ -213,14 +213,15 @@ public abstract class LinkTcpNetwork implements TcpNetwork {
     }
 
     /** As the kernel does: the route gives the source where none was chosen, and the source can change the route. */
-    private Way wayTo(NetworkSnapshot snapshot, InetSocketAddress localOrNull, IpAddress remote) {
+    private Way wayTo(NetworkSnapshot snapshot, InetSocketAddress localOrNull, IpAddress remote, int mark) {
         IpAddress wanted = localOrNull == null ? IpAddress.ANY_IPV6 : IpAddress.of(localOrNull.getAddress());
         if (!wanted.isAny()) {
-            return new Way(wanted, wanted.version() == remote.version() ? path(snapshot, remote, wanted) : null);
+            return new Way(wanted, wanted.version() == remote.version() ? path(snapshot, remote, wanted, mark) : null);
         }
-        NetworkSnapshot.Path first = isOfLink(remote) ? onLink(snapshot, remote) : host.path(snapshot, remote, null);
+        NetworkSnapshot.Path first = isOfLink(remote) ? onLink(snapshot, remote)
+                : host.path(snapshot, remote, null, mark);
         return first == null ? new Way(wanted, null)
-                : new Way(first.source(), path(snapshot, remote, first.source()));
+                : new Way(first.source(), path(snapshot, remote, first.source(), mark));
     }
 
     /** Every link has addresses of this kind: those of packets that come by the device are of its link. */
@@ -233,8 +234,8 @@ public abstract class LinkTcpNetwork implements TcpNetwork {
         return link == null || !link.isUp() ? null : snapshot.onLink(link, remote);
     }
 
-    private NetworkSnapshot.Path path(NetworkSnapshot snapshot, IpAddress remote, IpAddress source) {
-        return isOfLink(remote) ? onLink(snapshot, remote) : routes.path(snapshot, remote, source);
+    private NetworkSnapshot.Path path(NetworkSnapshot snapshot, IpAddress remote, IpAddress source, int mark) {
+        return isOfLink(remote) ? onLink(snapshot, remote) : routes.path(snapshot, remote, source, mark);
     }
 
     private boolean isLocal(NetworkSnapshot snapshot, IpAddress remote) {
@@ -243,9 +244,9 @@ public abstract class LinkTcpNetwork implements TcpNetwork {
     }
 
     /** Tells whether the device leads to a peer. */
-    protected final boolean reaches(InetSocketAddress localOrNull, IpAddress remote) {
+    protected final boolean reaches(InetSocketAddress localOrNull, IpAddress remote, int mark) {
         NetworkSnapshot snapshot = host.snapshot();
-        return reaches(snapshot, remote, wayTo(snapshot, localOrNull, remote).pathOrNull);
+        return reaches(snapshot, remote, wayTo(snapshot, localOrNull, remote, mark).pathOrNull);
     }
 
     private boolean reaches(NetworkSnapshot snapshot, IpAddress remote, NetworkSnapshot.Path pathOrNull) {
@@ -267,14 +268,15 @@ public abstract class LinkTcpNetwork implements TcpNetwork {
     }
 
     @Override
-    public final Binding connect(InetSocketAddress localOrNull, IpAddress remote, int remotePort) throws IOException {
+    public final Binding connect(InetSocketAddress localOrNull, IpAddress remote, int remotePort, int mark)
+            throws IOException {
         NetworkSnapshot snapshot = host.snapshot();
         Link link = link(snapshot);
         if (remote.isIpv4() && snapshot.isBroadcast(remote.ipv4())) {
             throw new NoRouteToHostException("Network is unreachable: " + remote
                     + " is the broadcast address of a subnet, and a connection is to one host");
         }
-        Way way = wayTo(snapshot, localOrNull, remote);
+        Way way = wayTo(snapshot, localOrNull, remote, mark);
         IpAddress source = way.source;
         if (!reaches(snapshot, remote, way.pathOrNull)) {
             throw new NoRouteToHostException("No route to host: " + elsewhere(remote));
@@ -340,22 +342,22 @@ public abstract class LinkTcpNetwork implements TcpNetwork {
 
     @Override
     public final TcpPath path(long sourceHigh, long sourceLow, int sourcePort, long targetHigh, long targetLow,
-                              int targetPort) {
+                              int targetPort, int mark) {
         NetworkSnapshot snapshot = host.snapshot();
         IpAddress target = new IpAddress(targetHigh, targetLow);
-        return pathTo(target, snapshot, path(snapshot, target, new IpAddress(sourceHigh, sourceLow)));
+        return pathTo(target, snapshot, path(snapshot, target, new IpAddress(sourceHigh, sourceLow), mark));
     }
 
     @Override
     public final TcpPath pathOfReply(long sourceHigh, long sourceLow, int sourcePort, long targetHigh,
-                                        long targetLow, int targetPort) {
+                                        long targetLow, int targetPort, int mark) {
         NetworkSnapshot snapshot = host.snapshot();
         IpAddress target = new IpAddress(targetHigh, targetLow);
         IpAddress source = new IpAddress(sourceHigh, sourceLow);
-        if (!isOfLink(target) && !routes.knowsOrMayAsk(snapshot, target, source, System.nanoTime())) {
+        if (!isOfLink(target) && !routes.knowsOrMayAsk(snapshot, target, source, mark, System.nanoTime())) {
             return TcpPath.NOT_ASKED;
         }
-        return pathTo(target, snapshot, path(snapshot, target, source));
+        return pathTo(target, snapshot, path(snapshot, target, source, mark));
     }
 
     private TcpPath pathTo(IpAddress target, NetworkSnapshot snapshot, NetworkSnapshot.Path path) {

@@ -21,7 +21,8 @@ final class RouteCache {
     private static final int SHIFT = Integer.SIZE - Integer.numberOfTrailingZeros(PLACES);
 
     /** @param pathOrNull null when there is no way */
-    private record Found(long generation, IpAddress source, IpAddress target, NetworkSnapshot.Path pathOrNull) {
+    private record Found(long generation, IpAddress source, IpAddress target, int mark,
+            NetworkSnapshot.Path pathOrNull) {
     }
 
     private final IpHost host;
@@ -33,34 +34,39 @@ final class RouteCache {
         this.host = host;
     }
 
-    /** Returns the way from an address to another, or null when there is none. */
-    NetworkSnapshot.Path path(NetworkSnapshot snapshot, IpAddress target, IpAddress source) {
+    /**
+     * Returns the way from an address to another, or null when there is none.
+     *
+     * @param mark the sender's {@code SO_MARK}, 0 for none
+     */
+    NetworkSnapshot.Path path(NetworkSnapshot snapshot, IpAddress target, IpAddress source, int mark) {
         if (!snapshot.hasPolicyRules()) {
-            return host.path(snapshot, target, source);
+            return host.path(snapshot, target, source, mark);
         }
-        int place = place(target, source);
-        if (!isFound(place, snapshot, target, source)) {
-            places[place] = new Found(snapshot.generation(), source, target, host.path(snapshot, target, source));
+        int place = place(target, source, mark);
+        if (!isFound(place, snapshot, target, source, mark)) {
+            places[place] = new Found(snapshot.generation(), source, target, mark,
+                    host.path(snapshot, target, source, mark));
         }
         return places[place].pathOrNull;
     }
 
     /** Returns whether the way of a reply to an unknown sender is known, or may be asked for at this time. */
-    boolean knowsOrMayAsk(NetworkSnapshot snapshot, IpAddress target, IpAddress source, long nowNanos) {
-        return !snapshot.hasPolicyRules() || isFound(place(target, source), snapshot, target, source)
+    boolean knowsOrMayAsk(NetworkSnapshot snapshot, IpAddress target, IpAddress source, int mark, long nowNanos) {
+        return !snapshot.hasPolicyRules() || isFound(place(target, source, mark), snapshot, target, source, mark)
                 || replies.take(nowNanos) == 0;
     }
 
-    private int place(IpAddress target, IpAddress source) {
+    private int place(IpAddress target, IpAddress source, int mark) {
         if (places == null) {
             places = new Found[PLACES];
         }
-        return (target.hashCode() * 31 + source.hashCode()) * SPREAD >>> SHIFT;
+        return ((target.hashCode() * 31 + source.hashCode()) * 31 + mark) * SPREAD >>> SHIFT;
     }
 
-    private boolean isFound(int place, NetworkSnapshot snapshot, IpAddress target, IpAddress source) {
+    private boolean isFound(int place, NetworkSnapshot snapshot, IpAddress target, IpAddress source, int mark) {
         Found found = places[place];
-        return found != null && found.generation == snapshot.generation() && found.source.equals(source)
-                && found.target.equals(target);
+        return found != null && found.generation == snapshot.generation() && found.mark == mark
+                && found.source.equals(source) && found.target.equals(target);
     }
 }

@@ -32,7 +32,7 @@ public final class SharedDatagramNetwork extends LinkDatagramNetwork {
 
     @Override
     protected BoundPort takePort(InetSocketAddress wanted, PortSharing sharing) throws IOException {
-        int port = kernel.bind(wanted, sharing);
+        int port = kernel.bind(wanted, sharing, options().mark());
         return new BoundPort(IpProtocol.UDP, 0, localOf(wanted), !isIpv4Only(), port, null, 0, sharing, null,
                 new PortUse(false));
     }

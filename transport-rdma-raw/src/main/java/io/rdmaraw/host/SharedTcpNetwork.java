@@ -78,8 +78,8 @@ public final class SharedTcpNetwork extends LinkTcpNetwork {
     }
 
     @Override
-    public boolean isForKernel(InetSocketAddress localOrNull, InetAddress remote) {
-        return isOfOtherLink(remote) || !reaches(localOrNull, IpAddress.of(remote));
+    public boolean isForKernel(InetSocketAddress localOrNull, InetAddress remote, int mark) {
+        return isOfOtherLink(remote) || !reaches(localOrNull, IpAddress.of(remote), mark);
     }
 
     @Override

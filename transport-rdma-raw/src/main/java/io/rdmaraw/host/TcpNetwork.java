@@ -110,9 +110,10 @@ public interface TcpNetwork {
      * Takes a local address and port to connect from.
      *
      * @param localOrNull what the user chose, either part may be a wildcard
+     * @param mark the connection's {@code SO_MARK}, which its route may depend on; 0 for none
      * @throws IOException when there is no way to the peer, or the port is taken
      */
-    Binding connect(InetSocketAddress localOrNull, IpAddress remote, int remotePort) throws IOException;
+    Binding connect(InetSocketAddress localOrNull, IpAddress remote, int remotePort, int mark) throws IOException;
 
     /**
      * Checks an address to connect from.
@@ -134,8 +135,9 @@ public interface TcpNetwork {
      *
      * @param localOrNull what the user chose to connect from, either part may be a wildcard
      * @param remote no wildcard
+     * @param mark the connection's {@code SO_MARK}, 0 for none
      */
-    default boolean isForKernel(InetSocketAddress localOrNull, InetAddress remote) {
+    default boolean isForKernel(InetSocketAddress localOrNull, InetAddress remote, int mark) {
         return false;
     }
 
@@ -157,15 +159,17 @@ public interface TcpNetwork {
      * Finds the way of segments, or null when there is none.
      *
      * @param source of our segments, as are the other addresses
+     * @param mark the connection's {@code SO_MARK}, 0 for none
      */
-    TcpPath path(long sourceHigh, long sourceLow, int sourcePort, long targetHigh, long targetLow, int targetPort);
+    TcpPath path(long sourceHigh, long sourceLow, int sourcePort, long targetHigh, long targetLow, int targetPort,
+                 int mark);
 
     /**
      * Finds the way of a reply to an unknown sender, which need not be where its packets say: as {@link #path}, but
      * {@link TcpPath#NOT_ASKED} when too many such ways have been looked for.
      */
     default TcpPath pathOfReply(long sourceHigh, long sourceLow, int sourcePort, long targetHigh, long targetLow,
-                                   int targetPort) {
-        return path(sourceHigh, sourceLow, sourcePort, targetHigh, targetLow, targetPort);
+                                   int targetPort, int mark) {
+        return path(sourceHigh, sourceLow, sourcePort, targetHigh, targetLow, targetPort, mark);
     }
 }

@@ -345,6 +345,11 @@ public final class TcpEngine {
                 Math.min(timeWait.nextNanos(), openPace.nextNanos()));
     }
 
+    /** Returns the listener that takes what comes to an address and port, or null. */
+    public TcpListener listener(long localHigh, long localLow, int port) {
+        return listeners.find(localHigh, localLow, port);
+    }
+
     /** Closes all listeners and aborts all connections; their RSTs are left to be polled, as far as there is room. */
     public void shutdown() {
         shutdown(CloseReason.ABORTED);

@@ -2,6 +2,7 @@ package io.rdmaraw.host;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotSame;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -32,8 +33,9 @@ class RouteCacheTest {
         }
 
         @Override
-        public NetworkSnapshot.Path path(NetworkSnapshot snapshot, IpAddress destination, IpAddress sourceOrNull) {
-            asked.add(destination + " from " + sourceOrNull);
+        public NetworkSnapshot.Path path(NetworkSnapshot snapshot, IpAddress destination, IpAddress sourceOrNull,
+                int mark) {
+            asked.add(destination + " from " + sourceOrNull + (mark == 0 ? "" : " mark " + mark));
             return FIRST.equals(sourceOrNull) ? null
                     : new NetworkSnapshot.Path(new Link(3, "eth1", 1, 1500, 1), destination, SECOND, 1500);
         }
@@ -58,15 +60,29 @@ class RouteCacheTest {
     @Test
     void theHostIsAskedOnceForTwoAddresses() {
         NetworkSnapshot snapshot = Snapshots.withPolicyRules(1);
-        NetworkSnapshot.Path path = cache.path(snapshot, PEER, SECOND);
-        assertSame(path, cache.path(snapshot, PEER, SECOND));
+        NetworkSnapshot.Path path = cache.path(snapshot, PEER, SECOND, 0);
+        assertSame(path, cache.path(snapshot, PEER, SECOND, 0));
         assertEquals(List.of("198.51.100.7 from 10.0.1.1"), asked);
-        assertNull(cache.path(snapshot, PEER, FIRST));
-        assertNull(cache.path(snapshot, PEER, FIRST));
+        assertNull(cache.path(snapshot, PEER, FIRST, 0));
+        assertNull(cache.path(snapshot, PEER, FIRST, 0));
         assertEquals(2, asked.size(), "that there is none is known too");
-        assertSame(path, cache.path(snapshot, PEER, SECOND), "the source tells them apart");
-        cache.path(Snapshots.withPolicyRules(2), PEER, SECOND);
+        assertSame(path, cache.path(snapshot, PEER, SECOND, 0), "the source tells them apart");
+        cache.path(Snapshots.withPolicyRules(2), PEER, SECOND, 0);
         assertEquals(3, asked.size(), "the network has changed");
+    }
+
+    @Test
+    void theMarkTellsWaysApart() {
+        NetworkSnapshot snapshot = Snapshots.withPolicyRules(1);
+        NetworkSnapshot.Path unmarked = cache.path(snapshot, PEER, SECOND, 0);
+        for (int mark : new int[] {1, 0x100, -1}) {
+            NetworkSnapshot.Path marked = cache.path(snapshot, PEER, SECOND, mark);
+            assertNotSame(unmarked, marked);
+            assertSame(marked, cache.path(snapshot, PEER, SECOND, mark));
+        }
+        assertSame(unmarked, cache.path(snapshot, PEER, SECOND, 0), "each has a place of its own");
+        assertEquals(List.of("198.51.100.7 from 10.0.1.1", "198.51.100.7 from 10.0.1.1 mark 1",
+                "198.51.100.7 from 10.0.1.1 mark 256", "198.51.100.7 from 10.0.1.1 mark -1"), asked);
     }
 
     /** Anyone can send from any number of addresses: each costs a system call, so the rate is bounded. */
@@ -77,8 +93,8 @@ class RouteCacheTest {
         int allowed = 0;
         for (int i = 0; i < 100_000; i++) {
             IpAddress sender = new IpAddress(0x2001_0db8_0000_0000L, i);
-            if (cache.knowsOrMayAsk(snapshot, sender, SECOND, now + i * 1_000L)) {
-                cache.path(snapshot, sender, SECOND);
+            if (cache.knowsOrMayAsk(snapshot, sender, SECOND, 0, now + i * 1_000L)) {
+                cache.path(snapshot, sender, SECOND, 0);
                 allowed++;
             }
         }
@@ -92,13 +108,13 @@ class RouteCacheTest {
         NetworkSnapshot snapshot = Snapshots.withPolicyRules(1);
         long now = 5_000_000_000L;
         int i = 0;
-        while (cache.knowsOrMayAsk(snapshot, new IpAddress(0x2001_0db8_0000_0000L, i++), SECOND, now)) {
+        while (cache.knowsOrMayAsk(snapshot, new IpAddress(0x2001_0db8_0000_0000L, i++), SECOND, 0, now)) {
             assertTrue(i < 10_000);
         }
-        NetworkSnapshot.Path path = cache.path(snapshot, PEER, SECOND);
-        assertTrue(cache.knowsOrMayAsk(snapshot, PEER, SECOND, now));
-        assertSame(path, cache.path(snapshot, PEER, SECOND), "a connection asks whatever others send");
-        assertFalse(cache.knowsOrMayAsk(Snapshots.withPolicyRules(2), PEER, SECOND, now), "the network has changed");
-        assertTrue(cache.knowsOrMayAsk(Snapshots.of(3), PEER, SECOND, now));
+        NetworkSnapshot.Path path = cache.path(snapshot, PEER, SECOND, 0);
+        assertTrue(cache.knowsOrMayAsk(snapshot, PEER, SECOND, 0, now));
+        assertSame(path, cache.path(snapshot, PEER, SECOND, 0), "a connection asks whatever others send");
+        assertFalse(cache.knowsOrMayAsk(Snapshots.withPolicyRules(2), PEER, SECOND, 0, now), "the network has changed");
+        assertTrue(cache.knowsOrMayAsk(Snapshots.of(3), PEER, SECOND, 0, now));
     }
 }

@@ -151,7 +151,7 @@ class RtnetlinkMonitorTest {
                 && snapshot.path(ip("2001:db8:1::1"), 0) != null);
         for (String target : new String[] {"203.0.113.1", "203.0.113.130", "203.0.113.250", "8.8.8.8", peer,
             "2001:db8:77::1", "2001:4860::1", pair.peer().ipv6(), "198.51.100.9", "192.0.2.77", "127.0.0.1"}) {
-            Route asked = routes.ask(ip(target), null);
+            Route asked = routes.ask(ip(target), null, 0);
             NetworkSnapshot.Path path = kernel.snapshot().path(ip(target), 0);
             if (asked == null || asked.type() != Route.UNICAST) {
                 assertNull(path, target + ": the kernel says " + asked);

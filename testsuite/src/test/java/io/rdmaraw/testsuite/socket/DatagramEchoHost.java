@@ -7,6 +7,7 @@ import io.netty.channel.ChannelOption;
 import io.netty.channel.EventLoopGroup;
 import io.netty.channel.SimpleChannelInboundHandler;
 import io.netty.channel.socket.DatagramPacket;
+import io.rdmaraw.channel.RdmaRawChannelOption;
 import io.rdmaraw.channel.RdmaRawDatagramChannel;
 import io.rdmaraw.channel.RdmaRawEventLoopGroup;
 import io.rdmaraw.channel.RdmaRawIoHandlerConfig;
@@ -41,8 +42,14 @@ final class DatagramEchoHost implements AutoCloseable {
 
     /** Opens one more server. */
     RdmaRawDatagramChannel serve(InetSocketAddress local) throws InterruptedException {
+        return serve(local, 0);
+    }
+
+    /** Opens one more server, whose datagrams have this mark. */
+    RdmaRawDatagramChannel serve(InetSocketAddress local, int mark) throws InterruptedException {
         return (RdmaRawDatagramChannel) new Bootstrap().group(group).channel(RdmaRawDatagramChannel.class)
-                .option(ChannelOption.SO_RCVBUF, 1 << 20).handler(new Echo()).bind(local).sync().channel();
+                .option(ChannelOption.SO_RCVBUF, 1 << 20).option(RdmaRawChannelOption.SO_MARK, mark)
+                .handler(new Echo()).bind(local).sync().channel();
     }
 
     @ChannelHandler.Sharable

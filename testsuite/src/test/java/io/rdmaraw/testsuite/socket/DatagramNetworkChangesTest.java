@@ -183,6 +183,23 @@ class DatagramNetworkChangesTest {
         assertEquals(0, ours.statistics().sentToKernel() + wildcard.statistics().sentToKernel());
     }
 
+    /** What goes by the kernel's socket of the port is marked like what goes by the device. */
+    @Test
+    void policyRulesForAMarkAreFollowed() throws Exception {
+        forgetNeighbors();
+        peer.run("ip", "addr", "add", "198.51.100.1/32", "dev", "lo");
+        host.run("ip", "route", "add", "198.51.100.0/24", "via", pair.peer().ipv4(), "table", "77");
+        host.run("ip", "rule", "add", "fwmark", "9", "lookup", "77");
+        server = echo.serve(new InetSocketAddress(0), 9);
+        assertEchoes(peer, "198.51.100.1", pair.ours().ipv4(), "by the rule for a mark");
+        assertEquals(0, server.statistics().sentToKernel());
+        VethPair other = network.vethPair(host, network.namespace());
+        other.peer().namespace().run("ip", "addr", "add", "198.51.100.1/32", "dev", "lo");
+        host.run("ip", "route", "replace", "198.51.100.0/24", "via", other.peer().ipv4(), "table", "77");
+        assertEchoes(other.peer().namespace(), "198.51.100.1", other.ours().ipv4(), "by another interface");
+        assertTrue(server.statistics().sentToKernel() > 0);
+    }
+
     /** Returns an address of the link's subnet that nobody has. */
     private String unusedNeighbor() {
         String address = pair.peer().ipv4();

@@ -1,8 +1,10 @@
 package io.rdmaraw.testsuite.tcp;
 
 import io.netty.bootstrap.Bootstrap;
+import io.netty.bootstrap.ServerBootstrap;
 import io.netty.buffer.Unpooled;
 import io.netty.util.CharsetUtil;
+import io.rdmaraw.channel.RdmaRawChannelOption;
 import io.rdmaraw.channel.RdmaRawEventLoopGroup;
 import io.rdmaraw.channel.RdmaRawIoHandlerConfig;
 import io.rdmaraw.channel.RdmaRawServerSocketChannel;
@@ -18,6 +20,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
 
+import java.io.IOException;
 import java.net.Inet6Address;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
@@ -30,6 +33,8 @@ import java.util.concurrent.TimeUnit;
 import static io.rdmaraw.testsuite.tcp.TcpHost.address;
 import static io.rdmaraw.testsuite.tcp.TcpHost.exchange;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 /**
  * TCP on a host with two interfaces: which routing table is looked at can depend on the source ({@code ip rule}), and
@@ -128,6 +133,80 @@ class TcpRoutingOverVethTest {
         }
         assertEquals(2, TcpHost.tcp(device(second), "opened.connections"));
         assertEquals(0, TcpHost.tcp(device(second), "kernel.connections"));
+    }
+
+    /** What is marked goes by the second interface; for the rest of the far host's packets there is none. */
+    private void routeByMark() {
+        second.peer().namespace().run("ip", "addr", "add", FAR + "/32", "dev", "lo");
+        host.run("ip", "route", "add", FAR, "via", second.peer().ipv4(), "table", "100");
+        host.run("ip", "rule", "add", "fwmark", "7", "lookup", "100");
+    }
+
+    /** The answer to a SYN has no channel yet, and is to go by the same way as the rest. */
+    @Test
+    void serversAnswerByTheTableOfTheirMark() throws Exception {
+        routeByMark();
+        RdmaRawEventLoopGroup group = on(second);
+        RdmaRawServerSocketChannel server = (RdmaRawServerSocketChannel) new ServerBootstrap().group(group)
+                .channel(RdmaRawServerSocketChannel.class).option(RdmaRawChannelOption.SO_MARK, 7)
+                .childHandler(echo).bind(address(second.ours().ipv4(), 0)).sync().channel();
+        try (Socket socket = socket(second.peer().namespace(), address(FAR, 0), server.localAddress())) {
+            exchange(socket, TEXT);
+        }
+        assertEquals(1, TcpHost.tcp(device(second), "accepted.connections"));
+        assertEquals(0, TcpHost.tcp(device(second), "unroutable"));
+    }
+
+    @Test
+    void clientsGoByTheTableOfTheirMark() throws Exception {
+        routeByMark();
+        RdmaRawEventLoopGroup group = on(second);
+        try (ServerSocket server = TcpHost.echoServer(second.peer().namespace(), FAR)) {
+            Bootstrap bootstrap = new Bootstrap().group(group).channel(RdmaRawSocketChannel.class);
+            InetSocketAddress far = address(FAR, server.getLocalPort());
+            assertThrows(IOException.class, () -> bootstrap.clone().handler(new TcpHost.Client()).connect(far).sync());
+            TcpHost.Client client = new TcpHost.Client();
+            RdmaRawSocketChannel channel = (RdmaRawSocketChannel) bootstrap.clone().handler(client)
+                    .option(RdmaRawChannelOption.SO_MARK, 7).connect(far).sync().channel();
+            assertEquals(second.ours().ipv4(), channel.localAddress().getAddress().getHostAddress());
+            assertEquals(7, channel.config().getOption(RdmaRawChannelOption.SO_MARK));
+            echoed(channel, client);
+        }
+        assertEquals(1, TcpHost.tcp(device(second), "opened.connections"));
+        assertEquals(0, TcpHost.tcp(device(second), "kernel.connections"));
+    }
+
+    /** A mark that is changed leads the packets of the same connection another way. */
+    @Test
+    void aConnectionGoesByTheTableOfItsLatestMark() throws Exception {
+        routeByMark();
+        host.run("ip", "route", "add", "default", "via", second.peer().ipv4());
+        host.run("ip", "rule", "add", "fwmark", "8", "blackhole");
+        RdmaRawEventLoopGroup group = on(second);
+        try (ServerSocket server = TcpHost.echoServer(second.peer().namespace(), FAR)) {
+            TcpHost.Client client = new TcpHost.Client();
+            RdmaRawSocketChannel channel = TcpHost.connect(group, address(FAR, server.getLocalPort()), client);
+            channel.config().setOption(RdmaRawChannelOption.SO_MARK, 8);
+            channel.writeAndFlush(Unpooled.copiedBuffer(TEXT, CharsetUtil.US_ASCII)).sync();
+            Await.until("segments without a way", () -> TcpHost.tcp(device(second), "unroutable") > 0);
+            channel.config().setOption(RdmaRawChannelOption.SO_MARK, 7);
+            client.await(TEXT);
+            channel.close().sync();
+        }
+    }
+
+    /** The JDK's sockets cannot be marked, and without its mark a connection might go where it must not. */
+    @Test
+    void aMarkedConnectionThatTheKernelWouldCarryIsRefused() throws Exception {
+        RdmaRawEventLoopGroup group = on(first);
+        try (ServerSocket server = TcpHost.echoServer(second.peer().namespace(), "0.0.0.0")) {
+            Bootstrap bootstrap = new Bootstrap().group(group).channel(RdmaRawSocketChannel.class)
+                    .handler(new TcpHost.Client()).option(RdmaRawChannelOption.SO_MARK, 7);
+            IOException refused = assertThrows(IOException.class, () -> bootstrap.connect(
+                    address(second.peer().ipv4(), server.getLocalPort())).sync());
+            assertTrue(refused.getMessage().contains("SO_MARK is 7"), refused::getMessage);
+        }
+        assertEquals(0, TcpHost.tcp(device(first), "kernel.connections"));
     }
 
     /** By number: the JDK knows names of its own namespace only. */

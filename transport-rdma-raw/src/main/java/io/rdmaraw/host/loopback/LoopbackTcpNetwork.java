@@ -75,7 +75,7 @@ public final class LoopbackTcpNetwork implements TcpNetwork {
     }
 
     @Override
-    public Binding connect(InetSocketAddress localOrNull, IpAddress remote, int remotePort) throws IOException {
+    public Binding connect(InetSocketAddress localOrNull, IpAddress remote, int remotePort, int mark) throws IOException {
         IpAddress source = host.sourceFor(remote);
         int port = 0;
         if (localOrNull != null) {
@@ -131,7 +131,7 @@ public final class LoopbackTcpNetwork implements TcpNetwork {
 
     @Override
     public TcpPath path(long sourceHigh, long sourceLow, int sourcePort, long targetHigh, long targetLow,
-                        int targetPort) {
+                        int targetPort, int mark) {
         BoundPort to = ports.find(IpProtocol.TCP, new IpAddress(sourceHigh, sourceLow), sourcePort,
                 new IpAddress(targetHigh, targetLow), targetPort);
         if (to == null) {

@@ -50,7 +50,7 @@ public final class UserspaceDatagramNetwork extends LinkDatagramNetwork {
         if (snapshot.isLocal(target)) {
             return target;
         }
-        NetworkSnapshot.Path path = host.path(snapshot, target, null);
+        NetworkSnapshot.Path path = host.path(snapshot, target, null, options().mark());
         if (path == null) {
             throw Refusals.noRoute(remote);
         }

@@ -27,15 +27,19 @@ public final class RouteQuery implements AutoCloseable {
      * Asks for the route to a destination.
      *
      * @param sourceOrNull the address that will be sent from, when it is known
+     * @param mark the mark of what will be sent, which policy rules may ask for ({@code SO_MARK}); 0 for none
      * @return the route, or null when there is none
      */
-    public synchronized Route ask(IpAddress destination, IpAddress sourceOrNull) throws IOException {
+    public synchronized Route ask(IpAddress destination, IpAddress sourceOrNull, int mark) throws IOException {
         int asked = ++sequence;
         writer.begin(RTM_GETROUTE, NetlinkWriter.NLM_F_REQUEST, asked, RtnetlinkDecoder.RTMSG_BYTES)
                 .fixedByte(0, RtnetlinkMonitor.family(destination)).fixedByte(1, bits(destination))
                 .address(RtnetlinkDecoder.RTA_DST, destination);
         if (sourceOrNull != null) {
             writer.fixedByte(2, bits(sourceOrNull)).address(RtnetlinkDecoder.RTA_SRC, sourceOrNull);
+        }
+        if (mark != 0) {
+            writer.number(RtnetlinkDecoder.RTA_MARK, mark);
         }
         socket.send(writer);
         return socket.awaitAnswer(reader, asked) == RTM_NEWROUTE ? RtnetlinkDecoder.route(reader) : null;

@@ -38,6 +38,7 @@ final class RtnetlinkDecoder {
     private static final int RTA_METRICS = 8;
     private static final int RTA_MULTIPATH = 9;
     private static final int RTA_TABLE = 15;
+    static final int RTA_MARK = 16;
     private static final int RTA_VIA = 18;
     private static final int RTAX_MTU = 2;
     private static final int RTNEXTHOP_BYTES = 8;

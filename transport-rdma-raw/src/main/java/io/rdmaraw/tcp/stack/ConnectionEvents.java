@@ -34,7 +34,7 @@ final class ConnectionEvents implements TcpEvents {
             connection.abort();
             return;
         }
-        TcpTransport transport = new TcpTransport(stack, listening);
+        TcpTransport transport = new TcpTransport(stack, listening, server.mark());
         transport.connection(connection);
         transport.markConnected();
         transport.path(stack.network());

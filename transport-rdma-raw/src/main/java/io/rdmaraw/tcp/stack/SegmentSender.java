@@ -9,6 +9,7 @@ import io.rdmaraw.memory.FrameBuf;
 import io.rdmaraw.queue.FrameQueue;
 import io.rdmaraw.tcp.TcpConnection;
 import io.rdmaraw.tcp.TcpEngine;
+import io.rdmaraw.tcp.TcpListener;
 import io.rdmaraw.tcp.segment.Segment;
 import io.rdmaraw.tcp.segment.SegmentOwner;
 import io.rdmaraw.wire.EthernetHeader;
@@ -188,9 +189,15 @@ final class SegmentSender {
         }
         return transport != null
                 ? network.path(segment.sourceHigh, segment.sourceLow, segment.sourcePort, segment.destinationHigh,
-                        segment.destinationLow, segment.destinationPort)
+                        segment.destinationLow, segment.destinationPort, transport.mark())
                 : network.pathOfReply(segment.sourceHigh, segment.sourceLow, segment.sourcePort,
-                        segment.destinationHigh, segment.destinationLow, segment.destinationPort);
+                        segment.destinationHigh, segment.destinationLow, segment.destinationPort, markOfReply(segment));
+    }
+
+    /** What no connection of a channel sends has the mark of the server that it comes from, as on Linux. */
+    private int markOfReply(Segment segment) {
+        TcpListener listener = engine.listener(segment.sourceHigh, segment.sourceLow, segment.sourcePort);
+        return listener == null ? 0 : ((ConnectionAcceptor) listener.attachment()).mark();
     }
 
     /** Sends a frame that had to wait for its next hop's address; without room it is lost, and TCP sends it again. */

@@ -26,27 +26,32 @@ public final class TcpOpener {
     /**
      * Opens a connection; the transport's channel is told how it went.
      *
+     * @param mark {@code SO_MARK}, 0 for none
      * @throws IOException when there is no way to the peer or no port
      */
-    public TcpTransport connect(InetSocketAddress localOrNull, InetSocketAddress remote, ConnectionListener channel)
-            throws IOException {
+    public TcpTransport connect(InetSocketAddress localOrNull, InetSocketAddress remote, int mark,
+                                ConnectionListener channel) throws IOException {
         IpAddress target = targetOf(remote);
         if (target.isMulticast() || target.equals(IpAddress.BROADCAST)) {
             // RFC 9293 section 3.9.2.3 (MUST-46).
             throw new NoRouteToHostException("Network is unreachable: " + target
                     + " stands for many hosts, and a connection is to one");
         }
-        TcpTransport transport = openOnFreePort(localOrNull, target, remote.getPort());
+        TcpTransport transport = openOnFreePort(localOrNull, target, remote.getPort(), mark);
         transport.channel(channel);
         channel.applyOptions(transport.connection());
         stack.counters().flows++;
         return transport;
     }
 
-    /** Tells whether the kernel has to carry a connection to this peer: the device's link does not lead there. */
-    public boolean isForKernel(InetSocketAddress localOrNull, InetSocketAddress remote) {
+    /**
+     * Tells whether the kernel has to carry a connection to this peer: the device's link does not lead there.
+     *
+     * @param mark {@code SO_MARK}, 0 for none
+     */
+    public boolean isForKernel(InetSocketAddress localOrNull, InetSocketAddress remote, int mark) {
         return network.isForKernel(localOrNull, remote.getAddress().isAnyLocalAddress()
-                ? targetOf(remote).toInetAddress() : remote.getAddress());
+                ? targetOf(remote).toInetAddress() : remote.getAddress(), mark);
     }
 
     /**
@@ -71,7 +76,7 @@ public final class TcpOpener {
      * A port that is free for the network may be in TIME-WAIT towards this peer: another one may not. Those that are
      * stay taken meanwhile, so that none is tried twice.
      */
-    private TcpTransport openOnFreePort(InetSocketAddress localOrNull, IpAddress target, int targetPort)
+    private TcpTransport openOnFreePort(InetSocketAddress localOrNull, IpAddress target, int targetPort, int mark)
             throws IOException {
         boolean anyPort = localOrNull == null || localOrNull.getPort() == 0;
         List<TcpPort> unusable = List.of();
@@ -79,17 +84,17 @@ public final class TcpOpener {
             for (int attempt = 1;; attempt++) {
                 TcpNetwork.Binding binding;
                 try {
-                    binding = network.connect(localOrNull, target, targetPort);
+                    binding = network.connect(localOrNull, target, targetPort, mark);
                 } catch (BindException e) {
                     TcpPort old = anyPort ? fromTimeWait(localOrNull, target, targetPort) : null;
                     if (old == null) {
                         throw e;
                     }
-                    return open(old.binding(), old, target, targetPort);
+                    return open(old.binding(), old, target, targetPort, mark);
                 }
                 TcpPort taken = new ConnectedPort(stack, binding, target, targetPort);
                 if (isFree(binding, target, targetPort)) {
-                    return open(binding, taken, target, targetPort);
+                    return open(binding, taken, target, targetPort, mark);
                 }
                 unusable = attempt == 1 ? new ArrayList<>() : unusable;
                 unusable.add(taken);
@@ -121,8 +126,9 @@ public final class TcpOpener {
                 target.low(), targetPort);
     }
 
-    private TcpTransport open(TcpNetwork.Binding binding, TcpPort taken, IpAddress target, int targetPort) {
-        TcpTransport transport = new TcpTransport(stack, taken);
+    private TcpTransport open(TcpNetwork.Binding binding, TcpPort taken, IpAddress target, int targetPort,
+                              int mark) {
+        TcpTransport transport = new TcpTransport(stack, taken, mark);
         IpAddress local = binding.local();
         transport.connection(stack.engine().connect(System.nanoTime(), local.high(), local.low(), binding.port(),
                 target.high(), target.low(), targetPort, null, stack.port().limits().mtuBytes(), transport));

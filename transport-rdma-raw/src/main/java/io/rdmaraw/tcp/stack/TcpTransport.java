@@ -35,6 +35,8 @@ public final class TcpTransport implements StreamTransport {
     private volatile Place place;
     private TcpConnection connection;
     private TcpPath path;
+    /** SO_MARK: what policy rules may ask for when the path is found. */
+    private int mark;
     /** Null before the connection has a channel and when the channel is closed. */
     private ConnectionListener channel;
     private ConnectionAcceptor acceptor;
@@ -54,10 +56,12 @@ public final class TcpTransport implements StreamTransport {
     private boolean wantsSendRoom;
     private boolean hasSendRoom;
 
-    public TcpTransport(TcpStack stack, TcpPort port) {
+    /** @param mark {@code SO_MARK}, 0 for none */
+    public TcpTransport(TcpStack stack, TcpPort port, int mark) {
         home = stack;
         place = stack.here();
         this.port = port;
+        this.mark = mark;
     }
 
     /**
@@ -90,7 +94,7 @@ public final class TcpTransport implements StreamTransport {
         TcpPath current = path;
         if (current == null || current.generation() != network.generation()) {
             current = network.path(connection.localHigh(), connection.localLow(), connection.localPort(),
-                    connection.remoteHigh(), connection.remoteLow(), connection.remotePort());
+                    connection.remoteHigh(), connection.remoteLow(), connection.remotePort(), mark);
             path = current;
             if (current != null) {
                 connection.limitMtu(current.linkMtuBytes());
@@ -98,6 +102,18 @@ public final class TcpTransport implements StreamTransport {
             }
         }
         return current;
+    }
+
+    int mark() {
+        return mark;
+    }
+
+    /** Has the path found again, by the rules for another mark ({@code SO_MARK}). */
+    public void mark(int changed) {
+        if (changed != mark) {
+            mark = changed;
+            path = null;
+        }
     }
 
     /** The path so far notes the use of its next hop for a loop that has the connection no more: it is found anew. */
