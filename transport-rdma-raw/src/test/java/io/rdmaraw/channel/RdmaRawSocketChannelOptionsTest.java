@@ -29,6 +29,8 @@ import java.util.concurrent.TimeUnit;
 @Timeout(60)
 class RdmaRawSocketChannelOptionsTest {
     private static final long SECOND_NANOS = 1_000_000_000L;
+    /** Two segments of the loop device: a bucket of two quanta, of a segment each at a low rate. */
+    private static final int FIRST_BURST_BYTES = 2 * 65_536;
 
     private final StreamFixture fixture = new StreamFixture(LoopDevice.inMemory(), 1, 1);
     private final CountDownLatch silence = new CountDownLatch(1);
@@ -206,6 +208,41 @@ class RdmaRawSocketChannelOptionsTest {
         all.get(Patience.SECONDS, TimeUnit.SECONDS);
     }
 
+    /** What is written with the rate lasts as long as the rate says, but for a first burst; without it the rest goes. */
+    @ParameterizedTest
+    @ValueSource(booleans = {true, false})
+    void dataGoesNoFasterThanTheUserSays(boolean setBeforeConnecting) throws Exception {
+        InetSocketAddress silent = fixture.listen("127.0.0.1", new Discard(), settings -> { });
+        long bytesPerSecond = 1_000_000;
+        var client = fixture.client(new Client());
+        if (setBeforeConnecting) {
+            client.option(RdmaRawChannelOption.SO_MAX_PACING_RATE, bytesPerSecond);
+        }
+        RdmaRawSocketChannel channel = (RdmaRawSocketChannel) client.connect(silent).sync().channel();
+        if (!setBeforeConnecting) {
+            channel.config().setOption(RdmaRawChannelOption.SO_MAX_PACING_RATE, bytesPerSecond);
+        }
+        RdmaRawSocketChannel peer = fixture.accepted();
+        int lengthBytes = 500_000;
+        long beganNanos = System.nanoTime();
+        channel.writeAndFlush(Unpooled.wrappedBuffer(new byte[lengthBytes]));
+        awaitReceived(peer, lengthBytes);
+        long tookNanos = System.nanoTime() - beganNanos;
+        long leastNanos = SECOND_NANOS * (lengthBytes - FIRST_BURST_BYTES) / bytesPerSecond;
+        assertTrue(tookNanos >= leastNanos, tookNanos + " ns, not " + leastNanos);
+        assertEquals(bytesPerSecond, channel.tcpInfo().sync().getNow().pacingRate());
+        channel.config().setOption(RdmaRawChannelOption.SO_MAX_PACING_RATE, 1L);
+        channel.writeAndFlush(Unpooled.wrappedBuffer(new byte[lengthBytes]));
+        channel.config().setOption(RdmaRawChannelOption.SO_MAX_PACING_RATE, 0L);
+        awaitReceived(peer, 2 * lengthBytes);
+    }
+
+    private static void awaitReceived(RdmaRawSocketChannel channel, int lengthBytes) throws Exception {
+        while (channel.tcpInfo().sync().getNow().bytesReceived() < lengthBytes) {
+            StreamFixture.settle(channel.eventLoop());
+        }
+    }
+
     @Test
     void bothEndsKeepToTheLargestSegmentOfEither() throws Exception {
         InetSocketAddress small = fixture.listen("127.0.0.1", new StreamFixture.Echo(),
@@ -263,9 +300,7 @@ class RdmaRawSocketChannelOptionsTest {
         int before = segmentsOut(peer);
         for (int sent = 1; sent <= 40; sent++) {
             channel.writeAndFlush(Unpooled.wrappedBuffer(new byte[1])).sync();
-            while (peer.tcpInfo().sync().getNow().bytesReceived() < sent) {
-                StreamFixture.settle(peer.eventLoop());
-            }
+            awaitReceived(peer, sent);
         }
         StreamFixture.settle(peer.eventLoop());
         assertEquals(40, segmentsOut(peer) - before);
