@@ -76,7 +76,8 @@ final class KernelIpHost implements IpHost {
 
     /** As long as the host has no policy rules the snapshot knows the routes; else the kernel is asked for each. */
     @Override
-    public NetworkSnapshot.Path path(NetworkSnapshot snapshot, IpAddress destination, IpAddress sourceOrNull, int mark) {
+    public NetworkSnapshot.Path path(NetworkSnapshot snapshot, IpAddress destination, IpAddress sourceOrNull,
+            int mark) {
         if (!snapshot.hasPolicyRules()) {
             return IpHost.super.path(snapshot, destination, sourceOrNull, mark);
         }

@@ -208,7 +208,7 @@ class RdmaRawSocketChannelOptionsTest {
         all.get(Patience.SECONDS, TimeUnit.SECONDS);
     }
 
-    /** What is written with the rate lasts as long as the rate says, but for a first burst; without it the rest goes. */
+    /** What is written lasts as long as the rate says, but for a first burst; without the rate the rest goes. */
     @ParameterizedTest
     @ValueSource(booleans = {true, false})
     void dataGoesNoFasterThanTheUserSays(boolean setBeforeConnecting) throws Exception {

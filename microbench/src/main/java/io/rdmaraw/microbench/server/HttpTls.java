@@ -1,13 +1,10 @@
 package io.rdmaraw.microbench.server;
 
+import io.rdmaraw.examples.server.OptionNames;
 import io.rdmaraw.tools.server.ServerNetwork;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.List;
 import java.util.Locale;
-import java.util.stream.Stream;
-import picocli.CommandLine.ITypeConverter;
-import picocli.CommandLine.TypeConversionException;
 
 /** Who does the TLS of an HTTP server, if it has any. */
 enum HttpTls {
@@ -36,20 +33,13 @@ enum HttpTls {
         return command;
     }
 
-    /** Parses the names in options of commands. */
-    static final class Names extends ArrayList<String> implements ITypeConverter<HttpTls> {
+    /** The names in options of commands. */
+    static final class Names extends OptionNames<HttpTls> {
         private static final long serialVersionUID = 1L;
 
         /** picocli creates it. */
         Names() {
-            super(Stream.of(values()).map(HttpTls::text).toList());
-        }
-
-        @Override
-        public HttpTls convert(String name) {
-            return Arrays.stream(values()).filter(each -> each.text().equals(name)).findFirst()
-                    .orElseThrow(() -> new TypeConversionException('\'' + name + "' is none of "
-                            + String.join(", ", this)));
+            super(values(), HttpTls::text);
         }
     }
 }

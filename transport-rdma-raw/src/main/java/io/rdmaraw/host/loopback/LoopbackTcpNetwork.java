@@ -75,7 +75,8 @@ public final class LoopbackTcpNetwork implements TcpNetwork {
     }
 
     @Override
-    public Binding connect(InetSocketAddress localOrNull, IpAddress remote, int remotePort, int mark) throws IOException {
+    public Binding connect(InetSocketAddress localOrNull, IpAddress remote, int remotePort, int mark)
+            throws IOException {
         IpAddress source = host.sourceFor(remote);
         int port = 0;
         if (localOrNull != null) {
