@@ -9,6 +9,7 @@ import io.rdmaraw.ffi.Libc;
 import io.rdmaraw.host.TcpNetwork;
 import io.rdmaraw.net.socket.ServerDescriptor;
 import io.rdmaraw.net.socket.SocketFilter;
+import io.rdmaraw.net.socket.SocketMark;
 
 import java.io.IOException;
 import java.net.BindException;
@@ -72,6 +73,7 @@ final class KernelListener {
             if (server.config().isReusePort()) {
                 socket.setOption(StandardSocketOptions.SO_REUSEPORT, true);
             }
+            mark();
             bind(local, deviceLinkIndex);
         } catch (IOException | RuntimeException e) {
             socket.close();
@@ -107,6 +109,7 @@ final class KernelListener {
             if (errno != 0) {
                 throw new IOException("a listening socket was not taken over: " + Errno.describe(errno));
             }
+            mark();
         } catch (IOException | RuntimeException e) {
             socket.close();
             throw e;
@@ -116,6 +119,18 @@ final class KernelListener {
 
     private Thread start() {
         return Thread.ofPlatform().daemon().name("rdma-raw-kernel-listener").start(this::acceptAll);
+    }
+
+    /** The connections that the kernel accepts have the server's mark from their first packet on, as ours have. */
+    private void mark() throws IOException {
+        int mark = server.config().mark();
+        if (mark == 0) {
+            return;
+        }
+        if (fd < 0) {
+            throw new IOException("SO_MARK is " + mark + ", but the descriptor of the kernel's socket is not known");
+        }
+        SocketMark.set(fd, mark);
     }
 
     /** Accepts what waits and what comes. */

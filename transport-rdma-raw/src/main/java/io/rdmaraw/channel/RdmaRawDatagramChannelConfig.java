@@ -67,7 +67,7 @@ public final class RdmaRawDatagramChannelConfig extends AbstractRdmaRawChannelCo
                         RdmaRawDatagramChannelConfig::setUnicastTimeToLive)
                 .with(RdmaRawChannelOption.IP_RECVORIGDSTADDR, c -> c.receiveOriginalDestination,
                         (c, value) -> c.receiveOriginalDestination = value)
-                .with(RdmaRawChannelOption.SO_MARK, c -> c.mark, (c, value) -> c.mark = value)
+                .with(RdmaRawChannelOption.SO_MARK, c -> c.mark, RdmaRawDatagramChannelConfig::setMark)
                 .with(RdmaRawChannelOption.KERNEL_SOCKET, c -> c.kernelSocket, (c, value) -> c.kernelSocket = value)
                 .alsoAs(StandardSocketOptions.SO_BROADCAST, ChannelOption.SO_BROADCAST)
                 .alsoAs(StandardSocketOptions.SO_RCVBUF, ChannelOption.SO_RCVBUF)
@@ -129,6 +129,14 @@ public final class RdmaRawDatagramChannelConfig extends AbstractRdmaRawChannelCo
 
     int mark() {
         return mark;
+    }
+
+    /** The kernel's socket and the ways that are known would keep the old one. */
+    private void setMark(int value) {
+        if (value != mark && ((RdmaRawDatagramChannel) channel).localAddress() != null) {
+            throw new IllegalStateException("SO_MARK is to be set before the channel is bound");
+        }
+        mark = value;
     }
 
     /** Returns the time to live or hop limit of unicast datagrams. */

@@ -59,7 +59,7 @@ public final class RdmaRawServerSocketChannelConfig
         if (receiveBufferBytes > 0) {
             child.setReceiveBufferSize(receiveBufferBytes);
         }
-        child.setMark(mark);
+        child.inheritMark(mark);
     }
 
     /** Hands what holds before a connection is accepted to a loop's listener. */

@@ -225,9 +225,10 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
             doBind(localOrNull);
         }
         loopStack = ioHandler().tcp();
+        int mark = config.mark();
         if (!ioHandler().config().connectsByDevice(remote)
-                || loopStack.opener().isForKernel(requestedLocal, remote, config.mark())) {
-            refuseMark(remote);
+                || loopStack.opener().isForKernel(requestedLocal, remote, mark)) {
+            refuse(mark, remote);
             KernelTransport opening = new KernelTransport(this, loopStack.counters());
             transport = opening;
             if (config.isTcpFastOpenConnect()) {
@@ -235,8 +236,7 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
             }
             opening.connect(requestedLocal, remote);
         } else {
-            TcpTransport opening = loopStack.opener().connect(requestedLocal, remote, config.mark(),
-                    connectionListener);
+            TcpTransport opening = loopStack.opener().connect(requestedLocal, remote, mark, connectionListener);
             transport = opening;
             // The port of an address that the user chose may be the system's choice.
             localAddress = null;
@@ -247,9 +247,9 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
     }
 
     /** Its packets would go another way than they are meant to. */
-    private void refuseMark(InetSocketAddress remote) throws IOException {
-        if (config.mark() != 0) {
-            throw new IOException("SO_MARK is " + config.mark() + ", but the kernel has to carry the connection to "
+    private static void refuse(int mark, InetSocketAddress remote) throws IOException {
+        if (mark != 0) {
+            throw new IOException("SO_MARK is " + mark + ", but the kernel has to carry the connection to "
                     + remote + ", and the JDK's sockets cannot be marked: have its route lead to the device's"
                     + " interface, or leave the option out");
         }

@@ -213,7 +213,12 @@ public final class RdmaRawSocketChannelConfig extends AbstractRdmaRawChannelConf
         channel.settingChanged(connection -> connection.hopLimit(timeToLive));
     }
 
-    void setMark(int value) {
+    /** The connection has had it from its beginning. */
+    void inheritMark(int value) {
+        mark = value;
+    }
+
+    private void setMark(int value) {
         mark = value;
         channel.settingChanged(connection -> ((TcpTransport) connection.attachment()).mark(mark));
     }

@@ -84,6 +84,12 @@ final class KernelIpHost implements IpHost {
         try {
             return snapshot.path(routes.ask(destination, sourceOrNull, mark), destination, 0);
         } catch (IOException e) {
+            if (mark != 0) {
+                // Unmarked it might go where it must not.
+                LOGGER.warn("the kernel does not say how {} is reached with the mark {}; nothing is sent there",
+                        destination, mark, e);
+                return null;
+            }
             LOGGER.warn("the kernel does not say how {} is reached; its main table is taken", destination, e);
             return IpHost.super.path(snapshot, destination, sourceOrNull, mark);
         }

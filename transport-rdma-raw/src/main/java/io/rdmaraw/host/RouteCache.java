@@ -45,8 +45,12 @@ final class RouteCache {
         }
         int place = place(target, source, mark);
         if (!isFound(place, snapshot, target, source, mark)) {
-            places[place] = new Found(snapshot.generation(), source, target, mark,
-                    host.path(snapshot, target, source, mark));
+            NetworkSnapshot.Path path = host.path(snapshot, target, source, mark);
+            if (path == null && mark != 0) {
+                // The kernel may have failed to answer, which is not to last.
+                return null;
+            }
+            places[place] = new Found(snapshot.generation(), source, target, mark, path);
         }
         return places[place].pathOrNull;
     }

@@ -23,6 +23,7 @@ final class Application implements SimSocket.Events {
     private long sentBytes;
     private long receivedBytes;
     private int unreadBytes;
+    private long ranNanos;
     private long nextSendNanos;
     private long nextReadNanos;
     private boolean stalled;
@@ -74,6 +75,14 @@ final class Application implements SimSocket.Events {
         peerFinished = true;
     }
 
+    /** What waits is sent at once: the core is in the middle of sending then. */
+    @Override
+    public void notSentLow() {
+        if (connected && !shutDown && !closed && !closeCalled) {
+            write(ranNanos);
+        }
+    }
+
     @Override
     public void closed(boolean wasOrderly, String reason) {
         check(!closed, "closed once", name);
@@ -87,6 +96,7 @@ final class Application implements SimSocket.Events {
         if (socket == null || closed) {
             return NEVER;
         }
+        ranNanos = nowNanos;
         if (nowNanos >= abortAtNanos) {
             abortAtNanos = NEVER;
             aborted = true;
@@ -123,7 +133,8 @@ final class Application implements SimSocket.Events {
     }
 
     private long write(long nowNanos) {
-        while (sentBytes < plan.totalBytes && socket.queuedBytes() < plan.sendBufferBytes) {
+        while (sentBytes < plan.totalBytes && socket.queuedBytes() < plan.sendBufferBytes
+                && socket.notSentRoom() > 0) {
             if (nowNanos < nextSendNanos) {
                 return nextSendNanos;
             }
@@ -141,7 +152,8 @@ final class Application implements SimSocket.Events {
     }
 
     private void sendChunk(long nowNanos) {
-        int chunk = (int) Math.min(random.between(plan.chunkLow, plan.chunkHigh), plan.totalBytes - sentBytes);
+        int chunk = (int) Math.min(Math.min(random.between(plan.chunkLow, plan.chunkHigh), plan.totalBytes - sentBytes),
+                socket.notSentRoom());
         byte[] bytes = Pattern.bytes(stream, sentBytes, chunk);
         sentBytes += chunk;
         nextSendNanos = nowNanos + plan.thinkNanos;

@@ -29,6 +29,8 @@ final class CorePlan {
     boolean alternativeBackoff;
     /** Bytes per second; 0: no limit. */
     long maxPacingRate;
+    /** TCP_NOTSENT_LOWAT; 0: the user hands over as much as its send buffer takes. */
+    int notSentLowWaterBytes;
     /** How likely one of the connections moves to another loop when a packet comes or a timer is due; 0: never. */
     double moveChance;
 
@@ -49,6 +51,8 @@ final class CorePlan {
         alternativeBackoff = random.split(7).chance(0.25);
         SplitMix accurate = random.split(8);
         ecn = accurate.chance(0.3) ? accurate.between(3, 4) : ecn;
+        SplitMix notSent = random.split(9);
+        notSentLowWaterBytes = notSent.chance(0.2) ? (int) notSent.magnitude(1, 1 << 18) : 0;
         if (!unusual) {
             return;
         }
@@ -69,7 +73,8 @@ final class CorePlan {
     public String toString() {
         return "core " + congestion + (pacing ? ", paced" : "")
                 + (alternativeBackoff ? ", RFC 8511" : "")
-                + (maxPacingRate > 0 ? ", " + maxPacingRate + " bytes/s" : "") + ", mtu " + mtuBytes + ", buffer "
+                + (maxPacingRate > 0 ? ", " + maxPacingRate + " bytes/s" : "") + ", mtu " + mtuBytes
+                + (notSentLowWaterBytes > 0 ? ", " + notSentLowWaterBytes + " unsent" : "") + ", buffer "
                 + receiveBufferBytes
                 + (maxReceiveBufferBytes > receiveBufferBytes ? ".." + maxReceiveBufferBytes : "")
                 + (moveChance > 0 ? ", connections move" : "") + (fastOpen ? ", fast open" : "")

@@ -233,7 +233,7 @@ class EngineHost implements SimHost, TcpEvents {
         this.nowNanos = nowNanos;
         socket.connection = loops.first().connect(nowNanos, addressHigh, addressLow, localPort, peerHigh, peerLow,
                 remotePort, null, 0, socket);
-        pace(socket);
+        limit(socket);
         if (plan.fastOpen) {
             socket.connection.fastOpen();
             socket.early = true;
@@ -242,7 +242,8 @@ class EngineHost implements SimHost, TcpEvents {
         return socket;
     }
 
-    private void pace(EngineSocket socket) {
+    private void limit(EngineSocket socket) {
+        socket.connection.notSentLowWater(plan.notSentLowWaterBytes);
         if (plan.maxPacingRate > 0) {
             socket.connection.maxPacingRate(plan.maxPacingRate);
             // What goes with fast open, before the handshake is complete, is not held back.
@@ -287,7 +288,7 @@ class EngineHost implements SimHost, TcpEvents {
         check(socket.connection == null, "accepts a connection once", name);
         connection.attachment(socket);
         socket.connection = connection;
-        pace(socket);
+        limit(socket);
         live.add(socket);
         bind(socket, acceptor.accepted(socket, connection.remotePort()), connection.localPort());
         socket.events.connected(socket);
@@ -339,6 +340,18 @@ class EngineHost implements SimHost, TcpEvents {
         EngineSocket socket = socketOf(connection);
         socket.ackedBytes += bytes;
         check(socket.ackedBytes <= socket.sentBytes, "acknowledged is a part of sent", name);
+    }
+
+    @Override
+    public void notSentLow(TcpConnection connection) {
+        EngineSocket socket = socketOf(connection);
+        check(socket.awaitsNotSentLow, "tells that little is unsent if it is waited for", name);
+        check(2L * connection.unsentBytes() < plan.notSentLowWaterBytes, "tells that little is unsent when it is",
+                name + ": " + connection.unsentBytes());
+        socket.awaitsNotSentLow = false;
+        socket.events.notSentLow();
+        // Users may do that too, within the core's own turn.
+        loops.mayMove(live, nowNanos);
     }
 
     @Override

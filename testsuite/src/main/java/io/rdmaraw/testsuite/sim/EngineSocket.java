@@ -28,6 +28,8 @@ final class EngineSocket implements SimSocket {
     PaceChecks pace;
     long sentBytes;
     long ackedBytes;
+    /** The user has been told that too much is unsent, and not yet that it may go on. */
+    boolean awaitsNotSentLow;
 
     EngineSocket(Buffers buffers) {
         this.buffers = buffers;
@@ -47,6 +49,13 @@ final class EngineSocket implements SimSocket {
     @Override
     public int queuedBytes() {
         return connection.queuedBytes();
+    }
+
+    @Override
+    public int notSentRoom() {
+        int room = awaitsNotSentLow ? 0 : connection.notSentRoom();
+        awaitsNotSentLow = room == 0;
+        return room;
     }
 
     @Override

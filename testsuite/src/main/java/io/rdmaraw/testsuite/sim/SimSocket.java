@@ -8,6 +8,11 @@ interface SimSocket {
     /** Returns how many queued bytes the peer has not acknowledged. */
     int queuedBytes();
 
+    /** Returns how much may be queued now by what is not sent yet; once it is 0, until the socket tells otherwise. */
+    default int notSentRoom() {
+        return Integer.MAX_VALUE;
+    }
+
     /** Tells that {@code bytes} of what was delivered have been read. */
     void consumed(int bytes);
 
@@ -32,6 +37,10 @@ interface SimSocket {
         void data(byte[] bytes);
 
         void peerFinished();
+
+        /** There is {@link #notSentRoom} again. */
+        default void notSentLow() {
+        }
 
         /** The last event. {@code orderly} says that both directions ended with FIN. */
         void closed(boolean orderly, String reason);

@@ -166,6 +166,20 @@ class RtnetlinkMonitorTest {
     }
 
     @Test
+    void policyRulesForMarksAreAskedFor() throws Exception {
+        for (String[] each : new String[][] {{"-4", "203.0.113.0/24", "203.0.113.1", pair.peer().ipv4()},
+            {"-6", "2001:db8:77::/48", "2001:db8:77::1", pair.peer().ipv6()}}) {
+            ip(each[0], "route", "add", each[1], "via", each[3], "table", "77");
+            ip(each[0], "rule", "add", "fwmark", "0x80000001", "lookup", "77");
+            IpAddress target = ip(each[2]);
+            assertEquals(ip(each[3]), routes.ask(target, null, 0x8000_0001).nextHops().getFirst().gatewayOrNull());
+            assertNull(routes.ask(target, null, 0));
+            assertNull(routes.ask(target, null, 1));
+        }
+        await("the rules", NetworkSnapshot::hasPolicyRules);
+    }
+
+    @Test
     void hearsOfChanges() throws Exception {
         String device = pair.ours().name();
         ip("link", "set", device, "mtu", "1400");

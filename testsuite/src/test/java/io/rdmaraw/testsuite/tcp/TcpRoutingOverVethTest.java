@@ -3,6 +3,7 @@ package io.rdmaraw.testsuite.tcp;
 import io.netty.bootstrap.Bootstrap;
 import io.netty.bootstrap.ServerBootstrap;
 import io.netty.buffer.Unpooled;
+import io.netty.channel.Channel;
 import io.netty.util.CharsetUtil;
 import io.rdmaraw.channel.RdmaRawChannelOption;
 import io.rdmaraw.channel.RdmaRawEventLoopGroup;
@@ -174,6 +175,46 @@ class TcpRoutingOverVethTest {
         }
         assertEquals(1, TcpHost.tcp(device(second), "opened.connections"));
         assertEquals(0, TcpHost.tcp(device(second), "kernel.connections"));
+    }
+
+    /** The connections that the kernel accepts for the server go by the same table. */
+    @Test
+    void whatTheKernelCarriesForAServerHasItsMark() throws Exception {
+        host.run("ip", "route", "add", FAR, "via", first.peer().ipv4(), "table", "100");
+        host.run("ip", "rule", "add", "fwmark", "7", "lookup", "100");
+        first.peer().namespace().run("ip", "addr", "add", FAR + "/32", "dev", "lo");
+        RdmaRawEventLoopGroup group = on(second);
+        RdmaRawServerSocketChannel server = (RdmaRawServerSocketChannel) new ServerBootstrap().group(group)
+                .channel(RdmaRawServerSocketChannel.class).option(RdmaRawChannelOption.SO_MARK, 7)
+                .childHandler(echo).bind(address("0.0.0.0", 0)).sync().channel();
+        try (Socket socket = socket(first.peer().namespace(), address(FAR, 0),
+                address(first.ours().ipv4(), server.localAddress().getPort()))) {
+            exchange(socket, TEXT);
+        }
+        assertEquals(1, TcpHost.tcp(device(second), "kernel.connections"));
+    }
+
+    /** Our last acknowledgement is lost, and the peer says its FIN again: that is answered by the marked way too. */
+    @Test
+    void whatATimeWaitAnswersHasTheMarkOfItsConnection() throws Exception {
+        routeByMark();
+        RdmaRawEventLoopGroup group = on(second);
+        NetworkNamespace peer = second.peer().namespace();
+        Bootstrap marked = new Bootstrap().group(group).channel(RdmaRawSocketChannel.class)
+                .handler(new TcpHost.Client()).option(RdmaRawChannelOption.SO_MARK, 7);
+        try (ServerSocket server = peer.call(() -> new ServerSocket(0, 1, InetAddress.ofLiteral(FAR)))) {
+            InetSocketAddress far = address(FAR, server.getLocalPort());
+            Channel channel = marked.connect(far).sync().channel();
+            try (Socket accepted = server.accept()) {
+                channel.close().sync();
+                assertEquals(-1, accepted.getInputStream().read());
+                host.run("ip", "rule", "del", "fwmark", "7", "lookup", "100");
+                Await.until("the rule's end", () -> !marked.connect(far).awaitUninterruptibly().isSuccess());
+            }
+            Await.until("answers without a way", () -> TcpHost.tcp(device(second), "unroutable") > 0);
+            host.run("ip", "rule", "add", "fwmark", "7", "lookup", "100");
+            Await.until("the peer's end", () -> peer.attempt("ss", "-Htn", "state", "last-ack").output().isBlank());
+        }
     }
 
     /** A mark that is changed leads the packets of the same connection another way. */

@@ -28,7 +28,6 @@ public final class KernelUdpSocket implements AutoCloseable {
     private static final int IP_MULTICAST_ALL = 49;
     private static final int IPV6_MULTICAST_ALL = 29;
     private static final int SO_REUSEPORT = 15;
-    private static final int SO_MARK = 36;
     private static final int SO_BROADCAST = 6;
     /** {@code MCAST_JOIN_GROUP} and so on, linux/in.h: the same for IPv4 and IPv6 (RFC 3678 section 5.1). */
     private static final int MCAST_JOIN_GROUP = 42;
@@ -92,14 +91,10 @@ public final class KernelUdpSocket implements AutoCloseable {
     /**
      * Marks what the socket sends, for policy rules and filters.
      *
-     * @throws SocketException without the capability CAP_NET_ADMIN
+     * @throws SocketException without a capability for it
      */
     public void mark(int value) throws SocketException {
-        int errno = option(NativeSocket.SOL_SOCKET, SO_MARK, value);
-        if (errno != 0) {
-            throw new SocketException("SO_MARK of the kernel's socket of the port cannot be set: "
-                    + Errno.describe(errno) + (errno == Errno.EPERM ? "; it takes CAP_NET_ADMIN" : ""));
-        }
+        SocketMark.set(socket.fd(), value);
     }
 
     /**

@@ -7,6 +7,7 @@ import io.rdmaraw.host.TcpNetwork;
 import io.rdmaraw.host.TcpPath;
 import io.rdmaraw.memory.FrameBuf;
 import io.rdmaraw.queue.FrameQueue;
+import io.rdmaraw.net.IpAddress;
 import io.rdmaraw.tcp.TcpConnection;
 import io.rdmaraw.tcp.TcpEngine;
 import io.rdmaraw.tcp.TcpListener;
@@ -194,8 +195,15 @@ final class SegmentSender {
                         segment.destinationHigh, segment.destinationLow, segment.destinationPort, markOfReply(segment));
     }
 
-    /** What no connection of a channel sends has the mark of the server that it comes from, as on Linux. */
+    /** An answer to a SYN has the mark of the server that gives it, and one of TIME-WAIT that of its connection. */
     private int markOfReply(Segment segment) {
+        if (stack.lingering().hasMarks()) {
+            int mark = stack.lingering().mark(segment.sourcePort, new IpAddress(segment.destinationHigh,
+                    segment.destinationLow), segment.destinationPort);
+            if (mark != 0) {
+                return mark;
+            }
+        }
         TcpListener listener = engine.listener(segment.sourceHigh, segment.sourceLow, segment.sourcePort);
         return listener == null ? 0 : ((ConnectionAcceptor) listener.attachment()).mark();
     }

@@ -62,6 +62,9 @@ public final class TcpTransport implements StreamTransport {
         place = stack.here();
         this.port = port;
         this.mark = mark;
+        if (port != null) {
+            port.connectionMark(mark);
+        }
     }
 
     /**
@@ -112,6 +115,7 @@ public final class TcpTransport implements StreamTransport {
     public void mark(int changed) {
         if (changed != mark) {
             mark = changed;
+            port.connectionMark(changed);
             path = null;
         }
     }
