@@ -29,7 +29,7 @@ final class CorePlan {
     boolean alternativeBackoff;
     /** Bytes per second; 0: no limit. */
     long maxPacingRate;
-    /** TCP_NOTSENT_LOWAT; 0: the user hands over as much as its send buffer takes. */
+    /** TCP_NOTSENT_LOWAT; 0: the user hands over what its send buffer takes. With bytes by tens nothing would end. */
     int notSentLowWaterBytes;
     /** How likely one of the connections moves to another loop when a packet comes or a timer is due; 0: never. */
     double moveChance;
@@ -52,7 +52,7 @@ final class CorePlan {
         SplitMix accurate = random.split(8);
         ecn = accurate.chance(0.3) ? accurate.between(3, 4) : ecn;
         SplitMix notSent = random.split(9);
-        notSentLowWaterBytes = notSent.chance(0.2) ? (int) notSent.magnitude(1, 1 << 18) : 0;
+        notSentLowWaterBytes = notSent.chance(0.2) ? (int) notSent.magnitude(2_000, 1 << 18) : 0;
         if (!unusual) {
             return;
         }
