@@ -26,7 +26,7 @@
  * more would absorb longer pauses, but cost cache misses for every frame. Under a low memlock limit there are fewer.
  */
 enum { RECEIVE_CHUNKS = 2048, MIN_RECEIVE_CHUNKS = 512, PAGE = 4096 };
-enum { BUSY_RETRIES = 40, BUSY_RETRY_MILLIS = 25, UNUSED_ENTRIES = 2 };
+enum { BUSY_RETRIES = 120, BUSY_RETRY_MILLIS = 25, UNUSED_ENTRIES = 2 };
 
 /* ---- opening ---- */
 
@@ -129,7 +129,10 @@ static int register_umem(struct sv_xdp_queue *queue)
     return error;
 }
 
-/* A socket closed a moment ago, here or by a process that has just ended, holds its queue a little longer. */
+/*
+ * A socket closed a moment ago, here or by a process that has just ended, holds its queue a little longer: the kernel
+ * frees it in a task that waits for its lock of all interfaces, which has taken more than a second on a busy machine.
+ */
 static int bind_patiently(int fd, const struct sockaddr_xdp *address)
 {
     for (int i = 0; bind(fd, (const struct sockaddr *)address, sizeof *address) != 0; i++) {
