@@ -235,7 +235,8 @@ public abstract class LinkTcpNetwork implements TcpNetwork {
     }
 
     private NetworkSnapshot.Path path(NetworkSnapshot snapshot, IpAddress remote, IpAddress source, int mark) {
-        return isOfLink(remote) ? onLink(snapshot, remote) : routes.path(snapshot, remote, source, mark);
+        return isOfLink(remote) ? onLink(snapshot, remote) : routes.path(snapshot, remote, source, mark,
+                System.nanoTime());
     }
 
     private boolean isLocal(NetworkSnapshot snapshot, IpAddress remote) {

@@ -20,8 +20,14 @@ final class RouteCache {
     private static final long REPLY_INTERVAL_NANOS = 20_000;
     private static final int SHIFT = Integer.SIZE - Integer.numberOfTrailingZeros(PLACES);
 
-    /** @param pathOrNull null when there is no way */
-    private record Found(long generation, IpAddress source, IpAddress target, int mark,
+    /** A marked sender is told again so often that there is no way: the kernel may have failed to answer. */
+    private static final long NO_WAY_NANOS = 1_000_000_000L;
+
+    /**
+     * @param foundNanos when
+     * @param pathOrNull null when there is no way
+     */
+    private record Found(long generation, IpAddress source, IpAddress target, int mark, long foundNanos,
             NetworkSnapshot.Path pathOrNull) {
     }
 
@@ -39,25 +45,22 @@ final class RouteCache {
      *
      * @param mark the sender's {@code SO_MARK}, 0 for none
      */
-    NetworkSnapshot.Path path(NetworkSnapshot snapshot, IpAddress target, IpAddress source, int mark) {
+    NetworkSnapshot.Path path(NetworkSnapshot snapshot, IpAddress target, IpAddress source, int mark, long nowNanos) {
         if (!snapshot.hasPolicyRules()) {
             return host.path(snapshot, target, source, mark);
         }
         int place = place(target, source, mark);
-        if (!isFound(place, snapshot, target, source, mark)) {
-            NetworkSnapshot.Path path = host.path(snapshot, target, source, mark);
-            if (path == null && mark != 0) {
-                // The kernel may have failed to answer, which is not to last.
-                return null;
-            }
-            places[place] = new Found(snapshot.generation(), source, target, mark, path);
+        if (!isFound(place, snapshot, target, source, mark, nowNanos)) {
+            places[place] = new Found(snapshot.generation(), source, target, mark, nowNanos,
+                    host.path(snapshot, target, source, mark));
         }
         return places[place].pathOrNull;
     }
 
     /** Returns whether the way of a reply to an unknown sender is known, or may be asked for at this time. */
     boolean knowsOrMayAsk(NetworkSnapshot snapshot, IpAddress target, IpAddress source, int mark, long nowNanos) {
-        return !snapshot.hasPolicyRules() || isFound(place(target, source, mark), snapshot, target, source, mark)
+        return !snapshot.hasPolicyRules() || isFound(place(target, source, mark), snapshot, target, source, mark,
+                        nowNanos)
                 || replies.take(nowNanos) == 0;
     }
 
@@ -68,9 +71,11 @@ final class RouteCache {
         return ((target.hashCode() * 31 + source.hashCode()) * 31 + mark) * SPREAD >>> SHIFT;
     }
 
-    private boolean isFound(int place, NetworkSnapshot snapshot, IpAddress target, IpAddress source, int mark) {
+    private boolean isFound(int place, NetworkSnapshot snapshot, IpAddress target, IpAddress source, int mark,
+            long nowNanos) {
         Found found = places[place];
         return found != null && found.generation == snapshot.generation() && found.mark == mark
-                && found.source.equals(source) && found.target.equals(target);
+                && found.source.equals(source) && found.target.equals(target)
+                && (found.pathOrNull != null || mark == 0 || nowNanos - found.foundNanos < NO_WAY_NANOS);
     }
 }

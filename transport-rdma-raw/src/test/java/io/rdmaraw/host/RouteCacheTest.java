@@ -22,6 +22,8 @@ class RouteCacheTest {
     private static final IpAddress FIRST = IpAddress.parse("10.0.0.1");
     private static final IpAddress SECOND = IpAddress.parse("10.0.1.1");
 
+    private static final long NOW = 5_000_000_000L;
+
     private final List<String> asked = new ArrayList<>();
     private final RouteCache cache = new RouteCache(new AskedHost());
 
@@ -60,41 +62,55 @@ class RouteCacheTest {
     @Test
     void theHostIsAskedOnceForTwoAddresses() {
         NetworkSnapshot snapshot = Snapshots.withPolicyRules(1);
-        NetworkSnapshot.Path path = cache.path(snapshot, PEER, SECOND, 0);
-        assertSame(path, cache.path(snapshot, PEER, SECOND, 0));
+        NetworkSnapshot.Path path = cache.path(snapshot, PEER, SECOND, 0, NOW);
+        assertSame(path, cache.path(snapshot, PEER, SECOND, 0, NOW));
         assertEquals(List.of("198.51.100.7 from 10.0.1.1"), asked);
-        assertNull(cache.path(snapshot, PEER, FIRST, 0));
-        assertNull(cache.path(snapshot, PEER, FIRST, 0));
+        assertNull(cache.path(snapshot, PEER, FIRST, 0, NOW));
+        assertNull(cache.path(snapshot, PEER, FIRST, 0, NOW));
         assertEquals(2, asked.size(), "that there is none is known too");
-        assertSame(path, cache.path(snapshot, PEER, SECOND, 0), "the source tells them apart");
-        cache.path(Snapshots.withPolicyRules(2), PEER, SECOND, 0);
+        assertSame(path, cache.path(snapshot, PEER, SECOND, 0, NOW), "the source tells them apart");
+        cache.path(Snapshots.withPolicyRules(2), PEER, SECOND, 0, NOW);
         assertEquals(3, asked.size(), "the network has changed");
     }
 
     @Test
     void theMarkTellsWaysApart() {
         NetworkSnapshot snapshot = Snapshots.withPolicyRules(1);
-        NetworkSnapshot.Path unmarked = cache.path(snapshot, PEER, SECOND, 0);
+        NetworkSnapshot.Path unmarked = cache.path(snapshot, PEER, SECOND, 0, NOW);
         for (int mark : new int[] {1, 0x100, -1}) {
-            NetworkSnapshot.Path marked = cache.path(snapshot, PEER, SECOND, mark);
+            NetworkSnapshot.Path marked = cache.path(snapshot, PEER, SECOND, mark, NOW);
             assertNotSame(unmarked, marked);
-            assertSame(marked, cache.path(snapshot, PEER, SECOND, mark));
+            assertSame(marked, cache.path(snapshot, PEER, SECOND, mark, NOW));
         }
-        assertSame(unmarked, cache.path(snapshot, PEER, SECOND, 0), "each has a place of its own");
+        assertSame(unmarked, cache.path(snapshot, PEER, SECOND, 0, NOW), "each has a place of its own");
         assertEquals(List.of("198.51.100.7 from 10.0.1.1", "198.51.100.7 from 10.0.1.1 mark 1",
                 "198.51.100.7 from 10.0.1.1 mark 256", "198.51.100.7 from 10.0.1.1 mark -1"), asked);
+    }
+
+    /** The kernel may have failed to answer, and a marked sender's packets are not to go another way meanwhile. */
+    @Test
+    void thatThereIsNoWayForAMarkLastsASecond() {
+        NetworkSnapshot snapshot = Snapshots.withPolicyRules(1);
+        for (int millis = 0; millis < 3_000; millis++) {
+            long now = NOW + millis * 1_000_000L;
+            assertNull(cache.path(snapshot, PEER, FIRST, 7, now));
+            assertNull(cache.path(snapshot, PEER, FIRST, 0, now));
+            assertTrue(cache.knowsOrMayAsk(snapshot, PEER, FIRST, 7, now));
+        }
+        assertEquals(1, asked.stream().filter("198.51.100.7 from 10.0.0.1"::equals).count());
+        assertEquals(3, asked.stream().filter("198.51.100.7 from 10.0.0.1 mark 7"::equals).count());
     }
 
     /** Anyone can send from any number of addresses: each costs a system call, so the rate is bounded. */
     @Test
     void routesOfRepliesAreAskedForAtABoundedRate() {
         NetworkSnapshot snapshot = Snapshots.withPolicyRules(1);
-        long now = 5_000_000_000L;
+        long now = NOW;
         int allowed = 0;
         for (int i = 0; i < 100_000; i++) {
             IpAddress sender = new IpAddress(0x2001_0db8_0000_0000L, i);
             if (cache.knowsOrMayAsk(snapshot, sender, SECOND, 0, now + i * 1_000L)) {
-                cache.path(snapshot, sender, SECOND, 0);
+                cache.path(snapshot, sender, SECOND, 0, now);
                 allowed++;
             }
         }
@@ -106,14 +122,14 @@ class RouteCacheTest {
     @Test
     void whatIsKnownIsNotLimited() {
         NetworkSnapshot snapshot = Snapshots.withPolicyRules(1);
-        long now = 5_000_000_000L;
+        long now = NOW;
         int i = 0;
         while (cache.knowsOrMayAsk(snapshot, new IpAddress(0x2001_0db8_0000_0000L, i++), SECOND, 0, now)) {
             assertTrue(i < 10_000);
         }
-        NetworkSnapshot.Path path = cache.path(snapshot, PEER, SECOND, 0);
+        NetworkSnapshot.Path path = cache.path(snapshot, PEER, SECOND, 0, NOW);
         assertTrue(cache.knowsOrMayAsk(snapshot, PEER, SECOND, 0, now));
-        assertSame(path, cache.path(snapshot, PEER, SECOND, 0), "a connection asks whatever others send");
+        assertSame(path, cache.path(snapshot, PEER, SECOND, 0, NOW), "a connection asks whatever others send");
         assertFalse(cache.knowsOrMayAsk(Snapshots.withPolicyRules(2), PEER, SECOND, 0, now), "the network has changed");
         assertTrue(cache.knowsOrMayAsk(Snapshots.of(3), PEER, SECOND, 0, now));
     }
