@@ -89,7 +89,7 @@ final class KernelListener {
      *
      * @param listening its descriptor, which stays the caller's
      * @param port      the port that it listens on
-     * @param waits     whether it accepts nothing before {@link #release}
+     * @param waits     whether it accepts nothing, and keeps its mark, before {@link #release}
      */
     KernelListener(RdmaRawServerSocketChannel server, int listening, int port, Consumer<Channel> accepted,
             boolean waits) throws IOException {
@@ -109,7 +109,9 @@ final class KernelListener {
             if (errno != 0) {
                 throw new IOException("a listening socket was not taken over: " + Errno.describe(errno));
             }
-            mark();
+            if (!waits) {
+                mark();
+            }
         } catch (IOException | RuntimeException e) {
             socket.close();
             throw e;
@@ -124,17 +126,22 @@ final class KernelListener {
     /** The connections that the kernel accepts have the server's mark from their first packet on, as ours have. */
     private void mark() throws IOException {
         int mark = server.config().mark();
-        if (mark == 0) {
-            return;
-        }
-        if (fd < 0) {
+        if (fd >= 0) {
+            SocketMark.set(fd, mark);
+        } else if (mark != 0) {
             throw new IOException("SO_MARK is " + mark + ", but the descriptor of the kernel's socket is not known");
         }
-        SocketMark.set(fd, mark);
     }
 
-    /** Accepts what waits and what comes. */
-    void release() {
+    /** Accepts what waits and what comes: the socket is this process's now. */
+    synchronized void release() {
+        try {
+            if (socket.isOpen()) {
+                mark();
+            }
+        } catch (IOException e) {
+            LOGGER.warn("what the kernel accepts on port {} has the mark that the process before gave it", port, e);
+        }
         held = false;
         LockSupport.unpark(acceptor);
     }

@@ -16,13 +16,21 @@ public final class SocketMark {
     }
 
     /**
-     * Marks what a socket sends from now on, and that of connections which a listening one accepts.
+     * Marks what a socket sends from now on, and that of connections which a listening one accepts. One that is marked
+     * so already needs no capability.
      *
+     * @param mark 0 for none
      * @throws SocketException without a capability for it
      */
     public static void set(int fd, int mark) throws SocketException {
-        long value = Libc.allocateZeroed(Integer.BYTES);
+        long value = Libc.allocateZeroed(2L * Integer.BYTES);
         try {
+            NativeMemory.putInt(value + Integer.BYTES, Integer.BYTES);
+            // Where it cannot be read there is none.
+            NativeSocket.getOption(fd, NativeSocket.SOL_SOCKET, SO_MARK, value, value + Integer.BYTES);
+            if (NativeMemory.getInt(value) == mark) {
+                return;
+            }
             NativeMemory.putInt(value, mark);
             int result = NativeSocket.setOption(fd, NativeSocket.SOL_SOCKET, SO_MARK, value, Integer.BYTES);
             if (result < 0) {
