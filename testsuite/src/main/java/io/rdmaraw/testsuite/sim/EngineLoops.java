@@ -38,7 +38,7 @@ final class EngineLoops {
         return socket.connection == null || socket.closed ? first() : engines.get(socket.loop);
     }
 
-    /** Moves perhaps one of the connections. Not while an engine is at work. */
+    /** Moves perhaps one of the connections. Of an engine at work only from within what it tells. */
     void mayMove(List<EngineSocket> live, long nowNanos) {
         if (moveChance == 0 || live.isEmpty() || !random.chance(moveChance)) {
             return;
