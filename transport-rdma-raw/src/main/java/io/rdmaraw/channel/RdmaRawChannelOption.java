@@ -43,11 +43,11 @@ public final class RdmaRawChannelOption {
      * A number that policy rules may ask for when the way to the peer is looked for ({@code ip rule add fwmark}), as
      * {@code SO_MARK} of Linux. Default 0, for none. It is the kernel's rules that have it: on a host of our own, in
      * memory or on an address of its own, it means nothing, and no filter of the kernel's sees what the device sends.
-     * Accepted connections have their server's, which its answers to SYNs have too; a server's and a datagram channel's
-     * are to be set before binding. What the kernel carries for them is marked by its sockets, which takes the
-     * capability CAP_NET_ADMIN, or CAP_NET_RAW from Linux 5.17 on. A marked channel that connects by the kernel, as its
-     * way is not the device's, is refused, since the JDK's sockets cannot be marked; on a connection that the kernel
-     * carries already the option has no effect.
+     * Accepted connections have their server's, which its answers to SYNs have too; what TIME-WAIT answers has that of
+     * its connection. A server's and a datagram channel's can be set before binding only. What the kernel carries for
+     * them on an interface is marked by its sockets, which takes the capability CAP_NET_ADMIN, or CAP_NET_RAW from
+     * Linux 5.17 on. A marked channel that connects by the kernel, as its way is not the device's, is refused, since
+     * the JDK's sockets cannot be marked; on a connection that the kernel carries already the option has no effect.
      */
     public static final ChannelOption<Integer> SO_MARK = ChannelOption.valueOf(RdmaRawChannelOption.class, "SO_MARK");
 

@@ -429,11 +429,6 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
         }
 
         @Override
-        public int mark() {
-            return config.mark();
-        }
-
-        @Override
         public boolean isReusePort() {
             return config.isReusePort();
         }

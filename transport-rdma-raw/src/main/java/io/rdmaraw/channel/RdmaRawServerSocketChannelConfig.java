@@ -29,7 +29,7 @@ public final class RdmaRawServerSocketChannelConfig
                     .with(RdmaRawChannelOption.TCP_MAXSEG, c -> c.maxSegmentBytes,
                             RdmaRawServerSocketChannelConfig::setMaxSegment)
                     .alsoAs(RdmaRawChannelOption.ofIoUring("TCP_DEFER_ACCEPT"), RdmaRawChannelOption.TCP_DEFER_ACCEPT)
-                    .with(RdmaRawChannelOption.SO_MARK, c -> c.mark, (c, value) -> c.mark = value)
+                    .with(RdmaRawChannelOption.SO_MARK, c -> c.mark, RdmaRawServerSocketChannelConfig::setMark)
                     .with(RdmaRawChannelOption.ACCEPT_GROUP, c -> c.acceptGroup,
                             RdmaRawServerSocketChannelConfig::setAcceptGroup)
                     .alsoAs(StandardSocketOptions.SO_RCVBUF, ChannelOption.SO_RCVBUF)
@@ -67,10 +67,19 @@ public final class RdmaRawServerSocketChannelConfig
         listener.fastOpen(tcpFastopen);
         listener.deferAccept(deferAcceptSeconds);
         listener.maxSegment(maxSegmentBytes);
+        listener.mark(mark);
     }
 
     int mark() {
         return mark;
+    }
+
+    /** The kernel's socket and handshakes under way would keep the old one. */
+    private void setMark(int value) {
+        if (value != mark && channel.localAddress() != null) {
+            throw new IllegalStateException("SO_MARK is to be set before the channel is bound");
+        }
+        mark = value;
     }
 
     private void setDeferAccept(int seconds) {

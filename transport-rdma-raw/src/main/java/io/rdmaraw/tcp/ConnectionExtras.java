@@ -23,6 +23,8 @@ final class ConnectionExtras {
     int finWait2Millis;
     /** The user is told when less than half of it is unsent (TCP_NOTSENT_LOWAT); 0: never. */
     int notSentLowWaterBytes;
+    /** What policy rules may ask for (SO_MARK). */
+    int mark;
     /** The user has as much unsent as it wants, and waits. */
     boolean awaitsNotSentLow;
 

@@ -178,7 +178,7 @@ final class Handshake {
         if (ack && (Sequence.beforeOrAt(s.ack, c.iss) || Sequence.after(s.ack, c.sndNxt + c.fastOpenBytes))) {
             // First: it acknowledges something else, an old connection perhaps.
             if (!s.has(TcpFlags.RST)) {
-                c.engine.replies.resetFor(s);
+                c.engine.replies.resetFor(s, c.mark());
             }
             return;
         }
@@ -195,7 +195,7 @@ final class Handshake {
         }
         // Fourth: SYN.
         if (ack && c.engine.config.timestamps && s.timestamps && !echoesOurTime(c, s, now)) {
-            c.engine.replies.resetFor(s);
+            c.engine.replies.resetFor(s, c.mark());
             return;
         }
         negotiate(c, s, now, Ecn.agreedBy(c, s));
@@ -251,6 +251,7 @@ final class Handshake {
         if (listener.maxSegmentBytes > 0) {
             c.maxSegment(listener.maxSegmentBytes);
         }
+        c.mark(listener.mark);
         prepare(c, iss, engine.config.mtuBytes);
         negotiate(c, s, now, Ecn.agreedTo(engine.config, s));
         c.state = SYN_RECEIVED;
@@ -339,7 +340,7 @@ final class Handshake {
     /** Fifth check in SYN-RECEIVED. Returns false if the segment must be dropped. */
     static boolean onAckInSynReceived(TcpConnection c, Segment s, long now) {
         if (!Sequence.after(s.ack, c.sndUna) || Sequence.after(s.ack, c.sndNxt)) {
-            c.engine.refuse(s);
+            c.engine.refuse(s, c.mark());
             return false;
         }
         if (c.is(Tcb.TIMESTAMPS) && s.timestamps && s.tsEcho != 0

@@ -16,7 +16,7 @@ final class ListenInput {
         }
         if (s.has(TcpFlags.ACK)) {
             if (s.has(TcpFlags.SYN) || !acceptCookie(engine, listener, s, now)) {
-                engine.refuse(s);
+                engine.refuse(s, listener.mark);
             }
             return;
         }
@@ -63,7 +63,7 @@ final class ListenInput {
         TcpConfig config = engine.config;
         engine.counters.synCookiesSent++;
         engine.secrets.onCookieSent(now);
-        ReplyQueue.answer(s, out);
+        ReplyQueue.answer(s, out, listener.mark);
         out.seq = engine.synCookies.cookie(s, now);
         out.ack = s.seq + 1;
         out.flags = TcpFlags.SYN | TcpFlags.ACK;

@@ -70,8 +70,12 @@ final class ReplyQueue {
         return true;
     }
 
-    /** RFC 9293 section 3.10.7.1: the RST that answers a segment for which there is no connection. */
-    void resetFor(Segment s) {
+    /**
+     * RFC 9293 section 3.10.7.1: the RST that answers a segment for which there is no connection.
+     *
+     * @param mark SO_MARK of what it came to, 0 for none
+     */
+    void resetFor(Segment s, int mark) {
         if (s.has(TcpFlags.RST)) {
             return;
         }
@@ -80,7 +84,7 @@ final class ReplyQueue {
             return;
         }
         counters.resetsOut++;
-        answer(s, out);
+        answer(s, out, mark);
         if (s.has(TcpFlags.ACK)) {
             out.seq = s.ack;
             out.flags = TcpFlags.RST;
@@ -91,7 +95,8 @@ final class ReplyQueue {
     }
 
     /** Turns the addresses of {@code s} round. */
-    static void answer(Segment s, Segment out) {
+    static void answer(Segment s, Segment out, int mark) {
+        out.mark = mark;
         out.source(s.destinationHigh, s.destinationLow, s.destinationPort);
         out.destination(s.sourceHigh, s.sourceLow, s.sourcePort);
     }

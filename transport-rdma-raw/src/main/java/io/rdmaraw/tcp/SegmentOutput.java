@@ -425,6 +425,7 @@ final class SegmentOutput {
         out.dscp = c.dscp;
         out.hopLimit = c.hopLimit & 0xFF;
         out.flowLabel = c.flowLabel != 0 || isIpv4(c) ? c.flowLabel : changeFlowLabel(c);
+        out.mark = c.mark();
         out.connection = c;
     }
 

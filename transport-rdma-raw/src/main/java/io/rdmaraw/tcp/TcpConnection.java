@@ -179,6 +179,21 @@ public final class TcpConnection extends Tcb implements CongestionWindow, Segmen
         }
     }
 
+    /**
+     * SO_MARK: a number that who finds the way of the connection's segments may ask for; 0 for none. The core hands it
+     * on, also to what TIME-WAIT answers.
+     */
+    public void mark(int value) {
+        if (value != 0 || extras != null) {
+            requireExtras().mark = value;
+        }
+    }
+
+    /** Returns the mark, 0 for none. */
+    public int mark() {
+        return extras == null ? 0 : extras.mark;
+    }
+
     static int checkMaxSegment(int bytes) {
         return (int) TcpConfig.inRange("A largest segment (TCP_MAXSEG), in bytes,", bytes, 88, 32_767);
     }

@@ -176,13 +176,17 @@ public final class TcpEngine {
             return;
         }
         counters.unmatchedSegments++;
-        refuse(s);
+        refuse(s, 0);
     }
 
-    /** Answers a segment by a reset that is of no connection, or would open one and does not. */
-    void refuse(Segment s) {
+    /**
+     * Answers a segment by a reset that is of no connection, or would open one and does not.
+     *
+     * @param mark SO_MARK of what it came to
+     */
+    void refuse(Segment s, int mark) {
         if (events.mayReset(s)) {
-            replies.resetFor(s);
+            replies.resetFor(s, mark);
         }
     }
 
@@ -343,11 +347,6 @@ public final class TcpEngine {
         }
         return Math.min(Math.min(wheel.nextNanos(), paced.nextNanos()),
                 Math.min(timeWait.nextNanos(), openPace.nextNanos()));
-    }
-
-    /** Returns the listener that takes what comes to an address and port, or null. */
-    public TcpListener listener(long localHigh, long localLow, int port) {
-        return listeners.find(localHigh, localLow, port);
     }
 
     /** Closes all listeners and aborts all connections; their RSTs are left to be polled, as far as there is room. */

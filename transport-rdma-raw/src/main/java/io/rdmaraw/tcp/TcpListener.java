@@ -24,6 +24,8 @@ public final class TcpListener {
     int maxFastOpens;
     /** What {@link #maxSegment} says; 0: what the MTU allows. */
     int maxSegmentBytes;
+    /** What {@link #mark} says. */
+    int mark;
     /** So many times the SYN-ACK is due again before a connection is accepted without data; 0: none is waited for. */
     int deferredTimeouts;
     /** When a SYN last found the backlog full. */
@@ -152,6 +154,14 @@ public final class TcpListener {
      */
     public void maxSegment(int bytes) {
         maxSegmentBytes = bytes == 0 ? 0 : TcpConnection.checkMaxSegment(bytes);
+    }
+
+    /**
+     * What the {@linkplain TcpConnection#mark() mark} is of the connections, and of all that answers clients before
+     * there is one (SO_MARK); 0, the default, for none.
+     */
+    public void mark(int value) {
+        mark = value;
     }
 
     /**

@@ -89,7 +89,7 @@ final class TimeWaitInput {
         if (out == null) {
             return;
         }
-        ReplyQueue.answer(s, out);
+        ReplyQueue.answer(s, out, table.mark(record));
         out.seq = table.sndNxt(record);
         out.ack = table.rcvNxt(record);
         out.flags = TcpFlags.ACK;

@@ -45,6 +45,8 @@ final class TimeWaitTable {
     private int[] preceding = new int[INITIAL_CAPACITY];
     /** When a segment without data was last answered, in units of 2^20 ns. */
     private int[] answered = new int[INITIAL_CAPACITY];
+    /** SO_MARK; null until there is a connection with one. */
+    private int[] marks;
     /** Hash in the upper half, record in the lower one; {@link #FREE} where there is none. */
     private long[] index = new long[2 * INITIAL_CAPACITY];
     /** Of those that are being forgotten, in the hash table. */
@@ -89,6 +91,9 @@ final class TimeWaitTable {
         slab[at + EXPIRY] = now + durationNanos;
         hashes[record] = c.hash;
         answered[record] = ticks(now) - LONG_AGO;
+        if (marks != null || c.mark() != 0) {
+            mark(record, c.mark());
+        }
         size++;
         append(record);
         link(record);
@@ -127,6 +132,7 @@ final class TimeWaitTable {
             following = Arrays.copyOf(following, capacity);
             preceding = Arrays.copyOf(preceding, capacity);
             answered = Arrays.copyOf(answered, capacity);
+            marks = marks == null ? null : Arrays.copyOf(marks, capacity);
             index = new long[2 * capacity];
             Arrays.fill(index, FREE);
             // No record is free here: each is linked again.
@@ -135,6 +141,13 @@ final class TimeWaitTable {
             }
         }
         return used++;
+    }
+
+    private void mark(int record, int mark) {
+        if (marks == null) {
+            marks = new int[following.length];
+        }
+        marks[record] = mark;
     }
 
     private void append(int record) {
@@ -210,6 +223,10 @@ final class TimeWaitTable {
 
     int timestampOffset(int record) {
         return (int) slab[record * WORDS + TIMES];
+    }
+
+    int mark(int record) {
+        return marks == null ? 0 : marks[record];
     }
 
     /** When TIME-WAIT began. */

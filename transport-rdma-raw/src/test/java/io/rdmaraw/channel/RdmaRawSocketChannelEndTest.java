@@ -124,7 +124,7 @@ class RdmaRawSocketChannelEndTest {
             @Override
             public void channelRead(ChannelHandlerContext ctx, Object msg) {
                 TcpStack stack = ((RdmaRawSocketChannel) ctx.channel()).loopStack();
-                TcpTransport broken = new TcpTransport(stack, null, 0);
+                TcpTransport broken = new TcpTransport(stack, null);
                 // This one was never opened, and knows of no connection.
                 broken.channel(failingListener());
                 stack.markReady(broken);

@@ -12,6 +12,68 @@ import org.junit.jupiter.api.Test;
 
 /** What can be set for one connection, and what it tells of itself. */
 class ConnectionSettingsTest {
+    // ---- mark ----
+
+    private static Dialogue markedServer(TcpConfig.Builder builder, int mark) {
+        Dialogue d = new Dialogue(builder);
+        d.engine.listen(0, 0, Dialogue.PORT, 8, "listener").mark(mark);
+        return d;
+    }
+
+    private static void says(Dialogue d, String segment, int mark) {
+        d.mark = -1;
+        d.says(segment);
+        assertEquals(mark, d.mark, segment);
+    }
+
+    @Test
+    void whatAServerSaysHasItsMark() {
+        Dialogue d = markedServer(Dialogue.plain(), 7);
+        says(d.hears("A 1 ack 1"), "R 1", 7);
+        says(d.hears("S 0 mss 1000"), "SA 0 ack 1", 7);
+        says(d.hears("A 1 ack 2"), "R 2", 7);
+        d.hears("A 1 ack 1").saysNothing();
+        assertEquals(7, d.c.mark());
+        says(d.hears("A 1 len 10 ack 1"), "A 1 ack 11", 7);
+        d.c.mark(8);
+        d.c.abort();
+        says(d, "RA 1 ack 11", 8);
+        says(d.hears("A 11 ack 1"), "R 1", 7);
+        // A cookie's number is not to be foretold.
+        Dialogue cookies = markedServer(Dialogue.plain().synCookies(TcpConfig.SynCookieMode.ALWAYS), 9);
+        cookies.hears("S 0 mss 1000").after(1);
+        assertEquals(1, cookies.engine.counters().synCookiesSent);
+        assertEquals(9, cookies.mark);
+    }
+
+    /** Its server's mark is another one, and its server has gone. */
+    @Test
+    void whatATimeWaitAnswersHasTheMarkOfItsConnection() {
+        for (int mark : new int[] {-3, 0}) {
+            Dialogue d = new Dialogue(Dialogue.plain());
+            TcpListener listener = d.engine.listen(0, 0, Dialogue.PORT, 8, "listener");
+            listener.mark(7);
+            d.hears("S 0 mss 1000").says("SA 0 ack 1").hears("A 1 ack 1").saysNothing();
+            d.c.mark(mark);
+            d.c.close();
+            says(d, "FA 1 ack 1", mark);
+            says(d.hears("FA 1 ack 2"), "A 2 ack 2", mark);
+            listener.close();
+            says(d.hears("FA 1 ack 2"), "A 2 ack 2", mark);
+        }
+    }
+
+    @Test
+    void whatAClientRefusesHasItsMark() {
+        Dialogue d = new Dialogue(Dialogue.plain()).connect();
+        d.c.mark(5);
+        says(d, "S 0", 5);
+        says(d.hears("SA 0 ack 9 mss 1000"), "R 9", 5);
+        says(d.hears("SA 0 ack 1 mss 1000"), "A 1 ack 1", 5);
+        d.c.mark(0);
+        says(d.hears("A 1 len 10 ack 1"), "A 1 ack 11", 0);
+    }
+
     // ---- keepalive ----
 
     @Test

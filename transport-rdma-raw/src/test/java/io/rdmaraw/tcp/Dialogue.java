@@ -37,6 +37,8 @@ final class Dialogue {
     long now = 5_000 * MS;
     /** Right edge of the window as the last segment told it. */
     int edge;
+    /** SO_MARK of the last segment. */
+    int mark;
     private final Deque<String> said = new ArrayDeque<>();
     private final List<ByteBuf> buffers = new ArrayList<>();
     private final Segment segment = new Segment();
@@ -176,6 +178,7 @@ final class Dialogue {
         Segment out = new Segment();
         while (engine.pollSegment(now, out)) {
             said.add(format(out));
+            mark = out.mark;
             edge = out.ack + (out.window << (c == null ? 0 : c.rcvWndShift)) - IRS;
             out.transmitted();
         }

@@ -358,6 +358,8 @@ class StructuresTest {
             TcpConnection c = connection(engine, i);
             c.sndNxt = i;
             c.rcvNxt = -i;
+            int mark = i % 5 == 0 ? i + 1 : 0;
+            c.mark(mark);
             int record = table.find(c.hash, c.localHigh, c.localLow, c.localPort, c.remoteHigh, c.remoteLow,
                     c.remotePort);
             Long expiry = model.get(i);
@@ -370,6 +372,7 @@ class StructuresTest {
             } else {
                 assertEquals(i, table.sndNxt(record));
                 assertEquals(-i, table.rcvNxt(record));
+                assertEquals(mark, table.mark(record), "step " + step);
                 if (random.nextInt(3) == 0) {
                     table.restart(record, now);
                     model.put(i, now + 1000);

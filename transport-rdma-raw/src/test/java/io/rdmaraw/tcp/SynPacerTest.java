@@ -56,7 +56,7 @@ class SynPacerTest {
     private void answer(int flags) {
         Segment syn = syns.remove();
         Segment answer = new Segment();
-        ReplyQueue.answer(syn, answer);
+        ReplyQueue.answer(syn, answer, 0);
         answer.flags = flags;
         answer.ack = syn.seq + 1;
         answer.window = 1000;

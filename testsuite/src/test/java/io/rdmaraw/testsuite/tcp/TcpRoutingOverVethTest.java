@@ -4,6 +4,7 @@ import io.netty.bootstrap.Bootstrap;
 import io.netty.bootstrap.ServerBootstrap;
 import io.netty.buffer.Unpooled;
 import io.netty.channel.Channel;
+import io.netty.channel.ChannelFuture;
 import io.netty.util.CharsetUtil;
 import io.rdmaraw.channel.RdmaRawChannelOption;
 import io.rdmaraw.channel.RdmaRawEventLoopGroup;
@@ -25,6 +26,7 @@ import java.io.IOException;
 import java.net.Inet6Address;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.net.NoRouteToHostException;
 import java.net.ServerSocket;
 import java.net.Socket;
 import java.util.ArrayList;
@@ -34,6 +36,7 @@ import java.util.concurrent.TimeUnit;
 import static io.rdmaraw.testsuite.tcp.TcpHost.address;
 import static io.rdmaraw.testsuite.tcp.TcpHost.exchange;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -208,13 +211,26 @@ class TcpRoutingOverVethTest {
             try (Socket accepted = server.accept()) {
                 channel.close().sync();
                 assertEquals(-1, accepted.getInputStream().read());
+                // Without a route the next one is refused before it sends anything.
                 host.run("ip", "rule", "del", "fwmark", "7", "lookup", "100");
-                Await.until("the rule's end", () -> !marked.connect(far).awaitUninterruptibly().isSuccess());
+                Await.until("the rule's end", () -> isRefused(marked, new InetSocketAddress(far.getAddress(), 9)));
+                assertEquals(0, TcpHost.tcp(device(second), "unroutable"));
             }
-            Await.until("answers without a way", () -> TcpHost.tcp(device(second), "unroutable") > 0);
+            Await.until("the peer says its FIN again", () -> TcpHost.tcp(device(second), "unroutable") > 2);
+            assertFalse(lastAcks(peer).isBlank(), "it has heard nothing");
             host.run("ip", "rule", "add", "fwmark", "7", "lookup", "100");
-            Await.until("the peer's end", () -> peer.attempt("ss", "-Htn", "state", "last-ack").output().isBlank());
+            Await.until("the peer's end", () -> lastAcks(peer).isBlank());
         }
+    }
+
+    /** Port 9 of the far host is closed: with a route the attempt ends by a reset. */
+    private static boolean isRefused(Bootstrap bootstrap, InetSocketAddress far) {
+        ChannelFuture attempt = bootstrap.clone().handler(new TcpHost.Client()).connect(far).awaitUninterruptibly();
+        return attempt.cause() instanceof NoRouteToHostException;
+    }
+
+    private static String lastAcks(NetworkNamespace namespace) {
+        return namespace.run("ss", "-Htn", "state", "last-ack").output();
     }
 
     /** A mark that is changed leads the packets of the same connection another way. */

@@ -76,6 +76,8 @@ public final class Segment extends SegmentPayload {
     public int sackCount;
     public final int[] sack = new int[2 * MAX_SACK_BLOCKS];
 
+    /** SO_MARK of the connection or listener that an output segment is of, which its way may depend on; 0: none. */
+    public int mark;
     public SegmentOwner connection;
     /** Whose last words these are, when the connection itself is over. */
     public Object attachment;
@@ -97,6 +99,7 @@ public final class Segment extends SegmentPayload {
         dscp = 0;
         hopLimit = DEFAULT_HOP_LIMIT;
         flowLabel = 0;
+        mark = 0;
         connection = null;
         attachment = null;
         clearOptions();
@@ -287,6 +290,7 @@ public final class Segment extends SegmentPayload {
         fastOpenCookieLow = other.fastOpenCookieLow;
         sackCount = other.sackCount;
         System.arraycopy(other.sack, 0, sack, 0, sack.length);
+        mark = other.mark;
         connection = other.connection;
         attachment = other.attachment;
     }

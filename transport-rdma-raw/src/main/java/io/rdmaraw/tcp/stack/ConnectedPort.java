@@ -9,7 +9,6 @@ final class ConnectedPort extends TcpPort {
     private final TcpFrameReceiver steering;
     private final IpAddress peer;
     private final int peerPort;
-    private volatile int mark;
 
     /**
      * Steers what comes for the connection.
@@ -34,21 +33,6 @@ final class ConnectedPort extends TcpPort {
     @Override
     boolean isTowards(IpAddress address, int port) {
         return port == peerPort && address.equals(peer);
-    }
-
-    @Override
-    int numbers() {
-        return numbers(binding().port(), peerPort);
-    }
-
-    @Override
-    void connectionMark(int changed) {
-        mark = changed;
-    }
-
-    @Override
-    int connectionMark() {
-        return mark;
     }
 
     @Override

@@ -21,9 +21,6 @@ public interface ConnectionAcceptor {
     /** Hands the server's settings to the listener of a loop. Called on that loop. */
     void applyOptions(TcpListener listener);
 
-    /** Returns what policy rules may ask for of answers to SYNs ({@code SO_MARK}), 0 for nothing. */
-    int mark();
-
     /** Tells whether other servers may share the port ({@code SO_REUSEPORT}). */
     boolean isReusePort();
 

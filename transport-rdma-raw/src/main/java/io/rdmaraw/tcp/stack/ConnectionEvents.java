@@ -34,7 +34,7 @@ final class ConnectionEvents implements TcpEvents {
             connection.abort();
             return;
         }
-        TcpTransport transport = new TcpTransport(stack, listening, server.mark());
+        TcpTransport transport = new TcpTransport(stack, listening);
         transport.connection(connection);
         transport.markConnected();
         transport.path(stack.network());

@@ -1,8 +1,6 @@
 package io.rdmaraw.tcp.stack;
 
 import io.netty.channel.EventLoop;
-import io.netty.util.collection.IntObjectHashMap;
-import io.rdmaraw.net.IpAddress;
 
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -18,8 +16,6 @@ final class LingeringPorts {
     private final EventLoop loop;
     /** With the time that the keeping began. */
     private final Map<TcpPort, Long> ports = new LinkedHashMap<>();
-    /** Those of marked connections, by both ports' numbers: what they answer a repeated FIN with is marked too. */
-    private final IntObjectHashMap<TcpPort> marked = new IntObjectHashMap<>();
     private boolean closed;
 
     LingeringPorts(EventLoop loop) {
@@ -35,12 +31,8 @@ final class LingeringPorts {
         // It may be taken and kept again before that.
         long begunNanos = System.nanoTime();
         ports.put(port, begunNanos);
-        if (port.connectionMark() != 0) {
-            marked.put(port.numbers(), port);
-        }
         loop.schedule(() -> {
             if (ports.remove(port, begunNanos)) {
-                forgetMark(port);
                 port.closeIfUnused();
             }
         }, nanos, TimeUnit.NANOSECONDS);
@@ -55,27 +47,10 @@ final class LingeringPorts {
             }
             if (suitable.test(port) && port.retain()) {
                 ports.remove(port);
-                forgetMark(port);
                 return port;
             }
         }
         return null;
-    }
-
-    /** Returns the mark ({@code SO_MARK}) of a connection in TIME-WAIT, 0 if it had none. */
-    int mark(int portNumber, IpAddress peer, int peerPort) {
-        TcpPort port = marked.get(TcpPort.numbers(portNumber, peerPort));
-        return port == null || !port.isTowards(peer, peerPort) ? 0 : port.connectionMark();
-    }
-
-    boolean hasMarks() {
-        return !marked.isEmpty();
-    }
-
-    private void forgetMark(TcpPort port) {
-        if (marked.get(port.numbers()) == port) {
-            marked.remove(port.numbers());
-        }
     }
 
     /** The stack has ended: no port is kept any more. */
@@ -83,6 +58,5 @@ final class LingeringPorts {
         closed = true;
         List.copyOf(ports.keySet()).forEach(TcpPort::closeIfUnused);
         ports.clear();
-        marked.clear();
     }
 }

@@ -7,10 +7,8 @@ import io.rdmaraw.host.TcpNetwork;
 import io.rdmaraw.host.TcpPath;
 import io.rdmaraw.memory.FrameBuf;
 import io.rdmaraw.queue.FrameQueue;
-import io.rdmaraw.net.IpAddress;
 import io.rdmaraw.tcp.TcpConnection;
 import io.rdmaraw.tcp.TcpEngine;
-import io.rdmaraw.tcp.TcpListener;
 import io.rdmaraw.tcp.segment.Segment;
 import io.rdmaraw.tcp.segment.SegmentOwner;
 import io.rdmaraw.wire.EthernetHeader;
@@ -190,22 +188,9 @@ final class SegmentSender {
         }
         return transport != null
                 ? network.path(segment.sourceHigh, segment.sourceLow, segment.sourcePort, segment.destinationHigh,
-                        segment.destinationLow, segment.destinationPort, transport.mark())
+                        segment.destinationLow, segment.destinationPort, segment.mark)
                 : network.pathOfReply(segment.sourceHigh, segment.sourceLow, segment.sourcePort,
-                        segment.destinationHigh, segment.destinationLow, segment.destinationPort, markOfReply(segment));
-    }
-
-    /** An answer to a SYN has the mark of the server that gives it, and one of TIME-WAIT that of its connection. */
-    private int markOfReply(Segment segment) {
-        if (stack.lingering().hasMarks()) {
-            int mark = stack.lingering().mark(segment.sourcePort, new IpAddress(segment.destinationHigh,
-                    segment.destinationLow), segment.destinationPort);
-            if (mark != 0) {
-                return mark;
-            }
-        }
-        TcpListener listener = engine.listener(segment.sourceHigh, segment.sourceLow, segment.sourcePort);
-        return listener == null ? 0 : ((ConnectionAcceptor) listener.attachment()).mark();
+                        segment.destinationHigh, segment.destinationLow, segment.destinationPort, segment.mark);
     }
 
     /** Sends a frame that had to wait for its next hop's address; without room it is lost, and TCP sends it again. */

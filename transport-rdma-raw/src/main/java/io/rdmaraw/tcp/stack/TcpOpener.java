@@ -128,10 +128,11 @@ public final class TcpOpener {
 
     private TcpTransport open(TcpNetwork.Binding binding, TcpPort taken, IpAddress target, int targetPort,
                               int mark) {
-        TcpTransport transport = new TcpTransport(stack, taken, mark);
+        TcpTransport transport = new TcpTransport(stack, taken);
         IpAddress local = binding.local();
         transport.connection(stack.engine().connect(System.nanoTime(), local.high(), local.low(), binding.port(),
                 target.high(), target.low(), targetPort, null, stack.port().limits().mtuBytes(), transport));
+        transport.connection().mark(mark);
         transport.path(network);
         return transport;
     }

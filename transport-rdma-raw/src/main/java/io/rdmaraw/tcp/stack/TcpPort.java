@@ -32,24 +32,6 @@ abstract class TcpPort {
         return false;
     }
 
-    /** Notes the mark ({@code SO_MARK}) of the connection that the port was taken for alone. */
-    void connectionMark(int mark) {
-    }
-
-    /** Returns that mark, 0 for none. */
-    int connectionMark() {
-        return 0;
-    }
-
-    /** Returns the numbers of this port and of its peer's as a key. */
-    int numbers() {
-        return numbers(binding.port(), 0);
-    }
-
-    static int numbers(int port, int peerPort) {
-        return port << 16 | peerPort;
-    }
-
     /** Takes the rules away from all loops. */
     abstract void withdraw();
 

@@ -35,8 +35,6 @@ public final class TcpTransport implements StreamTransport {
     private volatile Place place;
     private TcpConnection connection;
     private TcpPath path;
-    /** SO_MARK: what policy rules may ask for when the path is found. */
-    private int mark;
     /** Null before the connection has a channel and when the channel is closed. */
     private ConnectionListener channel;
     private ConnectionAcceptor acceptor;
@@ -56,15 +54,10 @@ public final class TcpTransport implements StreamTransport {
     private boolean wantsSendRoom;
     private boolean hasSendRoom;
 
-    /** @param mark {@code SO_MARK}, 0 for none */
-    public TcpTransport(TcpStack stack, TcpPort port, int mark) {
+    public TcpTransport(TcpStack stack, TcpPort port) {
         home = stack;
         place = stack.here();
         this.port = port;
-        this.mark = mark;
-        if (port != null) {
-            port.connectionMark(mark);
-        }
     }
 
     /**
@@ -97,7 +90,8 @@ public final class TcpTransport implements StreamTransport {
         TcpPath current = path;
         if (current == null || current.generation() != network.generation()) {
             current = network.path(connection.localHigh(), connection.localLow(), connection.localPort(),
-                    connection.remoteHigh(), connection.remoteLow(), connection.remotePort(), mark);
+                    connection.remoteHigh(), connection.remoteLow(), connection.remotePort(),
+                    connection.mark());
             path = current;
             if (current != null) {
                 connection.limitMtu(current.linkMtuBytes());
@@ -107,17 +101,10 @@ public final class TcpTransport implements StreamTransport {
         return current;
     }
 
-    int mark() {
-        return mark;
-    }
-
     /** Has the path found again, by the rules for another mark ({@code SO_MARK}). */
     public void mark(int changed) {
-        if (changed != mark) {
-            mark = changed;
-            port.connectionMark(changed);
-            path = null;
-        }
+        connection.mark(changed);
+        path = null;
     }
 
     /** The path so far notes the use of its next hop for a loop that has the connection no more: it is found anew. */
