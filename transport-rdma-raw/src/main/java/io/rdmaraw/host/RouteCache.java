@@ -20,7 +20,7 @@ final class RouteCache {
     private static final long REPLY_INTERVAL_NANOS = 20_000;
     private static final int SHIFT = Integer.SIZE - Integer.numberOfTrailingZeros(PLACES);
 
-    /** A marked sender is told again so often that there is no way: the kernel may have failed to answer. */
+    /** The kernel is asked again so often for a marked sender without a way: it may have failed to answer. */
     private static final long NO_WAY_NANOS = 1_000_000_000L;
 
     /**

@@ -95,10 +95,20 @@ class RouteCacheTest {
             long now = NOW + millis * 1_000_000L;
             assertNull(cache.path(snapshot, PEER, FIRST, 7, now));
             assertNull(cache.path(snapshot, PEER, FIRST, 0, now));
-            assertTrue(cache.knowsOrMayAsk(snapshot, PEER, FIRST, 7, now));
         }
         assertEquals(1, asked.stream().filter("198.51.100.7 from 10.0.0.1"::equals).count());
         assertEquals(3, asked.stream().filter("198.51.100.7 from 10.0.0.1 mark 7"::equals).count());
+    }
+
+    /** What a sender without a way sends to a marked server leaves the others their questions. */
+    @Test
+    void thatThereIsNoWayForAMarkIsNotAskedForByEachSegment() {
+        NetworkSnapshot snapshot = Snapshots.withPolicyRules(1);
+        for (int i = 0; i < 10_000; i++) {
+            assertTrue(cache.knowsOrMayAsk(snapshot, PEER, FIRST, 7, NOW));
+            cache.path(snapshot, PEER, FIRST, 7, NOW);
+        }
+        assertEquals(1, asked.size());
     }
 
     /** Anyone can send from any number of addresses: each costs a system call, so the rate is bounded. */
