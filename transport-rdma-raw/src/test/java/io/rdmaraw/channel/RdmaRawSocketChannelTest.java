@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertSame;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.netty.bootstrap.Bootstrap;
@@ -420,6 +421,37 @@ class RdmaRawSocketChannelTest {
         }
         server.close().sync();
         assertTrue(share(first, at.getPort()).isSuccess(), "when it has closed another takes its place");
+    }
+
+    /** The way to a loop of this host would lead to another one, by the servers that share the port now. */
+    @Test
+    void aMarkLeavesAConnectionWithItsServersLoop() throws InterruptedException {
+        EventLoopGroup group = ours(2);
+        InetSocketAddress at = (InetSocketAddress) share(group.next(), 0).channel().localAddress();
+        List<Channel> opened = new ArrayList<>();
+        List<Client> clients = new ArrayList<>();
+        for (int i = 0; i < 16; i++) {
+            clients.add(new Client());
+            opened.add(connect(group, at, clients.get(i)));
+            send(opened.get(i), "hello");
+            clients.get(i).await("hello");
+        }
+        assertTrue(share(group.next(), at.getPort()).isSuccess());
+        for (int i = 0; i < 16; i++) {
+            opened.get(i).config().setOption(RdmaRawChannelOption.SO_MARK, i % 2);
+            send(opened.get(i), "again");
+            clients.get(i).await("helloagain");
+        }
+    }
+
+    /** Handshakes under way and the kernel's socket would keep the old one. */
+    @Test
+    void aServersMarkIsSetBeforeBinding() throws InterruptedException {
+        Channel server = share(ours(1).next(), 0).channel();
+        assertTrue(server.config().setOption(RdmaRawChannelOption.SO_MARK, 0), "as it is");
+        assertThrows(IllegalStateException.class,
+                () -> server.config().setOption(RdmaRawChannelOption.SO_MARK, 1));
+        assertEquals(0, server.config().getOption(RdmaRawChannelOption.SO_MARK));
     }
 
     @Test

@@ -103,8 +103,10 @@ public final class TcpTransport implements StreamTransport {
 
     /** Has the path found again, by the rules for another mark ({@code SO_MARK}). */
     public void mark(int changed) {
-        connection.mark(changed);
-        path = null;
+        if (changed != connection.mark()) {
+            connection.mark(changed);
+            leaveNextHop();
+        }
     }
 
     /** The path so far notes the use of its next hop for a loop that has the connection no more: it is found anew. */
