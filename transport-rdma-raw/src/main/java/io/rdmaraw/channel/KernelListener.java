@@ -90,6 +90,7 @@ final class KernelListener {
      * @param listening its descriptor, which stays the caller's
      * @param port      the port that it listens on
      * @param waits     whether it accepts nothing, and keeps its mark, before {@link #release}
+     * @throws IOException also where it waits and this process may not mark sockets as it will have to
      */
     KernelListener(RdmaRawServerSocketChannel server, int listening, int port, Consumer<Channel> accepted,
             boolean waits) throws IOException {
@@ -103,6 +104,10 @@ final class KernelListener {
             if (fd < 0) {
                 throw new IOException("the descriptor of a socket of the JDK is not known");
             }
+            if (waits) {
+                // By a socket that has no clients: better than to find out when the other process has stopped.
+                mark();
+            }
             // The JDK accepts by what it has bound itself: the other socket takes that one's descriptor.
             socket.bind(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0));
             int errno = Libc.replace(fd, listening);
@@ -110,7 +115,7 @@ final class KernelListener {
                 throw new IOException("a listening socket was not taken over: " + Errno.describe(errno));
             }
             if (!waits) {
-                mark();
+                markTakenOver();
             }
         } catch (IOException | RuntimeException e) {
             socket.close();
@@ -123,7 +128,7 @@ final class KernelListener {
         return Thread.ofPlatform().daemon().name("rdma-raw-kernel-listener").start(this::acceptAll);
     }
 
-    /** The connections that the kernel accepts have the server's mark from their first packet on, as ours have. */
+    /** Connections that the kernel accepts from now on have the server's mark, as ours have. */
     private void mark() throws IOException {
         int mark = server.config().mark();
         if (fd >= 0) {
@@ -133,14 +138,20 @@ final class KernelListener {
         }
     }
 
+    /** A socket with clients is worth more than its mark. */
+    private void markTakenOver() {
+        try {
+            mark();
+        } catch (IOException e) {
+            LOGGER.warn("what the kernel accepts on port {} has the mark that another process gave it, which this one "
+                    + "may not change: give it CAP_NET_ADMIN", port, e);
+        }
+    }
+
     /** Accepts what waits and what comes: the socket is this process's now. */
     synchronized void release() {
-        try {
-            if (socket.isOpen()) {
-                mark();
-            }
-        } catch (IOException e) {
-            LOGGER.warn("what the kernel accepts on port {} has the mark that the process before gave it", port, e);
+        if (socket.isOpen()) {
+            markTakenOver();
         }
         held = false;
         LockSupport.unpark(acceptor);
