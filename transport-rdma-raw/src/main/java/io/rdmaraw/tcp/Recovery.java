@@ -57,7 +57,12 @@ final class Recovery {
             grow(c, sample, now);
         }
         if (c.rate != null) {
+            int window = c.cwnd;
             c.rate.onAck(c, f, sample, c.engine.rateSample, now);
+            if (r.frto == Frto.SECOND_ACK) {
+                // RFC 5682 section 3.1 step 2b: two new segments, also where the least window of a control is more.
+                c.cwnd = Math.min(c.cwnd, window);
+            }
         }
         if (c.pacer != null) {
             c.pacer.update(c);

@@ -408,6 +408,16 @@ class CongestionTest {
         assertTrue(d.c.congestionWindowBytes() <= window, d.c.congestionWindowBytes() + " bytes");
     }
 
+    /** RFC 5682 section 3.1 step 2b: it has a least window of four segments, and a timeout that may be spurious two. */
+    @Test
+    void bbrSendsTwoNewSegmentsAfterATimeout() {
+        Dialogue d = Dialogue.established(Dialogue.plain().congestionControl(Bbr::new));
+        d.send(4000).says("A 1 len 1000 ack 1", "A 1001 len 1000 ack 1", "A 2001 len 1000 ack 1",
+                "PA 3001 len 1000 ack 1");
+        d.after(24).says("PA 3001 len 1000 ack 1").after(212).says("A 1 len 1000 ack 1");
+        d.send(6000).after(10).hears("A 1 ack 1001").says("A 4001 len 1000 ack 1", "A 5001 len 1000 ack 1");
+    }
+
     /** The pacer is the old one's; nothing is in flight whose acknowledgement would wake the connection. */
     @Test
     void whatWaitsForAPacerGoesOutWhenThereIsNoneAnyMore() {
