@@ -1,9 +1,9 @@
 package io.rdmaraw.testsuite.sim;
 
 import java.util.ArrayList;
-import java.util.HashSet;
+import java.util.HashMap;
 import java.util.List;
-import java.util.Set;
+import java.util.Map;
 
 /** One direction of the path: takes packets, and puts them (late, damaged, twice or never) into the event queue. */
 final class Link {
@@ -15,6 +15,8 @@ final class Link {
     }
 
     private static final int MOST_ACKS_THINNED_IN_A_ROW = 4;
+    /** What thins acknowledgments drops one for another that is near, and not one that is alone. */
+    private static final long THINNED_WITHIN_NANOS = 100_000_000;
     private static final int REMEMBERED_PACKETS = 64;
 
     private final LinkPlan plan;
@@ -30,7 +32,8 @@ final class Link {
     private final SplitMix thinningRandom;
     private final SplitMix staleRandom;
     private final List<byte[]> remembered = new ArrayList<>();
-    private final Set<Integer> acknowledgingFlows = new HashSet<>();
+    /** When the latest acknowledgment of a flow passed. */
+    private final Map<Integer, Long> acknowledgedNanos = new HashMap<>();
     private int thinnedInARow;
     private boolean bad;
     private long lineFreeNanos;
@@ -85,17 +88,25 @@ final class Link {
         }
         bad = bad ? !burstRandom.chance(plan.turnGood) : burstRandom.chance(plan.turnBad);
         boolean lost = lossRandom.chance(plan.lossProbability);
-        boolean thinned = plan.ackThinning > 0 && isRedundantAck(packet) && thinningRandom.chance(plan.ackThinning)
-                && thinnedInARow < MOST_ACKS_THINNED_IN_A_ROW;
+        boolean thinned = plan.ackThinning > 0 && isRedundantAck(packet, nowNanos)
+                && thinningRandom.chance(plan.ackThinning) && thinnedInARow < MOST_ACKS_THINNED_IN_A_ROW;
         thinnedInARow = thinned ? thinnedInARow + 1 : 0;
         return lost || bad && plan.turnBad > 0 || thinned;
     }
 
-    /** The first acknowledgment of a flow ends its handshake; those that come later make up for one another. */
-    private boolean isRedundantAck(byte[] packet) {
+    /** The first acknowledgment of a flow ends its handshake; those that come soon after another make up for it. */
+    private boolean isRedundantAck(byte[] packet, long nowNanos) {
         Packet decoded = Packet.decode(packet);
-        boolean pureAck = decoded != null && isAckAlone(decoded.flags) && decoded.payload.length == 0;
-        return pureAck && !acknowledgingFlows.add(decoded.sourcePort << 16 | decoded.destinationPort);
+        if (decoded == null || !isAckAlone(decoded.flags) || decoded.payload.length != 0) {
+            return false;
+        }
+        int flow = decoded.sourcePort << 16 | decoded.destinationPort;
+        Long before = acknowledgedNanos.get(flow);
+        if (before != null && nowNanos - before < THINNED_WITHIN_NANOS) {
+            return true;
+        }
+        acknowledgedNanos.put(flow, nowNanos);
+        return false;
     }
 
     /** Also with a count of marks (RFC 9768), which may be any number; ECE alone is left to RFC 3168. */
