@@ -131,7 +131,7 @@ static int register_umem(struct sv_xdp_queue *queue)
 
 /*
  * A socket closed a moment ago, here or by a process that has just ended, holds its queue a little longer: the kernel
- * frees it in a task that waits for its lock of all interfaces, which has taken more than a second on a busy machine.
+ * frees it in a task that waits for its lock of all interfaces, on a busy machine for more than a second.
  */
 static int bind_patiently(int fd, const struct sockaddr_xdp *address)
 {

@@ -32,7 +32,7 @@ final class Link {
     private final SplitMix thinningRandom;
     private final SplitMix staleRandom;
     private final List<byte[]> remembered = new ArrayList<>();
-    /** When the latest acknowledgment of a flow passed. */
+    /** When an acknowledgment of a flow last passed for being alone: those soon after it may be thinned. */
     private final Map<Integer, Long> acknowledgedNanos = new HashMap<>();
     private int thinnedInARow;
     private boolean bad;
