@@ -12,8 +12,8 @@ import picocli.CommandLine.Model.CommandSpec;
 
 /**
  * Lists what a report runs: every subcommand of {@code bench}, the bench of frames once more on an emulated ConnectX,
- * and {@code bw}, {@code lat} and {@code flow-rate}. A new subcommand of {@code bench} is in the next report without a
- * change here.
+ * that of HTTP in two more arrangements, and {@code bw}, {@code lat} and {@code flow-rate}. A new
+ * subcommand of {@code bench} is in the next report without a change here.
  */
 final class Measurements {
     private static final int[] BURSTS = {1, 4, 16, 64};
@@ -24,7 +24,7 @@ final class Measurements {
     private static final Map<String, Double> BUDGET_SECONDS = Map.ofEntries(entry("frames", 34.0),
             entry("emulated", 26.0), entry("wire", 60.0), entry("udp", 60.0), entry("dns", 48.0), entry("http", 98.0),
             entry("redis", 40.0), entry("tcp", 134.0), entry("tcp-core", 28.0), entry("idle", 20.0),
-            entry("frameworks", 90.0));
+            entry("frameworks", 90.0), entry("http-plain", 45.0), entry("http-polled", 88.0));
     /** What a quick report has no time for. */
     private static final Set<String> NOT_QUICK = Set.of("frameworks", "redis");
 
@@ -34,6 +34,14 @@ final class Measurements {
     static List<Measurement> all(boolean quick, String device) {
         List<Measurement> all = new ArrayList<>(benches(quick));
         all.add(emulated(quick));
+        all.add(http("http-plain", quick, "HTTP on a veth pair as the kernel makes it, as a user tries it first: the"
+                + " kernel receives on the sender's core, so that the client pays for what the server receives, and"
+                + " its core is the bound of both transports.", "--arrangement", "plain", "--connections",
+                "64", "--load", "90"));
+        all.add(http("http-polled", quick, "What one request waits for the server, as a client on another machine would"
+                + " see it: the client is ours on AF_XDP and never sleeps, so that neither its kernel nor its waking up"
+                + " is in the figures.", "--polled", "--arrangement", quick ? "plain" : "plain,rps", "--connections",
+                "64,1"));
         String seconds = quick ? "1" : "3";
         for (int burst : quick ? QUICK_BURSTS : BURSTS) {
             all.add(new Measurement("bw.burst" + burst, "Frames per second by the frames posted with one doorbell,"
@@ -46,6 +54,16 @@ final class Measurements {
         all.add(new Measurement("flow-rate", "Rules made and removed per second: how fast connections can come and go.",
                 List.of("flow-rate", "-d", device, "--json"), TOOL_BUDGET_SECONDS, false));
         return all;
+    }
+
+    private static Measurement http(String name, boolean quick, String serves, String... options) {
+        List<String> arguments = new ArrayList<>(List.of("bench", "http"));
+        if (quick) {
+            arguments.add("--quick");
+        }
+        arguments.addAll(List.of(options));
+        arguments.addAll(List.of("--transport", "rdma-raw,epoll", "--json"));
+        return new Measurement(name, serves, arguments, BUDGET_SECONDS.get(name), false);
     }
 
     private static Measurement emulated(boolean quick) {

@@ -50,8 +50,9 @@ public final class FrameworksCommand implements Callable<Integer> {
         }
         List<ServerTransport> turns = List.of(ServerTransport.RDMA_RAW, ServerTransport.EPOLL);
         int runs = options.runs(3);
-        ServerBench.Options how = options.quick() ? new ServerBench.Options(runs, 1, 9, turns, veth.offloads())
-                : new ServerBench.Options(runs, 3, 20, turns, veth.offloads());
+        ServerBench.Options how = options.quick()
+                ? new ServerBench.Options(runs, 1, 9, turns, veth.offloads(), Arrangement.RPS)
+                : new ServerBench.Options(runs, 3, 20, turns, veth.offloads(), Arrangement.RPS);
         return options.print(() -> {
             options.progress().println(OffloadsOption.describe(veth.offloads()));
             BenchReport report = new BenchReport(spec.name());

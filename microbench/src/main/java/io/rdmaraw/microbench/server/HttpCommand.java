@@ -47,6 +47,10 @@ public final class HttpCommand extends ServerBenchCommand {
             description = "requests per second that are a load of 100 percent; 0: what the slowest transport answers")
     private double rate;
 
+    @Option(names = "--polled", description = "ask by a client of ours on soft:xdp that never sleeps, one request at a"
+            + " time on each connection, and by nothing else (http.polled): what one request waits for the server")
+    private boolean polled;
+
     @Override
     List<LoadGenerator> generators(BenchOptions common) {
         if (connections == null) {
@@ -57,6 +61,9 @@ public final class HttpCommand extends ServerBenchCommand {
         common.require(loads.stream().allMatch(each -> each >= 1 && each <= MOST_PERCENT),
                 "--load must be 1 to " + MOST_PERCENT);
         common.require(rate == 0 || rate >= 1 && rate <= 1e7, "--rate must be 1 to 10000000, or 0");
+        if (polled) {
+            return connections.stream().<LoadGenerator>map(PolledHttp::new).toList();
+        }
         List<LoadGenerator> generators = new ArrayList<>();
         for (HttpTls tls : engines) {
             for (int each : connections) {

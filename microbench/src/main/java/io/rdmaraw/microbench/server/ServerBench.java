@@ -40,11 +40,12 @@ final class ServerBench {
     /**
      * The size of the measurement.
      *
-     * @param warmUpRuns at most, of each server and generator, until its JIT compiler is done
-     * @param transports the first of which is ours
+     * @param warmUpRuns  at most, of each server and generator, until its JIT compiler is done
+     * @param transports  the first of which is ours
+     * @param arrangement of the veth pair
      */
     record Options(int runs, double runSeconds, int warmUpRuns, List<ServerTransport> transports,
-            Offloads offloads) {
+            Offloads offloads, Arrangement arrangement) {
     }
 
     /** The figures of one generator on one transport, run by run. */
@@ -86,7 +87,7 @@ final class ServerBench {
                 say(name + ", run " + run + " of " + options.runs());
                 for (int i = 0; i < generators.size(); i++) {
                     measure(run, generators.get(i), stands, all.get(i), report);
-                    report(generators.get(i).caseName(), all.get(i), report);
+                    report(caseName(generators.get(i)), all.get(i), report);
                 }
             }
             stands.forEach((transport, stand) -> tellShares(transport, stand, report));
@@ -94,7 +95,7 @@ final class ServerBench {
             stands.values().forEach(Stand::close);
         }
         for (int i = 0; i < generators.size(); i++) {
-            tellLosses(generators.get(i).caseName(), all.get(i));
+            tellLosses(caseName(generators.get(i)), all.get(i));
         }
     }
 
@@ -106,7 +107,7 @@ final class ServerBench {
                 Thread load = Thread.ofPlatform().start(() -> generator.run(stand.network(), pinnedTo(GENERATOR_CORE),
                         PORT, options.runSeconds() + 2 * PROFILE_MARGIN_SECONDS));
                 loopShares.get().sample(stand.server().pid(), PROFILE_MARGIN_SECONDS, options.runSeconds())
-                        .forEach((layer, percent) -> report.add(BenchRow.of(generator.caseName() + ".share." + layer,
+                        .forEach((layer, percent) -> report.add(BenchRow.of(caseName(generator) + ".share." + layer,
                                 transport.text(), transport.device(), Unit.PERCENT_OF_LOOP, List.of(percent))));
                 joined(load);
             }
@@ -124,6 +125,10 @@ final class ServerBench {
     private void say(String what) {
         progress.println(what);
         progress.flush();
+    }
+
+    private String caseName(LoadGenerator generator) {
+        return options.arrangement().casePrefix() + generator.caseName();
     }
 
     private static List<String> pinnedTo(int core) {
@@ -178,7 +183,7 @@ final class ServerBench {
     private Stand start(ServerTransport transport) {
         ServerNetwork network = new ServerNetwork(options.offloads());
         try {
-            network.receiveOn(SERVER_CORE, GENERATOR_CORE);
+            options.arrangement().applyTo(network, SERVER_CORE, GENERATOR_CORE);
             LoadGenerator first = generators.getFirst();
             List<String> words = new ArrayList<>(List.of(first.options(transport, network.serverInterface())));
             words.addAll(List.of("--port", Integer.toString(PORT)));
@@ -196,7 +201,7 @@ final class ServerBench {
         stands.forEach((transport, stand) -> {
             Load load = measure(stand, generator, series.computeIfAbsent(transport, t -> new Series()));
             if (load.doubtOrNull() != null) {
-                String what = generator.caseName() + " on " + transport.text() + ", run " + run;
+                String what = caseName(generator) + " on " + transport.text() + ", run " + run;
                 say("rdma-raw: " + what + ": " + load.doubtOrNull());
                 report.addNotMeasured(what + ", without the generator", load.doubtOrNull());
             }

@@ -28,6 +28,13 @@ abstract class ServerBenchCommand implements Callable<Integer> {
     @Mixin
     private OffloadsOption veth;
 
+    @Option(names = "--arrangement", paramLabel = "A", split = ",", defaultValue = "rps",
+            converter = Arrangement.Names.class, completionCandidates = Arrangement.Names.class,
+            description = "which core the kernel receives on, separated by commas: rps: one of the end that receives,"
+                    + " as a card's interrupt would have it; plain: the sender's, as the pair is made, so that"
+                    + " perServerCpu has in it what the client receives and not what the server does (cases plain.*)")
+    private Set<Arrangement> arrangements;
+
     @Spec
     private CommandSpec spec;
 
@@ -44,15 +51,21 @@ abstract class ServerBenchCommand implements Callable<Integer> {
                 "--transport needs rdma-raw, which the others are compared with");
         int runs = options.runs(3);
         List<ServerTransport> turns = transports.stream().map(ServerTransport::of).sorted().toList();
-        ServerBench.Options how = options.quick() ? new ServerBench.Options(runs, 1, 9, turns, veth.offloads())
-                : new ServerBench.Options(runs, 3, 20, turns, veth.offloads());
         return options.print(() -> {
             BenchReport report = new BenchReport(spec.name());
             options.progress().println(OffloadsOption.describe(veth.offloads()));
-            byServer(generators(options)).forEach((_, asking) ->
-                    new ServerBench(spec.name(), asking, how, options.progress()).run(report));
+            for (Arrangement arrangement : arrangements) {
+                ServerBench.Options how = size(runs, turns, arrangement);
+                byServer(generators(options)).forEach((_, asking) ->
+                        new ServerBench(spec.name(), asking, how, options.progress()).run(report));
+            }
             return report;
         });
+    }
+
+    private ServerBench.Options size(int runs, List<ServerTransport> turns, Arrangement arrangement) {
+        return options.quick() ? new ServerBench.Options(runs, 1, 9, turns, veth.offloads(), arrangement)
+                : new ServerBench.Options(runs, 3, 20, turns, veth.offloads(), arrangement);
     }
 
     private static Map<List<String>, List<LoadGenerator>> byServer(List<LoadGenerator> generators) {

@@ -83,6 +83,8 @@ sealed interface StreamCase {
             figures.put("", new Figure(Unit.ROUND_TRIPS_PER_SECOND, rate("roundTrips", before, after)));
             figures.put(".p50", new Figure(Unit.MICROSECONDS, times.required("p50Nanos").asDouble() / NANOS_PER_MICRO));
             figures.put(".p99", new Figure(Unit.MICROSECONDS, times.required("p99Nanos").asDouble() / NANOS_PER_MICRO));
+            figures.put(".p999",
+                    new Figure(Unit.MICROSECONDS, times.required("p999Nanos").asDouble() / NANOS_PER_MICRO));
             if (apart) {
                 double answers = difference("roundTrips", before, after);
                 figures.put(".perServerCpu", new Figure(Unit.ANSWERS_PER_CPU_SECOND,

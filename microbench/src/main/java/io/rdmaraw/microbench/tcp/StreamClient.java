@@ -41,11 +41,12 @@ final class StreamClient implements AutoCloseable {
      *
      * @param address   the server's
      * @param firstPort the first of its ports
+     * @param spinNanos how long a loop of ours polls before it sleeps
      */
-    StreamClient(Transport transport, String device, String address, int firstPort) {
+    StreamClient(Transport transport, String device, String address, int firstPort, long spinNanos) {
         this.address = address;
         this.firstPort = firstPort;
-        group = StreamLoop.open(transport, device, "client");
+        group = StreamLoop.open(transport, device, "client", spinNanos);
         bootstrap = new Bootstrap().group(group).channel(transport.socketChannel())
                 .option(ChannelOption.TCP_NODELAY, true);
     }

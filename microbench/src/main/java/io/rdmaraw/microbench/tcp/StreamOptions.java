@@ -13,11 +13,12 @@ import java.util.regex.Pattern;
  * @param settleSeconds under load before each measurement
  * @param device        the kind of device that our server has over veth: {@code soft:xdp} or {@code soft:packet}
  * @param offloads      of the veth pair
+ * @param polled        whether the client over veth is ours and never sleeps
  * @param flood         what the flood is of
  * @param only          the cases, by their whole names such as {@code tcp.loop.rr.conns64}
  */
 record StreamOptions(List<Transport> transports, int runs, boolean isShort, double settleSeconds, double seconds,
-        String device, Offloads offloads, FloodKind flood, Pattern only) {
+        String device, Offloads offloads, boolean polled, FloodKind flood, Pattern only) {
     /** Returns the wanted ones of some cases. */
     List<StreamCase> wanted(String prefix, List<StreamCase> cases) {
         return cases.stream().filter(one -> only.matcher(prefix + one.name()).find()).toList();

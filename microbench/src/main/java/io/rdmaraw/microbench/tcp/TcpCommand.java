@@ -34,7 +34,7 @@ public final class TcpCommand implements Callable<Integer> {
     private static final int QUICK_RUNS = 3;
     /** All cases but the slow ones, and those over veth that 64 connections show as well. */
     private static final Pattern QUICK_CASES =
-            Pattern.compile("^tcp\\.(wire\\.(?!rr\\.conns1000)|loop\\.(?!rr\\.conns10000|bulk|idle))");
+            Pattern.compile("^tcp\\.((?:wire|polled)\\.(?!rr\\.conns1000)|loop\\.(?!rr\\.conns10000|bulk|idle))");
 
     @Option(names = "--runs", paramLabel = "N", defaultValue = "5", description = "runs of each case, 1 to 100")
     private int runs;
@@ -69,6 +69,10 @@ public final class TcpCommand implements Callable<Integer> {
     @Mixin
     private OffloadsOption veth;
 
+    @Option(names = "--polled", description = "over veth, have a client of ours on soft:xdp that never sleeps, instead"
+            + " of one on epoll (tcp.polled): what one request waits for the server")
+    private boolean polled;
+
     @Option(names = "--flood-kind", paramLabel = "KIND", defaultValue = "syn", converter = FloodKinds.class,
             completionCandidates = FloodKinds.class,
             description = "what the case 'flood' sends: ${COMPLETION-CANDIDATES}")
@@ -96,7 +100,7 @@ public final class TcpCommand implements Callable<Integer> {
         BenchReport report = new BenchReport("tcp");
         boolean some = quick && only.pattern().isEmpty();
         StreamOptions options = new StreamOptions(usable(progress), quick ? Math.min(runs, QUICK_RUNS) : runs, some,
-                quick ? 0.3 : 1, secondsOrDefault(), "soft:" + deviceKind, veth.offloads(), flood,
+                quick ? 0.3 : 1, secondsOrDefault(), "soft:" + deviceKind, veth.offloads(), polled, flood,
                 some ? QUICK_CASES : only);
         int exitCode = RowsOnSignal.run(() -> measure(options, report, progress), progress, this::print);
         return exitCode != 0 || report.hasRows() ? exitCode : ExitCode.FAILED;

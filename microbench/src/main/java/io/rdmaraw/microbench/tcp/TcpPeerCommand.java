@@ -2,6 +2,7 @@ package io.rdmaraw.microbench.tcp;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.netty.channel.EventLoopGroup;
+import io.rdmaraw.channel.RdmaRawIoHandlerConfig;
 import io.rdmaraw.examples.server.Transport;
 import io.rdmaraw.metrics.RdmaRawLoopStatistics;
 import io.rdmaraw.metrics.RdmaRawMetrics;
@@ -31,6 +32,7 @@ public final class TcpPeerCommand implements Callable<Integer> {
     private static final int GC_ROUNDS = 4;
     private static final double MEDIAN = 50;
     private static final double TAIL = 99;
+    private static final double FAR_TAIL = 99.9;
 
     @Option(names = "--transport", required = true)
     private Transport transport;
@@ -43,6 +45,9 @@ public final class TcpPeerCommand implements Callable<Integer> {
 
     @Option(names = "--ask", paramLabel = "ADDRESS", description = "be the client of a server there")
     private String clientOf;
+
+    @Option(names = "--spin", paramLabel = "NANOS", description = "how long a client of ours polls before it sleeps")
+    private long spinNanos = RdmaRawIoHandlerConfig.defaults().spinNanos();
 
     @Option(names = "--port", description = "the first of the server's ports", defaultValue = "5400")
     private int firstPort;
@@ -57,7 +62,8 @@ public final class TcpPeerCommand implements Callable<Integer> {
     @Override
     public Integer call() throws IOException, InterruptedException {
         server = serverAddress == null ? null : new StreamServer(transport, device, serverAddress, firstPort);
-        client = clientOf == null ? null : new StreamClient(transport, device, clientOf, firstPort);
+        client = clientOf == null ? null : new StreamClient(transport, device, clientOf, firstPort,
+                spinNanos);
         PrintWriter out = spec.commandLine().getOut();
         try (BufferedReader in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8))) {
             for (String line = in.readLine(); line != null; line = in.readLine()) {
@@ -141,7 +147,8 @@ public final class TcpPeerCommand implements Callable<Integer> {
             return copy;
         }).sync().getNow();
         answer.put("p50Nanos", histogram.getValueAtPercentile(MEDIAN))
-                .put("p99Nanos", histogram.getValueAtPercentile(TAIL));
+                .put("p99Nanos", histogram.getValueAtPercentile(TAIL))
+                .put("p999Nanos", histogram.getValueAtPercentile(FAR_TAIL));
     }
 
     /** Answers with the counters of our event loops, by name. */

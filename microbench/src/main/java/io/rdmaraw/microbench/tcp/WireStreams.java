@@ -13,11 +13,12 @@ import java.util.Map;
 import java.util.stream.Stream;
 
 /**
- * A server on one transport after the other, at the near end of a veth pair, with the same epoll client at the far end.
+ * A server on one transport after the other, at the near end of a veth pair, with the same client at the far end.
  * Each end has a core of its own, on which the kernel also receives for it.
  */
 final class WireStreams {
-    private static final String PREFIX = "tcp.wire.";
+    /** Longer than any wait in a bench. */
+    private static final String POLLED_SPIN_NANOS = "60000000000";
     /** Maximum factor of the time before a measurement in a new process, whose compiler has not finished. */
     private static final int WARM_UP_SETTLES = 20;
     private static final int WARM_UP_CONNECTIONS = 64;
@@ -29,10 +30,12 @@ final class WireStreams {
 
     private final StreamOptions options;
     private final PrintWriter progress;
+    private final String prefix;
 
     WireStreams(StreamOptions options, PrintWriter progress) {
         this.options = options;
         this.progress = progress;
+        prefix = options.polled() ? "tcp.polled." : "tcp.wire.";
     }
 
     private List<StreamCase> cases() {
@@ -54,7 +57,7 @@ final class WireStreams {
 
     void addTo(BenchReport report) throws InterruptedException {
         ServerNetwork.require("taskset", "util-linux");
-        StreamFigures figures = new StreamFigures(PREFIX,
+        StreamFigures figures = new StreamFigures(prefix,
                 transport -> transport == Transport.RDMA_RAW ? options.device() : "veth", options, progress);
         figures.say(OffloadsOption.describe(options.offloads()));
         Map<Transport, Stand> stands = new EnumMap<>(Transport.class);
@@ -63,7 +66,7 @@ final class WireStreams {
                 stands.put(transport, stand(transport));
             }
             for (int run = 1; run <= options.runs(); run++) {
-                figures.say("tcp.wire, run " + run + " of " + options.runs());
+                figures.say(prefix.substring(0, prefix.length() - 1) + ", run " + run + " of " + options.runs());
                 for (Map.Entry<Transport, Stand> of : stands.entrySet()) {
                     measure(of.getKey(), of.getValue().ends(), run, figures);
                 }
@@ -93,7 +96,7 @@ final class WireStreams {
 
     private void measure(Transport transport, StreamEnds ends, int run, StreamFigures figures)
             throws InterruptedException {
-        List<StreamCase> wanted = options.wanted(PREFIX, cases());
+        List<StreamCase> wanted = options.wanted(prefix, cases());
         if (run == 1 && !wanted.isEmpty()) {
             try {
                 ends.warmUp(WARM_UP_CONNECTIONS, WARM_UP_SETTLES * options.settleSeconds());
@@ -111,7 +114,11 @@ final class WireStreams {
         TcpPeer server = TcpPeer.start(network.serverSide(), pinnedTo(SERVER_CORE), transport, "--device",
                 options.device() + ':' + network.serverInterface(), "--serve", network.serverAddress());
         server.ask("counts");
-        return new StreamEnds.Pair(server, TcpPeer.start(network.clientSide(), pinnedTo(CLIENT_CORE),
-                Transport.EPOLL, "--ask", network.serverAddress()));
+        return new StreamEnds.Pair(server, options.polled()
+                ? TcpPeer.start(network.clientSide(), pinnedTo(CLIENT_CORE), Transport.RDMA_RAW, "--device",
+                        "soft:xdp:" + network.clientInterface(), "--spin", POLLED_SPIN_NANOS, "--ask",
+                        network.serverAddress())
+                : TcpPeer.start(network.clientSide(), pinnedTo(CLIENT_CORE), Transport.EPOLL, "--ask",
+                        network.serverAddress()));
     }
 }

@@ -140,10 +140,10 @@ class PageTest {
 
     /** What each measurement may take leaves all of them their time; the launcher and the page need some, too. */
     @Test
-    void theBudgetsOfAQuickReportFitIntoTenMinutes() {
+    void theBudgetsOfAQuickReportFitIntoTwelveMinutes() {
         double sum = Measurements.all(true, "soft:loop").stream().mapToDouble(Measurement::budgetSeconds).sum()
                 + Microbenches.QUICK_SECONDS;
-        assertTrue(sum <= ReportCommand.QUICK_SECONDS && ReportCommand.QUICK_SECONDS < 590, "sum " + sum);
+        assertTrue(sum <= ReportCommand.QUICK_SECONDS && ReportCommand.QUICK_SECONDS < 710, "sum " + sum);
     }
 
     @Test

@@ -24,7 +24,7 @@ import org.junit.jupiter.api.Test;
 class StreamFiguresTest {
     private final StringWriter progress = new StringWriter();
     private final StreamOptions options = new StreamOptions(List.of(Transport.RDMA_RAW, Transport.EPOLL), 2, false, 0,
-            0, "", Offloads.AS_MADE, FloodKind.SYN, Pattern.compile("conns64$"));
+            0, "", Offloads.AS_MADE, false, FloodKind.SYN, Pattern.compile("conns64$"));
     private final StreamFigures figures = new StreamFigures("tcp.loop.", Transport::toString, options,
             new PrintWriter(progress));
 
@@ -85,7 +85,7 @@ class StreamFiguresTest {
     void aShortBenchHasTheFloodOnTwoTransports() {
         StreamCase flood = new StreamCase.Flood(64, 1_000, FloodKind.SYN);
         List<Transport> all = List.of(Transport.values());
-        StreamOptions brief = new StreamOptions(all, 3, true, 0, 0, "", Offloads.AS_MADE, FloodKind.SYN,
+        StreamOptions brief = new StreamOptions(all, 3, true, 0, 0, "", Offloads.AS_MADE, false, FloodKind.SYN,
                 Pattern.compile(""));
         assertEquals(Set.of(Transport.RDMA_RAW, Transport.EPOLL),
                 all.stream().filter(each -> brief.isWantedOn(flood, each)).collect(Collectors.toSet()));

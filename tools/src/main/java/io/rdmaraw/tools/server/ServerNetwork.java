@@ -62,6 +62,10 @@ public final class ServerNetwork implements AutoCloseable {
         return pair.ours().name();
     }
 
+    public String clientInterface() {
+        return pair.peer().name();
+    }
+
     public NetworkNamespace serverSide() {
         return pair.ours().namespace();
     }

@@ -1,0 +1,80 @@
+package io.rdmaraw.microbench.server;
+
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import io.rdmaraw.tools.command.ToolException;
+import io.rdmaraw.tools.run.JavaCommand;
+import io.rdmaraw.tools.server.ServerNetwork;
+import java.util.ArrayList;
+import java.util.EnumMap;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * Asks a server by a client that never sleeps, one request at a time on each connection: what its latencies show is the
+ * server's turn-around and the way there and back. The client is a process of {@link PolledHttpCommand}.
+ */
+final class PolledHttp implements LoadGenerator {
+    private static final double NANOS_PER_MICRO = 1e3;
+    private static final double NANOS_PER_SECOND = 1e9;
+    /** The client's compiler has the client's core too, which its loop never leaves. */
+    private static final double WARM_UP_SECONDS = 3;
+
+    private final int connections;
+
+    PolledHttp(int connections) {
+        this.connections = connections;
+    }
+
+    @Override
+    public List<String> serverCommand() {
+        return ServerNetwork.exampleCommand("http");
+    }
+
+    @Override
+    public String caseName() {
+        return "http.polled.conns" + connections;
+    }
+
+    @Override
+    public Load run(ServerNetwork network, List<String> prefix, int port, double seconds) {
+        List<String> command = new ArrayList<>(prefix);
+        command.addAll(JavaCommand.of("io.rdmaraw.microbench.Main"));
+        command.addAll(List.of("bench", "http-polled", "--device", "soft:xdp:" + network.clientInterface(), "--address",
+                network.serverAddress(), "--port", Integer.toString(port), "--path", HttpShape.PLAINTEXT.path(),
+                "--connections", Integer.toString(connections), "--warm-up", Double.toString(WARM_UP_SECONDS),
+                "--seconds", Double.toString(seconds)));
+        return read(network.runClient(command.toArray(String[]::new)));
+    }
+
+    /**
+     * Reads the last line of its output.
+     *
+     * @throws ToolException when nothing was answered, or this is no such line
+     */
+    static Load read(String output) {
+        String text = output.strip();
+        JsonNode json;
+        try {
+            json = new ObjectMapper().readTree(text.substring(text.lastIndexOf('\n') + 1));
+        } catch (JsonProcessingException e) {
+            throw new ToolException("not a report of http-polled: " + text, e);
+        }
+        long answered = json.required("answered").asLong();
+        if (answered == 0) {
+            throw new ToolException("no request was answered: " + text);
+        }
+        Map<Measure, Double> figures = new EnumMap<>(Measure.class);
+        figures.put(Measure.RATE, answered * NANOS_PER_SECOND / json.required("nanos").asDouble());
+        figures.put(Measure.P50, json.required("p50Nanos").asDouble() / NANOS_PER_MICRO);
+        figures.put(Measure.P99, json.required("p99Nanos").asDouble() / NANOS_PER_MICRO);
+        figures.put(Measure.P999, json.required("p999Nanos").asDouble() / NANOS_PER_MICRO);
+        // The generator polls: what its core does says nothing. So does the time until its code is compiled.
+        figures.put(Measure.PER_MACHINE_CPU, Double.NaN);
+        figures.put(Measure.SERVER_CPU, Double.NaN);
+        figures.put(Measure.WAITED, Double.NaN);
+        return new Load(json.required("answeredInAll").asLong(), json.required("wrong").asLong(), Double.NaN, figures,
+                null);
+    }
+}

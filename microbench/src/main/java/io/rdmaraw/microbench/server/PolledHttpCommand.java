@@ -1,0 +1,117 @@
+package io.rdmaraw.microbench.server;
+
+import io.netty.bootstrap.Bootstrap;
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.Unpooled;
+import io.netty.channel.Channel;
+import io.netty.channel.ChannelFuture;
+import io.netty.channel.ChannelInitializer;
+import io.netty.channel.ChannelOption;
+import io.netty.channel.EventLoopGroup;
+import io.rdmaraw.channel.RdmaRawEventLoopGroup;
+import io.rdmaraw.channel.RdmaRawIoHandlerConfig;
+import io.rdmaraw.channel.RdmaRawSocketChannel;
+import io.rdmaraw.tools.output.Json;
+import java.net.InetSocketAddress;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.Callable;
+import java.util.concurrent.TimeUnit;
+import org.HdrHistogram.Histogram;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Spec;
+
+/**
+ * The client of {@link PolledHttp}: one request at a time on each connection, on a loop of ours that never sleeps, so
+ * that no time of the client's waking up is in what it measures. It prints one line of JSON.
+ */
+@Command(name = "http-polled", hidden = true, description = "The client of bench http --polled.")
+public final class PolledHttpCommand implements Callable<Integer> {
+    private static final double TAIL = 99;
+    private static final double FAR_TAIL = 99.9;
+    private static final double MEDIAN = 50;
+    /** Longer than any wait in a bench. */
+    private static final long SPIN_SECONDS = 60;
+
+    @Option(names = "--device", required = true)
+    private String device;
+
+    @Option(names = "--address", required = true)
+    private String address;
+
+    @Option(names = "--port", required = true)
+    private int port;
+
+    @Option(names = "--path", required = true)
+    private String path;
+
+    @Option(names = "--connections", required = true)
+    private int connections;
+
+    @Option(names = "--warm-up", required = true)
+    private double warmUpSeconds;
+
+    @Option(names = "--seconds", required = true)
+    private double seconds;
+
+    @Spec
+    private CommandSpec spec;
+
+    @Override
+    public Integer call() throws InterruptedException {
+        EventLoopGroup group = new RdmaRawEventLoopGroup(1, RdmaRawIoHandlerConfig.builder().ipDevice(device)
+                .spin(SPIN_SECONDS, TimeUnit.SECONDS).build());
+        try {
+            PolledRequests requests = new PolledRequests(request());
+            List<Channel> channels = connect(group, requests);
+            group.submit(() -> channels.forEach(requests::begin)).sync();
+            sleep(warmUpSeconds);
+            long began = group.submit(requests::startMeasuring).sync().getNow();
+            sleep(seconds);
+            PolledRequests.Result result = group.submit(requests::result).sync().getNow();
+            Histogram nanos = result.nanos();
+            Json.print(spec.commandLine().getOut(), Json.object().put("answeredInAll", result.answeredInAll())
+                    .put("answered", nanos.getTotalCount()).put("wrong", result.wrong())
+                    .put("nanos", result.atNanos() - began)
+                    .put("p50Nanos", nanos.getValueAtPercentile(MEDIAN))
+                    .put("p99Nanos", nanos.getValueAtPercentile(TAIL))
+                    .put("p999Nanos", nanos.getValueAtPercentile(FAR_TAIL)));
+            channels.forEach(Channel::close);
+        } finally {
+            group.shutdownGracefully(0, 5, TimeUnit.SECONDS).syncUninterruptibly();
+        }
+        return 0;
+    }
+
+    private ByteBuf request() {
+        return Unpooled.unreleasableBuffer(Unpooled.directBuffer().writeBytes(("GET " + path + " HTTP/1.1\r\nHost: "
+                + address + ':' + port + "\r\n\r\n").getBytes(StandardCharsets.US_ASCII)));
+    }
+
+    private List<Channel> connect(EventLoopGroup group, PolledRequests requests) throws InterruptedException {
+        Bootstrap bootstrap = new Bootstrap().group(group).channel(RdmaRawSocketChannel.class)
+                .option(ChannelOption.TCP_NODELAY, true).option(ChannelOption.SO_LINGER, 0)
+                .handler(new ChannelInitializer<Channel>() {
+                    @Override
+                    protected void initChannel(Channel channel) {
+                        channel.pipeline().addLast(requests.newHandler());
+                    }
+                });
+        List<ChannelFuture> connecting = new ArrayList<>();
+        for (int i = 0; i < connections; i++) {
+            connecting.add(bootstrap.connect(new InetSocketAddress(address, port)));
+        }
+        List<Channel> channels = new ArrayList<>();
+        for (ChannelFuture each : connecting) {
+            channels.add(each.sync().channel());
+        }
+        return channels;
+    }
+
+    private static void sleep(double howLongSeconds) throws InterruptedException {
+        TimeUnit.MICROSECONDS.sleep(Math.round(howLongSeconds * 1e6));
+    }
+}

@@ -1,0 +1,32 @@
+package io.rdmaraw.microbench.server;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.rdmaraw.microbench.server.LoadGenerator.Load;
+import io.rdmaraw.tools.command.ToolException;
+import org.junit.jupiter.api.Test;
+
+class PolledHttpTest {
+    private static final String REPORT = "{\"answeredInAll\":900,\"answered\":500,\"wrong\":2,\"nanos\":250000000,"
+            + "\"p50Nanos\":5400,\"p99Nanos\":8600,\"p999Nanos\":34000}";
+
+    @Test
+    void theRateIsOfWhatWasMeasuredAndTheServersTimeOfAllAnswers() {
+        Load load = PolledHttp.read("WARNING: of the JVM\n" + REPORT + '\n');
+        assertEquals(900, load.answers());
+        assertEquals(2, load.lost());
+        assertEquals(2000, load.figures().get(Measure.RATE), 1e-9);
+        assertEquals(5.4, load.figures().get(Measure.P50), 1e-9);
+        assertEquals(8.6, load.figures().get(Measure.P99), 1e-9);
+        assertEquals(34, load.figures().get(Measure.P999), 1e-9);
+        assertTrue(load.figures().get(Measure.PER_MACHINE_CPU).isNaN());
+    }
+
+    @Test
+    void noAnswerIsAnError() {
+        assertThrows(ToolException.class, () -> PolledHttp.read(REPORT.replace("\"answered\":500", "\"answered\":0")));
+        assertThrows(ToolException.class, () -> PolledHttp.read("Exception in thread \"main\""));
+    }
+}
