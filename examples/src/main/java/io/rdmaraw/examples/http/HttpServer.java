@@ -1,5 +1,6 @@
 package io.rdmaraw.examples.http;
 
+import io.netty.bootstrap.ServerBootstrap;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelInitializer;
 import io.netty.channel.ChannelPipeline;
@@ -22,6 +23,9 @@ public final class HttpServer extends ServerCommand {
     @Mixin
     private RollingRestart restart;
 
+    @Mixin
+    private ServerSettings settings;
+
     @Override
     protected int defaultPort() {
         return PORT;
@@ -36,6 +40,11 @@ public final class HttpServer extends ServerCommand {
                 connection.pipeline().addBefore(SiteHandler.FIRST, null, new LastResponse(restart::isDraining));
             }
         }));
+    }
+
+    @Override
+    protected ServerBootstrap newBootstrap(EventLoopGroup group) {
+        return settings.newBootstrap(group, this::newBossGroup);
     }
 
     @Override

@@ -11,12 +11,12 @@ import java.util.concurrent.TimeUnit;
 public final class RunningServer implements AutoCloseable {
     private static final long SHUTDOWN_SECONDS = 5;
 
-    private final EventLoopGroup group;
+    private final List<EventLoopGroup> groups;
     private final List<Channel> channels;
     private final RollingRestart restartOrNull;
 
-    RunningServer(EventLoopGroup group, List<Channel> channels, RollingRestart restartOrNull) {
-        this.group = group;
+    RunningServer(List<EventLoopGroup> groups, List<Channel> channels, RollingRestart restartOrNull) {
+        this.groups = groups;
         this.channels = List.copyOf(channels);
         this.restartOrNull = restartOrNull;
     }
@@ -47,7 +47,7 @@ public final class RunningServer implements AutoCloseable {
     @Override
     public void close() {
         channels.forEach(channel -> channel.close().syncUninterruptibly());
-        shutDown(group);
+        groups.forEach(RunningServer::shutDown);
         if (restartOrNull != null) {
             restartOrNull.close();
         }

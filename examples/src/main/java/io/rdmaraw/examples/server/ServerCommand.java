@@ -63,6 +63,9 @@ public abstract class ServerCommand implements Callable<Integer> {
             description = "event loops; default ${DEFAULT-VALUE}")
     private int threads;
 
+    /** All that the server has. */
+    private final List<EventLoopGroup> groups = new ArrayList<>();
+
     /** Each server has its own default port. */
     static final class DefaultPort implements IDefaultValueProvider {
         @Override
@@ -116,14 +119,15 @@ public abstract class ServerCommand implements Callable<Integer> {
         EventLoopGroup group = restart == null ? transport.newGroup(threads, threadFactory, device, slotBytes)
                 : new RdmaRawEventLoopGroup(threads, threadFactory, RdmaRawIoHandlerConfig.builder().ipDevice(device)
                         .slotBytes(slotBytes).takeover(restart.open()).build());
+        groups.add(group);
         try {
             List<Channel> channels = open(group, local);
             if (restart != null) {
                 restart.begin();
             }
-            return new RunningServer(group, channels, restart);
+            return new RunningServer(groups(), channels, restart);
         } catch (Throwable e) {
-            RunningServer.shutDown(group);
+            groups.forEach(RunningServer::shutDown);
             if (restart != null) {
                 restart.close();
             }
@@ -147,10 +151,27 @@ public abstract class ServerCommand implements Callable<Integer> {
         return local;
     }
 
+    /** Returns the bootstrap of a TCP listener, with the group of its connections. */
+    protected ServerBootstrap newBootstrap(EventLoopGroup group) {
+        return new ServerBootstrap().group(group);
+    }
+
+    /** Makes a group of one loop on the same device that accepts connections; it ends with the server. */
+    protected final EventLoopGroup newBossGroup() {
+        EventLoopGroup boss = transport.newGroup(1, new DefaultThreadFactory("boss"), device, slotBytes);
+        groups.add(boss);
+        return boss;
+    }
+
+    /** Returns the groups that the server has made. */
+    public final List<EventLoopGroup> groups() {
+        return List.copyOf(groups);
+    }
+
     /** Opens a TCP listener; its connections are distributed over the event loops. */
     protected final Channel listen(EventLoopGroup group, InetSocketAddress local, ChannelHandler connectionHandler)
             throws Exception {
-        ServerBootstrap bootstrap = new ServerBootstrap().group(group).channel(transport.serverSocketChannel())
+        ServerBootstrap bootstrap = newBootstrap(group).channel(transport.serverSocketChannel())
                 .childHandler(connectionHandler);
         for (int attempt = 1; ; attempt++) {
             Channel listener = bootstrap.bind(local).sync().channel();

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.netty.channel.EventLoopGroup;
 import io.rdmaraw.examples.Setup;
 import io.rdmaraw.examples.Stage;
 import io.rdmaraw.testsuite.net.PeerProcess;
@@ -13,6 +14,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.EnumSource.Mode;
+import org.junit.jupiter.params.provider.ValueSource;
 
 import java.net.InetSocketAddress;
 import java.net.Socket;
@@ -42,6 +44,20 @@ class HttpServerTest {
         try (Stage stage = new Stage(setup)) {
             Curl.checkSite(stage, start(stage), directory, "--http1.1");
         }
+    }
+
+    /** What other programs set: the server answers the same, and all its event loops end with it. */
+    @ParameterizedTest
+    @ValueSource(strings = {"--allocator=pooled", "--allocator=heap", "--boss-group"})
+    void servesCurlWithTheSettingsOfOtherPrograms(String setting, @TempDir Path directory) throws Exception {
+        Stage.require("curl:curl");
+        HttpServer server = new HttpServer();
+        try (Stage stage = new Stage(Setup.RDMA_RAW_XDP)) {
+            InetSocketAddress at = stage.start(server, setting);
+            Curl.checkSite(stage, "http://" + at.getHostString() + ':' + at.getPort(), directory, "--http1.1");
+        }
+        assertTrue(server.groups().stream().allMatch(EventLoopGroup::isTerminated));
+        assertEquals(setting.equals("--boss-group") ? 2 : 1, server.groups().size());
     }
 
     @ParameterizedTest

@@ -52,6 +52,11 @@ public final class HttpCommand extends ServerBenchCommand {
     private boolean polled;
 
     @Override
+    boolean takesSettings() {
+        return engines.equals(Set.of(HttpTls.NONE));
+    }
+
+    @Override
     List<LoadGenerator> generators(BenchOptions common) {
         if (connections == null) {
             connections = common.quick() ? QUICK_CONNECTIONS : CONNECTIONS;

@@ -1,7 +1,5 @@
 package io.rdmaraw.microbench.server;
 
-import io.rdmaraw.examples.server.Transport;
-import io.rdmaraw.examples.server.TransportNames;
 import io.rdmaraw.microbench.result.BenchOptions;
 import io.rdmaraw.microbench.result.BenchReport;
 import io.rdmaraw.microbench.result.OffloadsOption;
@@ -22,8 +20,12 @@ abstract class ServerBenchCommand implements Callable<Integer> {
     private BenchOptions options;
 
     @Option(names = "--transport", paramLabel = "T", split = ",", defaultValue = "rdma-raw,epoll,io_uring,nio",
-            converter = TransportNames.class, description = "the transports, separated by commas; rdma-raw is needed")
-    private Set<Transport> transports;
+            converter = ServerTransport.Names.class,
+            completionCandidates = ServerTransport.Names.class,
+            description = "the transports, separated by commas; rdma-raw is needed; bench http also has"
+                    + " rdma-raw-pooled and rdma-raw-heap, with Netty's pooled allocator for the buffers of"
+                    + " connections, off the heap and on it, and rdma-raw-boss, which accepts on a loop of its own")
+    private Set<ServerTransport> transports;
 
     @Mixin
     private OffloadsOption veth;
@@ -45,12 +47,19 @@ abstract class ServerBenchCommand implements Callable<Integer> {
      */
     abstract List<LoadGenerator> generators(BenchOptions common);
 
+    /** Returns whether the server has the options of transports with settings. */
+    boolean takesSettings() {
+        return false;
+    }
+
     @Override
     public final Integer call() throws Exception {
-        options.require(transports.contains(Transport.RDMA_RAW),
+        options.require(transports.contains(ServerTransport.RDMA_RAW),
                 "--transport needs rdma-raw, which the others are compared with");
+        options.require(takesSettings() || transports.stream().noneMatch(ServerTransport::hasSettings),
+                "--transport: only bench http without TLS has rdma-raw-pooled, rdma-raw-heap and rdma-raw-boss");
         int runs = options.runs(3);
-        List<ServerTransport> turns = transports.stream().map(ServerTransport::of).sorted().toList();
+        List<ServerTransport> turns = transports.stream().sorted().toList();
         return options.print(() -> {
             BenchReport report = new BenchReport(spec.name());
             options.progress().println(OffloadsOption.describe(veth.offloads()));

@@ -1,0 +1,72 @@
+package io.rdmaraw.examples.http;
+
+import io.netty.bootstrap.ServerBootstrap;
+import io.netty.buffer.ByteBufAllocator;
+import io.netty.buffer.PooledByteBufAllocator;
+import io.netty.channel.ChannelOption;
+import io.netty.channel.EventLoopGroup;
+import io.rdmaraw.examples.server.OptionNames;
+import picocli.CommandLine.Option;
+
+import java.util.Locale;
+import java.util.function.Supplier;
+
+/** What programs set that were not written for this transport, so that a bench can tell what it costs. */
+final class ServerSettings {
+    /** Where the buffers of connections come from. */
+    enum Allocator {
+        /** What the transport takes by itself; ours takes registered memory. */
+        DEFAULT,
+        /** Netty's pooled allocator, off the heap. */
+        POOLED,
+        /** The same on the Java heap. */
+        HEAP;
+
+        String text() {
+            return name().toLowerCase(Locale.ROOT);
+        }
+
+        private ByteBufAllocator allocatorOrNull() {
+            return switch (this) {
+                case DEFAULT -> null;
+                case POOLED -> PooledByteBufAllocator.DEFAULT;
+                case HEAP -> new PooledByteBufAllocator(false);
+            };
+        }
+    }
+
+    /** The names in options of commands. */
+    static final class AllocatorNames extends OptionNames<Allocator> {
+        private static final long serialVersionUID = 1L;
+
+        /** picocli creates it. */
+        AllocatorNames() {
+            super(Allocator.values(), Allocator::text);
+        }
+    }
+
+    @Option(names = "--allocator", paramLabel = "A", defaultValue = "default", converter = AllocatorNames.class,
+            completionCandidates = AllocatorNames.class, description = "ChannelOption.ALLOCATOR of the connections:"
+                    + " default: the transport's; pooled: Netty's, off the heap; heap: Netty's, on it")
+    private Allocator allocator;
+
+    @Option(names = "--boss-group", description = "accept connections on a loop of its own")
+    private boolean hasBossGroup;
+
+    /**
+     * Returns a bootstrap with these settings.
+     *
+     * @param group   of the connections
+     * @param newBoss makes the group that accepts them, if there is to be one
+     */
+    ServerBootstrap newBootstrap(EventLoopGroup group, Supplier<EventLoopGroup> newBoss) {
+        ServerBootstrap bootstrap = new ServerBootstrap();
+        if (hasBossGroup) {
+            bootstrap.group(newBoss.get(), group);
+        } else {
+            bootstrap.group(group);
+        }
+        ByteBufAllocator own = allocator.allocatorOrNull();
+        return own == null ? bootstrap : bootstrap.childOption(ChannelOption.ALLOCATOR, own);
+    }
+}
