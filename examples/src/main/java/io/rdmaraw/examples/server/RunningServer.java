@@ -47,7 +47,7 @@ public final class RunningServer implements AutoCloseable {
     @Override
     public void close() {
         channels.forEach(channel -> channel.close().syncUninterruptibly());
-        groups.forEach(RunningServer::shutDown);
+        groups.reversed().forEach(RunningServer::shutDown);
         if (restartOrNull != null) {
             restartOrNull.close();
         }

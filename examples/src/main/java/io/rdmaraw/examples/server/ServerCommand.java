@@ -65,6 +65,7 @@ public abstract class ServerCommand implements Callable<Integer> {
 
     /** All that the server has. */
     private final List<EventLoopGroup> groups = new ArrayList<>();
+    private ThreadFactory bossThreads;
 
     /** Each server has its own default port. */
     static final class DefaultPort implements IDefaultValueProvider {
@@ -116,6 +117,7 @@ public abstract class ServerCommand implements Callable<Integer> {
         }
         InetSocketAddress local = local();
         RollingRestart restart = wantedRestart();
+        bossThreads = threadFactory;
         EventLoopGroup group = restart == null ? transport.newGroup(threads, threadFactory, device, slotBytes)
                 : new RdmaRawEventLoopGroup(threads, threadFactory, RdmaRawIoHandlerConfig.builder().ipDevice(device)
                         .slotBytes(slotBytes).takeover(restart.open()).build());
@@ -127,7 +129,7 @@ public abstract class ServerCommand implements Callable<Integer> {
             }
             return new RunningServer(groups(), channels, restart);
         } catch (Throwable e) {
-            groups.forEach(RunningServer::shutDown);
+            groups.reversed().forEach(RunningServer::shutDown);
             if (restart != null) {
                 restart.close();
             }
@@ -158,7 +160,11 @@ public abstract class ServerCommand implements Callable<Integer> {
 
     /** Makes a group of one loop on the same device that accepts connections; it ends with the server. */
     protected final EventLoopGroup newBossGroup() {
-        EventLoopGroup boss = transport.newGroup(1, new DefaultThreadFactory("boss"), device, slotBytes);
+        if (wantedRestart() != null) {
+            // Its listener would neither be taken over nor take one over.
+            throw new ExampleException("--takeover and --boss-group do not go together");
+        }
+        EventLoopGroup boss = transport.newGroup(1, bossThreads, device, slotBytes);
         groups.add(boss);
         return boss;
     }

@@ -16,11 +16,17 @@ enum Arrangement {
             network.receiveOn(serverCore, clientCore);
         }
     },
-    /** As the pair is made: on the core of the sender, who pays for what the other end receives.,. */
+    /** As the pair is made: on the core of the sender, who pays for what the other end receives. */
     PLAIN("plain.") {
         @Override
         void applyTo(ServerNetwork network, int serverCore, int clientCore) {
-            // A pair is made so.
+            // Nothing to do: a pair is made so.
+        }
+
+        /** The time of the server's core has in it what the client receives, and not what the server does. */
+        @Override
+        boolean tells(Measure measure) {
+            return measure != Measure.PER_SERVER_CPU && measure != Measure.SERVER_CPU;
         }
     };
 
@@ -38,6 +44,11 @@ enum Arrangement {
     /** Returns its name in options. */
     String text() {
         return name().toLowerCase(Locale.ROOT);
+    }
+
+    /** Returns whether a figure tells of the server in this arrangement. */
+    boolean tells(Measure measure) {
+        return true;
     }
 
     /** Arranges a network that is as the kernel made it. */

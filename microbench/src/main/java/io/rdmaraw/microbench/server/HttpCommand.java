@@ -48,7 +48,8 @@ public final class HttpCommand extends ServerBenchCommand {
     private double rate;
 
     @Option(names = "--polled", description = "ask by a client of ours on soft:xdp that never sleeps, one request at a"
-            + " time on each connection, and by nothing else (http.polled): what one request waits for the server")
+            + " time on each connection, and by nothing else (http.polled): with one connection, what a request waits"
+            + " for the server")
     private boolean polled;
 
     @Override
@@ -67,6 +68,8 @@ public final class HttpCommand extends ServerBenchCommand {
                 "--load must be 1 to " + MOST_PERCENT);
         common.require(rate == 0 || rate >= 1 && rate <= 1e7, "--rate must be 1 to 10000000, or 0");
         if (polled) {
+            common.require(takesSettings() && shapes.equals(Set.of(HttpShape.PLAINTEXT)),
+                    "--polled asks for plaintext alone: leave out --tls and --shape");
             return connections.stream().<LoadGenerator>map(PolledHttp::new).toList();
         }
         List<LoadGenerator> generators = new ArrayList<>();

@@ -9,13 +9,18 @@ import io.rdmaraw.tools.server.ServerNetwork;
 import java.util.ArrayList;
 import java.util.EnumMap;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 
 /**
- * Asks a server by a client that never sleeps, one request at a time on each connection: what its latencies show is the
- * server's turn-around and the way there and back. The client is a process of {@link PolledHttpCommand}.
+ * Asks a server by a client that never sleeps, one request at a time on each connection. With one connection its
+ * latencies are the server's turn-around and the way there and back; with many they are mostly the queue of a full
+ * server. The client is a process of {@link PolledHttpCommand}.
  */
 final class PolledHttp implements LoadGenerator {
+    private static final double PERCENT = 100;
+    /** A client whose compiler had more of its core is part of what it measures. */
+    private static final double COMPILED_SHARE = 0.05;
     private static final double NANOS_PER_MICRO = 1e3;
     private static final double NANOS_PER_SECOND = 1e9;
     /** The client's compiler has the client's core too, which its loop never leaves. */
@@ -38,18 +43,24 @@ final class PolledHttp implements LoadGenerator {
     }
 
     @Override
+    public double loadedSeconds(double seconds) {
+        return WARM_UP_SECONDS + seconds;
+    }
+
+    @Override
     public Load run(ServerNetwork network, List<String> prefix, int port, double seconds) {
         List<String> command = new ArrayList<>(prefix);
         command.addAll(JavaCommand.of("io.rdmaraw.microbench.Main"));
         command.addAll(List.of("bench", "http-polled", "--device", "soft:xdp:" + network.clientInterface(), "--address",
                 network.serverAddress(), "--port", Integer.toString(port), "--path", HttpShape.PLAINTEXT.path(),
                 "--connections", Integer.toString(connections), "--warm-up", Double.toString(WARM_UP_SECONDS),
-                "--seconds", Double.toString(seconds)));
+                "--seconds", Double.toString(seconds), "--server-core",
+                Integer.toString(ServerBench.SERVER_CORE)));
         return read(network.runClient(command.toArray(String[]::new)));
     }
 
     /**
-     * Reads the last line of its output.
+     * Reads the JSON of its output, which may have lines of a log beside.
      *
      * @throws ToolException when nothing was answered, or this is no such line
      */
@@ -57,7 +68,9 @@ final class PolledHttp implements LoadGenerator {
         String text = output.strip();
         JsonNode json;
         try {
-            json = new ObjectMapper().readTree(text.substring(text.lastIndexOf('\n') + 1));
+            json = new ObjectMapper().readTree(text.lines().filter(line -> line.startsWith("{"))
+                    .reduce((first, second) -> second)
+                    .orElseThrow(() -> new ToolException("http-polled has measured nothing: " + text)));
         } catch (JsonProcessingException e) {
             throw new ToolException("not a report of http-polled: " + text, e);
         }
@@ -66,15 +79,23 @@ final class PolledHttp implements LoadGenerator {
             throw new ToolException("no request was answered: " + text);
         }
         Map<Measure, Double> figures = new EnumMap<>(Measure.class);
-        figures.put(Measure.RATE, answered * NANOS_PER_SECOND / json.required("nanos").asDouble());
+        double seconds = json.required("nanos").asDouble() / NANOS_PER_SECOND;
+        double serverSeconds = json.required("serverSeconds").asDouble();
+        figures.put(Measure.RATE, answered / seconds);
+        figures.put(Measure.PER_SERVER_CPU, answered / serverSeconds);
+        figures.put(Measure.SERVER_CPU, PERCENT * serverSeconds / seconds);
         figures.put(Measure.P50, json.required("p50Nanos").asDouble() / NANOS_PER_MICRO);
         figures.put(Measure.P99, json.required("p99Nanos").asDouble() / NANOS_PER_MICRO);
         figures.put(Measure.P999, json.required("p999Nanos").asDouble() / NANOS_PER_MICRO);
-        // The generator polls: what its core does says nothing. So does the time until its code is compiled.
+        // The client polls, so that what its core does says nothing. Nor does what the loop waited for before that.
         figures.put(Measure.PER_MACHINE_CPU, Double.NaN);
-        figures.put(Measure.SERVER_CPU, Double.NaN);
         figures.put(Measure.WAITED, Double.NaN);
         return new Load(json.required("answeredInAll").asLong(), json.required("wrong").asLong(), Double.NaN, figures,
-                null);
+                doubt(json.required("compiledSeconds").asDouble() / seconds));
+    }
+
+    private static String doubt(double compiledShare) {
+        return compiledShare <= COMPILED_SHARE ? null : String.format(Locale.ROOT,
+                "the client's own JIT compiler had %.0f %% of its core", PERCENT * compiledShare);
     }
 }

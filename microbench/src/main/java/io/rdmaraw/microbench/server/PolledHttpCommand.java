@@ -11,6 +11,8 @@ import io.netty.channel.EventLoopGroup;
 import io.rdmaraw.channel.RdmaRawEventLoopGroup;
 import io.rdmaraw.channel.RdmaRawIoHandlerConfig;
 import io.rdmaraw.channel.RdmaRawSocketChannel;
+import io.rdmaraw.microbench.process.CompilerTime;
+import io.rdmaraw.microbench.process.CpuTimes;
 import io.rdmaraw.tools.output.Json;
 import java.net.InetSocketAddress;
 import java.nio.charset.StandardCharsets;
@@ -33,6 +35,8 @@ public final class PolledHttpCommand implements Callable<Integer> {
     private static final double TAIL = 99;
     private static final double FAR_TAIL = 99.9;
     private static final double MEDIAN = 50;
+    /** Fewer than a listener's backlog has room for. */
+    private static final int AT_ONCE = 100;
     /** Longer than any wait in a bench. */
     private static final long SPIN_SECONDS = 60;
 
@@ -57,6 +61,9 @@ public final class PolledHttpCommand implements Callable<Integer> {
     @Option(names = "--seconds", required = true)
     private double seconds;
 
+    @Option(names = "--server-core", required = true, description = "the core whose time is told")
+    private int serverCore;
+
     @Spec
     private CommandSpec spec;
 
@@ -69,13 +76,19 @@ public final class PolledHttpCommand implements Callable<Integer> {
             List<Channel> channels = connect(group, requests);
             group.submit(() -> channels.forEach(requests::begin)).sync();
             sleep(warmUpSeconds);
+            long self = ProcessHandle.current().pid();
+            double compiledBefore = CompilerTime.seconds(self);
+            CpuTimes before = CpuTimes.read(serverCore);
             long began = group.submit(requests::startMeasuring).sync().getNow();
             sleep(seconds);
             PolledRequests.Result result = group.submit(requests::result).sync().getNow();
+            double serverSeconds = CpuTimes.read(serverCore).since(before).serverSeconds();
+            double compiledSeconds = CompilerTime.seconds(self) - compiledBefore;
             Histogram nanos = result.nanos();
             Json.print(spec.commandLine().getOut(), Json.object().put("answeredInAll", result.answeredInAll())
                     .put("answered", nanos.getTotalCount()).put("wrong", result.wrong())
-                    .put("nanos", result.atNanos() - began)
+                    .put("nanos", result.atNanos() - began).put("serverSeconds", serverSeconds)
+                    .put("compiledSeconds", compiledSeconds)
                     .put("p50Nanos", nanos.getValueAtPercentile(MEDIAN))
                     .put("p99Nanos", nanos.getValueAtPercentile(TAIL))
                     .put("p999Nanos", nanos.getValueAtPercentile(FAR_TAIL)));
@@ -100,13 +113,16 @@ public final class PolledHttpCommand implements Callable<Integer> {
                         channel.pipeline().addLast(requests.newHandler());
                     }
                 });
+        List<Channel> channels = new ArrayList<>();
         List<ChannelFuture> connecting = new ArrayList<>();
         for (int i = 0; i < connections; i++) {
             connecting.add(bootstrap.connect(new InetSocketAddress(address, port)));
-        }
-        List<Channel> channels = new ArrayList<>();
-        for (ChannelFuture each : connecting) {
-            channels.add(each.sync().channel());
+            if (connecting.size() == AT_ONCE || i == connections - 1) {
+                for (ChannelFuture each : connecting) {
+                    channels.add(each.sync().channel());
+                }
+                connecting.clear();
+            }
         }
         return channels;
     }

@@ -27,7 +27,7 @@ final class PolledRequests {
      * What was measured.
      *
      * @param answeredInAll warm-up included
-     * @param wrong         answers that are not good ones
+     * @param wrong         connections that ended: by the server, or here after an answer that is not a good one
      * @param nanos         of each request that was answered since {@link #startMeasuring}
      * @param atNanos       when this was
      */
@@ -38,6 +38,7 @@ final class PolledRequests {
     private final Histogram nanos = new Histogram(LONGEST_NANOS, DIGITS);
     private long answered;
     private long wrong;
+    private boolean isOver;
 
     /** @param request which is written for each question, and never released */
     PolledRequests(ByteBuf request) {
@@ -59,7 +60,9 @@ final class PolledRequests {
         return System.nanoTime();
     }
 
+    /** Returns what was measured. Connections that end from now on are not wrong. */
     Result result() {
+        isOver = true;
         return new Result(answered, wrong, nanos.copy(), System.nanoTime());
     }
 
@@ -69,6 +72,7 @@ final class PolledRequests {
         private int answerBytes;
         private int receivedBytes;
         private long askedNanos;
+        private boolean isWrong;
 
         void ask(ChannelHandlerContext ctx) {
             receivedBytes = 0;
@@ -83,14 +87,26 @@ final class PolledRequests {
                 head.append(data.toString(StandardCharsets.US_ASCII));
                 readHead();
             } else if (hasStatus(data) && statusOf(data) != GOOD.charAt(STATUS_AT)) {
-                wrong++;
+                isWrong = true;
             }
             receivedBytes += data.readableBytes();
             data.release();
-            if (head == null && receivedBytes == answerBytes) {
+            if (head == null && receivedBytes >= answerBytes) {
+                if (isWrong || receivedBytes > answerBytes) {
+                    // What follows a wrong answer, or one of another length, cannot be told apart.
+                    ctx.close();
+                    return;
+                }
                 answered++;
                 nanos.recordValue(Math.min(LONGEST_NANOS, System.nanoTime() - askedNanos));
                 ask(ctx);
+            }
+        }
+
+        @Override
+        public void channelInactive(ChannelHandlerContext ctx) {
+            if (!isOver) {
+                wrong++;
             }
         }
 
@@ -117,7 +133,6 @@ final class PolledRequests {
 
         @Override
         public void exceptionCaught(ChannelHandlerContext ctx, Throwable cause) {
-            wrong++;
             ctx.close();
         }
     }

@@ -22,14 +22,14 @@ import java.util.Optional;
 
 /**
  * One server on one transport after the other, in turns, under the same generators: answers per second of the server's
- * processor time, of all processor time, and of the clock. The server has a core to itself with what the kernel does to
- * receive for it, and so has the generator. Each transport has a process and a network of its own, so that nothing of
- * one, such as an XDP program, is in the way of another.
+ * processor time, of all processor time, and of the clock. The server has a core to itself, and so has the generator;
+ * on which of them the kernel receives is the {@link Arrangement}'s. Each transport has a process and a network of its
+ * own, so that nothing of one, such as an XDP program, is in the way of another.
  */
 final class ServerBench {
     private static final int PORT = 5300;
     private static final int GENERATOR_CORE = 0;
-    private static final int SERVER_CORE = 1;
+    static final int SERVER_CORE = 1;
     private static final double PERCENT = 100;
     /** A generator under a profiler begins earlier and ends later. */
     private static final double PROFILE_MARGIN_SECONDS = 1;
@@ -84,7 +84,7 @@ final class ServerBench {
                 stands.put(transport, warmedUp(transport));
             }
             for (int run = 1; run <= options.runs(); run++) {
-                say(name + ", run " + run + " of " + options.runs());
+                say(name + ", " + options.arrangement().text() + ", run " + run + " of " + options.runs());
                 for (int i = 0; i < generators.size(); i++) {
                     measure(run, generators.get(i), stands, all.get(i), report);
                     report(caseName(generators.get(i)), all.get(i), report);
@@ -177,7 +177,8 @@ final class ServerBench {
     private static double compiledPerSecond(Stand stand, LoadGenerator generator) {
         double before = CompilerTime.seconds(stand.server().pid());
         generator.run(stand.network(), pinnedTo(GENERATOR_CORE), PORT, generator.warmUpSeconds());
-        return (CompilerTime.seconds(stand.server().pid()) - before) / generator.warmUpSeconds();
+        return (CompilerTime.seconds(stand.server().pid()) - before)
+                / generator.loadedSeconds(generator.warmUpSeconds());
     }
 
     private Stand start(ServerTransport transport) {
@@ -229,10 +230,10 @@ final class ServerBench {
         return load;
     }
 
-    private static void report(String caseName, Map<ServerTransport, Series> series, BenchReport report) {
+    private void report(String caseName, Map<ServerTransport, Series> series, BenchReport report) {
         for (Measure measure : Measure.values()) {
             List<Double> ours = series.get(ServerTransport.RDMA_RAW).of(measure);
-            if (!ours.isEmpty() && !ours.getFirst().isNaN()) {
+            if (options.arrangement().tells(measure) && !ours.isEmpty() && !ours.getFirst().isNaN()) {
                 report(caseName + measure.suffix(), measure, series, report);
             }
         }

@@ -22,9 +22,9 @@ abstract class ServerBenchCommand implements Callable<Integer> {
     @Option(names = "--transport", paramLabel = "T", split = ",", defaultValue = "rdma-raw,epoll,io_uring,nio",
             converter = ServerTransport.Names.class,
             completionCandidates = ServerTransport.Names.class,
-            description = "the transports, separated by commas; rdma-raw is needed; bench http also has"
-                    + " rdma-raw-pooled and rdma-raw-heap, with Netty's pooled allocator for the buffers of"
-                    + " connections, off the heap and on it, and rdma-raw-boss, which accepts on a loop of its own")
+            description = "the transports, separated by commas; rdma-raw is needed. rdma-raw-pooled and rdma-raw-heap,"
+                    + " with Netty's pooled allocator for the buffers of connections, off the heap and on it, and"
+                    + " rdma-raw-boss, with a group that accepts on the same core, are for bench http")
     private Set<ServerTransport> transports;
 
     @Mixin
@@ -33,8 +33,8 @@ abstract class ServerBenchCommand implements Callable<Integer> {
     @Option(names = "--arrangement", paramLabel = "A", split = ",", defaultValue = "rps",
             converter = Arrangement.Names.class, completionCandidates = Arrangement.Names.class,
             description = "which core the kernel receives on, separated by commas: rps: one of the end that receives,"
-                    + " as a card's interrupt would have it; plain: the sender's, as the pair is made, so that"
-                    + " perServerCpu has in it what the client receives and not what the server does (cases plain.*)")
+                    + " as a card's interrupt would have it; plain: the sender's, as the pair is made (cases plain.*),"
+                    + " where no figure of the server's core is told, as the client's has a part of its work")
     private Set<Arrangement> arrangements;
 
     @Spec

@@ -69,8 +69,9 @@ public final class TcpCommand implements Callable<Integer> {
     @Mixin
     private OffloadsOption veth;
 
-    @Option(names = "--polled", description = "over veth, have a client of ours on soft:xdp that never sleeps, instead"
-            + " of one on epoll (tcp.polled): what one request waits for the server")
+    @Option(names = "--polled", description = "over veth, have a client of ours on soft:xdp that does not sleep while"
+            + " it waits, instead of one on epoll, and the cases rr alone (tcp.polled): with one connection, what a"
+            + " request waits for the server")
     private boolean polled;
 
     @Option(names = "--flood-kind", paramLabel = "KIND", defaultValue = "syn", converter = FloodKinds.class,
@@ -94,6 +95,9 @@ public final class TcpCommand implements Callable<Integer> {
         }
         if (!deviceKind.equals("xdp") && !deviceKind.equals("packet")) {
             throw new ParameterException(spec.commandLine(), "--device-kind must be xdp or packet");
+        }
+        if (polled && loopOnly) {
+            throw new ParameterException(spec.commandLine(), "--polled is for what runs over veth, not --loop-only");
         }
         PrintWriter progress = spec.commandLine().getErr();
         Environment.warnIfBusy(progress);
@@ -149,7 +153,7 @@ public final class TcpCommand implements Callable<Integer> {
             new WireStreams(options, progress).addTo(report);
         } catch (ToolException e) {
             progress.println("rdma-raw: the cases over veth are left out: " + e.getMessage());
-            report.addNotMeasured("tcp.wire", e.getMessage());
+            report.addNotMeasured(options.polled() ? "tcp.polled" : "tcp.wire", e.getMessage());
         }
     }
 }

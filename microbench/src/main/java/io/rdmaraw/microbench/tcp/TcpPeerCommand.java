@@ -46,7 +46,7 @@ public final class TcpPeerCommand implements Callable<Integer> {
     @Option(names = "--ask", paramLabel = "ADDRESS", description = "be the client of a server there")
     private String clientOf;
 
-    @Option(names = "--spin", paramLabel = "NANOS", description = "how long a client of ours polls before it sleeps")
+    @Option(names = "--spin-nanos", paramLabel = "N", description = "how long a client of ours polls before it sleeps")
     private long spinNanos = RdmaRawIoHandlerConfig.defaults().spinNanos();
 
     @Option(names = "--port", description = "the first of the server's ports", defaultValue = "5400")

@@ -1,6 +1,7 @@
 package io.rdmaraw.microbench.server;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -10,14 +11,18 @@ import org.junit.jupiter.api.Test;
 
 class PolledHttpTest {
     private static final String REPORT = "{\"answeredInAll\":900,\"answered\":500,\"wrong\":2,\"nanos\":250000000,"
+            + "\"serverSeconds\":0.125,\"compiledSeconds\":0.01,"
             + "\"p50Nanos\":5400,\"p99Nanos\":8600,\"p999Nanos\":34000}";
 
     @Test
-    void theRateIsOfWhatWasMeasuredAndTheServersTimeOfAllAnswers() {
-        Load load = PolledHttp.read("WARNING: of the JVM\n" + REPORT + '\n');
+    void allFiguresAreOfWhatWasMeasured() {
+        Load load = PolledHttp.read("WARNING: of the JVM\n" + REPORT + "\nof a log\n");
         assertEquals(900, load.answers());
         assertEquals(2, load.lost());
         assertEquals(2000, load.figures().get(Measure.RATE), 1e-9);
+        assertEquals(4000, load.figures().get(Measure.PER_SERVER_CPU), 1e-9);
+        assertEquals(50, load.figures().get(Measure.SERVER_CPU), 1e-9);
+        assertNull(load.doubtOrNull());
         assertEquals(5.4, load.figures().get(Measure.P50), 1e-9);
         assertEquals(8.6, load.figures().get(Measure.P99), 1e-9);
         assertEquals(34, load.figures().get(Measure.P999), 1e-9);
@@ -25,8 +30,15 @@ class PolledHttpTest {
     }
 
     @Test
+    void aClientThatIsStillCompiledIsADoubt() {
+        Load load = PolledHttp.read(REPORT.replace("\"compiledSeconds\":0.01", "\"compiledSeconds\":0.05"));
+        assertEquals("the client's own JIT compiler had 20 % of its core", load.doubtOrNull());
+    }
+
+    @Test
     void noAnswerIsAnError() {
         assertThrows(ToolException.class, () -> PolledHttp.read(REPORT.replace("\"answered\":500", "\"answered\":0")));
         assertThrows(ToolException.class, () -> PolledHttp.read("Exception in thread \"main\""));
+        assertThrows(ToolException.class, () -> PolledHttp.read(""));
     }
 }

@@ -10,6 +10,8 @@ import io.netty.buffer.Unpooled;
 import io.netty.channel.embedded.EmbeddedChannel;
 import java.nio.charset.StandardCharsets;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 class PolledRequestsTest {
     private static final String ANSWER = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nHello";
@@ -53,12 +55,37 @@ class PolledRequestsTest {
         assertEquals(3, requests.result().answeredInAll());
     }
 
-    @Test
-    void anotherStatusIsAWrongAnswer() {
+    private void assertEndsWrong() {
+        assertFalse(channel.isOpen());
+        assertEquals(1, requests.result().wrong());
+        assertEquals(1, requests.result().answeredInAll());
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"HTTP/1.1 503 OK\r\nContent-Length: 5\r\n\r\nHello",
+        "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nHello!"})
+    void anotherStatusOrLengthEndsTheConnection(String other) {
         requests.begin(channel);
         receive(ANSWER);
-        receive(ANSWER.replace("200", "503"));
-        assertEquals(1, requests.result().wrong());
+        receive(other);
+        assertEndsWrong();
+    }
+
+    @Test
+    void aConnectionThatTheServerEndsIsNotForgotten() {
+        requests.begin(channel);
+        receive(ANSWER);
+        channel.close();
+        assertEndsWrong();
+    }
+
+    @Test
+    void connectionsMayEndWhenAllIsMeasured() {
+        requests.begin(channel);
+        receive(ANSWER);
+        requests.result();
+        channel.close();
+        assertEquals(0, requests.result().wrong());
     }
 
     @Test
