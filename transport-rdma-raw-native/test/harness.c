@@ -64,7 +64,7 @@ int main(int argc, char **argv)
                                          steer_tests, rss_tests, event_tests, fault_tests, offload_tests, thread_tests,
                                          wire_tests, wire_port_tests, guard_tests, link_tests, watch_tests,
                                          large_send_tests, xdp_mode_tests, xdp_virtio_tests, busy_poll_tests, xdp_tests,
-                                         xdp_queue_tests, xdp_threads_tests,
+                                         xdp_bind_tests, xdp_queue_tests, xdp_threads_tests,
                                          flood_tests, super_frame_tests, packet_offload_tests, packet_stall_tests,
                                          broker_policy_tests, broker_tests, broker_device_tests, broker_session_tests,
                                          broker_confinement_tests, refusal_tests, verifier_tests, whole_tests};

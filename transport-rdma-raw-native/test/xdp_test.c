@@ -5,7 +5,6 @@
 #include <linux/capability.h>
 #include <linux/ethtool.h>
 #include <linux/if_packet.h>
-#include <linux/if_xdp.h>
 #include <linux/sockios.h>
 #include <linux/virtio_net.h>
 #include <net/if.h>
@@ -19,28 +18,9 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#ifndef AF_XDP
-#define AF_XDP 44
-#endif
 #ifndef VIRTIO_NET_HDR_GSO_UDP_L4
 #define VIRTIO_NET_HDR_GSO_UDP_L4 5     /* Linux 6.2 */
 #endif
-#ifndef XDP_USE_SG
-#define XDP_USE_SG (1 << 4)
-#endif
-
-bool kernel_is_old;
-
-/* In the place of the C library's: a kernel before 6.6 refuses sockets for frames in several chunks. */
-int bind(int fd, const struct sockaddr *address, socklen_t bytes)
-{
-    if (kernel_is_old && address->sa_family == AF_XDP &&
-        (((const struct sockaddr_xdp *)address)->sxdp_flags & XDP_USE_SG)) {
-        errno = EINVAL;
-        return -1;
-    }
-    return (int)syscall(SYS_bind, fd, address, bytes);
-}
 
 #ifdef __GLIBC__
 typedef unsigned long ioctl_request;
