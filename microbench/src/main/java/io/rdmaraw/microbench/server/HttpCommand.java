@@ -1,9 +1,13 @@
 package io.rdmaraw.microbench.server;
 
+import io.rdmaraw.microbench.process.JsonPeer;
 import io.rdmaraw.microbench.result.BenchOptions;
+import io.rdmaraw.tools.server.ServerNetwork;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
+import java.util.WeakHashMap;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
 
@@ -70,7 +74,8 @@ public final class HttpCommand extends ServerBenchCommand {
         if (polled) {
             common.require(takesSettings() && shapes.equals(Set.of(HttpShape.PLAINTEXT)),
                     "--polled asks for plaintext alone: leave out --tls and --shape");
-            return connections.stream().<LoadGenerator>map(PolledHttp::new).toList();
+            Map<ServerNetwork, JsonPeer> clients = new WeakHashMap<>();
+            return connections.stream().<LoadGenerator>map(each -> new PolledHttp(each, clients)).toList();
         }
         List<LoadGenerator> generators = new ArrayList<>();
         for (HttpTls tls : engines) {

@@ -46,15 +46,6 @@ interface LoadGenerator {
         return 1;
     }
 
-    /**
-     * Returns how long the server is asked in a run.
-     *
-     * @param seconds the run's length
-     */
-    default double loadedSeconds(double seconds) {
-        return seconds;
-    }
-
     /** Receives the answers per second of each run that counts. */
     default void measured(double answersPerSecond) {
     }

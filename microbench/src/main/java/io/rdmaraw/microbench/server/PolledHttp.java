@@ -1,8 +1,7 @@
 package io.rdmaraw.microbench.server;
 
-import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.JsonNode;
-import com.fasterxml.jackson.databind.ObjectMapper;
+import io.rdmaraw.microbench.process.JsonPeer;
 import io.rdmaraw.tools.command.ToolException;
 import io.rdmaraw.tools.run.JavaCommand;
 import io.rdmaraw.tools.server.ServerNetwork;
@@ -23,13 +22,15 @@ final class PolledHttp implements LoadGenerator {
     private static final double COMPILED_SHARE = 0.05;
     private static final double NANOS_PER_MICRO = 1e3;
     private static final double NANOS_PER_SECOND = 1e9;
-    /** The client's compiler has the client's core too, which its loop never leaves. */
-    private static final double WARM_UP_SECONDS = 3;
 
     private final int connections;
+    /** The client of each server; it ends with the network. */
+    private final Map<ServerNetwork, JsonPeer> clients;
 
-    PolledHttp(int connections) {
+    /** @param clients of all numbers of connections, so that one is warmed up by all of them */
+    PolledHttp(int connections, Map<ServerNetwork, JsonPeer> clients) {
         this.connections = connections;
+        this.clients = clients;
     }
 
     @Override
@@ -43,40 +44,29 @@ final class PolledHttp implements LoadGenerator {
     }
 
     @Override
-    public double loadedSeconds(double seconds) {
-        return WARM_UP_SECONDS + seconds;
+    public Load run(ServerNetwork network, List<String> prefix, int port, double seconds) {
+        JsonPeer client = clients.computeIfAbsent(network, _ -> start(network, prefix, port));
+        return read(client.ask(connections + " " + seconds));
     }
 
-    @Override
-    public Load run(ServerNetwork network, List<String> prefix, int port, double seconds) {
+    private static JsonPeer start(ServerNetwork network, List<String> prefix, int port) {
         List<String> command = new ArrayList<>(prefix);
         command.addAll(JavaCommand.of("io.rdmaraw.microbench.Main"));
         command.addAll(List.of("bench", "http-polled", "--device", "soft:xdp:" + network.clientInterface(), "--address",
                 network.serverAddress(), "--port", Integer.toString(port), "--path", HttpShape.PLAINTEXT.path(),
-                "--connections", Integer.toString(connections), "--warm-up", Double.toString(WARM_UP_SECONDS),
-                "--seconds", Double.toString(seconds), "--server-core",
-                Integer.toString(ServerBench.SERVER_CORE)));
-        return read(network.runClient(command.toArray(String[]::new)));
+                "--server-core", Integer.toString(ServerBench.SERVER_CORE)));
+        return new JsonPeer(network.clientSide().start(command.toArray(String[]::new)));
     }
 
     /**
-     * Reads the JSON of its output, which may have lines of a log beside.
+     * Reads an answer of the client.
      *
-     * @throws ToolException when nothing was answered, or this is no such line
+     * @throws ToolException when no request was answered
      */
-    static Load read(String output) {
-        String text = output.strip();
-        JsonNode json;
-        try {
-            json = new ObjectMapper().readTree(text.lines().filter(line -> line.startsWith("{"))
-                    .reduce((first, second) -> second)
-                    .orElseThrow(() -> new ToolException("http-polled has measured nothing: " + text)));
-        } catch (JsonProcessingException e) {
-            throw new ToolException("not a report of http-polled: " + text, e);
-        }
+    static Load read(JsonNode json) {
         long answered = json.required("answered").asLong();
         if (answered == 0) {
-            throw new ToolException("no request was answered: " + text);
+            throw new ToolException("no request was answered: " + json);
         }
         Map<Measure, Double> figures = new EnumMap<>(Measure.class);
         double seconds = json.required("nanos").asDouble() / NANOS_PER_SECOND;
@@ -90,7 +80,7 @@ final class PolledHttp implements LoadGenerator {
         // The client polls, so that what its core does says nothing. Nor does what the loop waited for before that.
         figures.put(Measure.PER_MACHINE_CPU, Double.NaN);
         figures.put(Measure.WAITED, Double.NaN);
-        return new Load(json.required("answeredInAll").asLong(), json.required("wrong").asLong(), Double.NaN, figures,
+        return new Load(answered, json.required("wrong").asLong(), Double.NaN, figures,
                 doubt(json.required("compiledSeconds").asDouble() / seconds));
     }
 

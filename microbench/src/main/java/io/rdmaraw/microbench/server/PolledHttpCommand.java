@@ -1,5 +1,6 @@
 package io.rdmaraw.microbench.server;
 
+import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.netty.bootstrap.Bootstrap;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
@@ -14,6 +15,9 @@ import io.rdmaraw.channel.RdmaRawSocketChannel;
 import io.rdmaraw.microbench.process.CompilerTime;
 import io.rdmaraw.microbench.process.CpuTimes;
 import io.rdmaraw.tools.output.Json;
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.io.InputStreamReader;
 import java.net.InetSocketAddress;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
@@ -27,8 +31,9 @@ import picocli.CommandLine.Option;
 import picocli.CommandLine.Spec;
 
 /**
- * The client of {@link PolledHttp}: one request at a time on each connection, on a loop of ours that never sleeps, so
- * that no time of the client's waking up is in what it measures. It prints one line of JSON.
+ * The client of {@link PolledHttp}: one request at a time on each connection, on a loop of ours that does not sleep
+ * while it waits for an answer, so that no time of its waking up is in what it measures. Each line of its input
+ * is a number of connections and one of seconds, and is answered by one line of JSON. It ends with its input.
  */
 @Command(name = "http-polled", hidden = true, description = "The client of bench http --polled.")
 public final class PolledHttpCommand implements Callable<Integer> {
@@ -37,8 +42,13 @@ public final class PolledHttpCommand implements Callable<Integer> {
     private static final double MEDIAN = 50;
     /** Fewer than a listener's backlog has room for. */
     private static final int AT_ONCE = 100;
-    /** Longer than any wait in a bench. */
-    private static final long SPIN_SECONDS = 60;
+    /**
+     * Far longer than a round trip takes. The clients of all servers have one core: those that have nothing to do stop
+     * spinning after a few of these.
+     */
+    private static final long SPIN_MILLIS = 5;
+    /** The share of a measurement before which requests do not count, as connections are new. */
+    private static final double SETTLE_SHARE = 0.2;
 
     @Option(names = "--device", required = true)
     private String device;
@@ -52,15 +62,6 @@ public final class PolledHttpCommand implements Callable<Integer> {
     @Option(names = "--path", required = true)
     private String path;
 
-    @Option(names = "--connections", required = true)
-    private int connections;
-
-    @Option(names = "--warm-up", required = true)
-    private double warmUpSeconds;
-
-    @Option(names = "--seconds", required = true)
-    private double seconds;
-
     @Option(names = "--server-core", required = true, description = "the core whose time is told")
     private int serverCore;
 
@@ -68,35 +69,44 @@ public final class PolledHttpCommand implements Callable<Integer> {
     private CommandSpec spec;
 
     @Override
-    public Integer call() throws InterruptedException {
+    public Integer call() throws IOException, InterruptedException {
         EventLoopGroup group = new RdmaRawEventLoopGroup(1, RdmaRawIoHandlerConfig.builder().ipDevice(device)
-                .spin(SPIN_SECONDS, TimeUnit.SECONDS).build());
-        try {
-            PolledRequests requests = new PolledRequests(request());
-            List<Channel> channels = connect(group, requests);
-            group.submit(() -> channels.forEach(requests::begin)).sync();
-            sleep(warmUpSeconds);
-            long self = ProcessHandle.current().pid();
-            double compiledBefore = CompilerTime.seconds(self);
-            CpuTimes before = CpuTimes.read(serverCore);
-            long began = group.submit(requests::startMeasuring).sync().getNow();
-            sleep(seconds);
-            PolledRequests.Result result = group.submit(requests::result).sync().getNow();
-            double serverSeconds = CpuTimes.read(serverCore).since(before).serverSeconds();
-            double compiledSeconds = CompilerTime.seconds(self) - compiledBefore;
-            Histogram nanos = result.nanos();
-            Json.print(spec.commandLine().getOut(), Json.object().put("answeredInAll", result.answeredInAll())
-                    .put("answered", nanos.getTotalCount()).put("wrong", result.wrong())
-                    .put("nanos", result.atNanos() - began).put("serverSeconds", serverSeconds)
-                    .put("compiledSeconds", compiledSeconds)
-                    .put("p50Nanos", nanos.getValueAtPercentile(MEDIAN))
-                    .put("p99Nanos", nanos.getValueAtPercentile(TAIL))
-                    .put("p999Nanos", nanos.getValueAtPercentile(FAR_TAIL)));
-            channels.forEach(Channel::close);
+                .spin(SPIN_MILLIS, TimeUnit.MILLISECONDS).build());
+        try (BufferedReader in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8))) {
+            for (String line = in.readLine(); line != null; line = in.readLine()) {
+                String[] words = line.split(" ");
+                Json.print(spec.commandLine().getOut(), measure(group, Integer.parseInt(words[0]),
+                        Double.parseDouble(words[1])));
+            }
         } finally {
             group.shutdownGracefully(0, 5, TimeUnit.SECONDS).syncUninterruptibly();
         }
         return 0;
+    }
+
+    private ObjectNode measure(EventLoopGroup group, int connections, double seconds) throws InterruptedException {
+        PolledRequests requests = new PolledRequests(request());
+        List<Channel> channels = connect(group, requests, connections);
+        group.submit(() -> channels.forEach(requests::begin)).sync();
+        sleep(SETTLE_SHARE * seconds);
+        long self = ProcessHandle.current().pid();
+        double compiledBefore = CompilerTime.seconds(self);
+        CpuTimes before = CpuTimes.read(serverCore);
+        long began = group.submit(requests::startMeasuring).sync().getNow();
+        sleep(seconds);
+        PolledRequests.Result result = group.submit(requests::result).sync().getNow();
+        double serverSeconds = CpuTimes.read(serverCore).since(before).serverSeconds();
+        double compiledSeconds = CompilerTime.seconds(self) - compiledBefore;
+        for (Channel channel : channels) {
+            channel.close().sync();
+        }
+        Histogram nanos = result.nanos();
+        return Json.object().put("answered", nanos.getTotalCount()).put("wrong", result.wrong())
+                .put("nanos", result.atNanos() - began).put("serverSeconds", serverSeconds)
+                .put("compiledSeconds", compiledSeconds)
+                .put("p50Nanos", nanos.getValueAtPercentile(MEDIAN))
+                .put("p99Nanos", nanos.getValueAtPercentile(TAIL))
+                .put("p999Nanos", nanos.getValueAtPercentile(FAR_TAIL));
     }
 
     private ByteBuf request() {
@@ -104,7 +114,8 @@ public final class PolledHttpCommand implements Callable<Integer> {
                 + address + ':' + port + "\r\n\r\n").getBytes(StandardCharsets.US_ASCII)));
     }
 
-    private List<Channel> connect(EventLoopGroup group, PolledRequests requests) throws InterruptedException {
+    private List<Channel> connect(EventLoopGroup group, PolledRequests requests, int connections)
+            throws InterruptedException {
         Bootstrap bootstrap = new Bootstrap().group(group).channel(RdmaRawSocketChannel.class)
                 .option(ChannelOption.TCP_NODELAY, true).option(ChannelOption.SO_LINGER, 0)
                 .handler(new ChannelInitializer<Channel>() {

@@ -177,8 +177,7 @@ final class ServerBench {
     private static double compiledPerSecond(Stand stand, LoadGenerator generator) {
         double before = CompilerTime.seconds(stand.server().pid());
         generator.run(stand.network(), pinnedTo(GENERATOR_CORE), PORT, generator.warmUpSeconds());
-        return (CompilerTime.seconds(stand.server().pid()) - before)
-                / generator.loadedSeconds(generator.warmUpSeconds());
+        return (CompilerTime.seconds(stand.server().pid()) - before) / generator.warmUpSeconds();
     }
 
     private Stand start(ServerTransport transport) {

@@ -34,14 +34,15 @@ public final class TcpCommand implements Callable<Integer> {
     private static final int QUICK_RUNS = 3;
     /** All cases but the slow ones, and those over veth that 64 connections show as well. */
     private static final Pattern QUICK_CASES =
-            Pattern.compile("^tcp\\.((?:wire|polled)\\.(?!rr\\.conns1000)|loop\\.(?!rr\\.conns10000|bulk|idle))");
+            Pattern.compile("^tcp\\.((?:wire|polled)\\.(?!rr\\.conns1000|hostile)|"
+                    + "loop\\.(?!rr\\.conns10000|bulk|idle))");
 
     @Option(names = "--runs", paramLabel = "N", defaultValue = "5", description = "runs of each case, 1 to 100")
     private int runs;
 
     @Option(names = "--quick", description = "3 short runs: about two minutes. Unless --case asks for them it leaves"
-            + " out 10,000 connections, bulk and heap on the loop device, 1,000 connections over veth, and the flood on"
-            + " io_uring and NIO")
+            + " out 10,000 connections, bulk and heap on the loop device, 1,000 connections over veth, hostile peers,"
+            + " and the flood on io_uring and NIO")
     private boolean quick;
 
     @Option(names = {"-D", "--seconds"}, paramLabel = "N", description = "length of each measurement, instead of 2,"

@@ -5,19 +5,23 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import com.fasterxml.jackson.databind.ObjectMapper;
 import io.rdmaraw.microbench.server.LoadGenerator.Load;
 import io.rdmaraw.tools.command.ToolException;
 import org.junit.jupiter.api.Test;
 
 class PolledHttpTest {
-    private static final String REPORT = "{\"answeredInAll\":900,\"answered\":500,\"wrong\":2,\"nanos\":250000000,"
-            + "\"serverSeconds\":0.125,\"compiledSeconds\":0.01,"
-            + "\"p50Nanos\":5400,\"p99Nanos\":8600,\"p999Nanos\":34000}";
+    private static final String REPORT = "{\"answered\":500,\"wrong\":2,\"nanos\":250000000,\"serverSeconds\":0.125,"
+            + "\"compiledSeconds\":0.01,\"p50Nanos\":5400,\"p99Nanos\":8600,\"p999Nanos\":34000}";
+
+    private static Load read(String report) throws Exception {
+        return PolledHttp.read(new ObjectMapper().readTree(report));
+    }
 
     @Test
-    void allFiguresAreOfWhatWasMeasured() {
-        Load load = PolledHttp.read("WARNING: of the JVM\n" + REPORT + "\nof a log\n");
-        assertEquals(900, load.answers());
+    void allFiguresAreOfWhatWasMeasured() throws Exception {
+        Load load = read(REPORT);
+        assertEquals(500, load.answers());
         assertEquals(2, load.lost());
         assertEquals(2000, load.figures().get(Measure.RATE), 1e-9);
         assertEquals(4000, load.figures().get(Measure.PER_SERVER_CPU), 1e-9);
@@ -30,15 +34,13 @@ class PolledHttpTest {
     }
 
     @Test
-    void aClientThatIsStillCompiledIsADoubt() {
-        Load load = PolledHttp.read(REPORT.replace("\"compiledSeconds\":0.01", "\"compiledSeconds\":0.05"));
+    void aClientThatIsStillCompiledIsADoubt() throws Exception {
+        Load load = read(REPORT.replace("\"compiledSeconds\":0.01", "\"compiledSeconds\":0.05"));
         assertEquals("the client's own JIT compiler had 20 % of its core", load.doubtOrNull());
     }
 
     @Test
     void noAnswerIsAnError() {
-        assertThrows(ToolException.class, () -> PolledHttp.read(REPORT.replace("\"answered\":500", "\"answered\":0")));
-        assertThrows(ToolException.class, () -> PolledHttp.read("Exception in thread \"main\""));
-        assertThrows(ToolException.class, () -> PolledHttp.read(""));
+        assertThrows(ToolException.class, () -> read(REPORT.replace("\"answered\":500", "\"answered\":0")));
     }
 }
