@@ -17,7 +17,7 @@ usage: ./rdma-raw test --conformance [--out FILE] [SUITE...] [OPTIONS of Maven]
 
   SUITE        h2spec (HTTP/2), autobahn (WebSocket), clients (curl, also by HTTP/3, ngtcp2, node, dnsperf); all unless some
                are named
-  --out FILE   write the results as a page of Markdown (target/conformance/README.md)
+  --out FILE   write the results as a page of Markdown (examples/target/conformance/README.md)
 USAGE
 }
 
