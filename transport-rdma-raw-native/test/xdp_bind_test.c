@@ -100,7 +100,7 @@ static void a_queue_is_waited_for(void)
     link_close(&wire);
 }
 
-/* Whoever has it for longer keeps it, and the user is told what is in the way. */
+/* A program that has it for longer keeps it, and the user is told what is in the way. */
 static void a_queue_of_another_program_is_not_waited_for_forever(void)
 {
     struct wire wire;

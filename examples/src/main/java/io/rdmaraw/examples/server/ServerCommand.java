@@ -63,7 +63,7 @@ public abstract class ServerCommand implements Callable<Integer> {
             description = "event loops; default ${DEFAULT-VALUE}")
     private int threads;
 
-    /** All that the server has. */
+    /** All that the server has made since it was started. */
     private final List<EventLoopGroup> groups = new ArrayList<>();
     private ThreadFactory bossThreads;
 
@@ -118,6 +118,7 @@ public abstract class ServerCommand implements Callable<Integer> {
         InetSocketAddress local = local();
         RollingRestart restart = wantedRestart();
         bossThreads = threadFactory;
+        groups.clear();
         EventLoopGroup group = restart == null ? transport.newGroup(threads, threadFactory, device, slotBytes)
                 : new RdmaRawEventLoopGroup(threads, threadFactory, RdmaRawIoHandlerConfig.builder().ipDevice(device)
                         .slotBytes(slotBytes).takeover(restart.open()).build());

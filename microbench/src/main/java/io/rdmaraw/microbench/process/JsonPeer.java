@@ -9,11 +9,13 @@ import io.rdmaraw.tools.command.ToolException;
 import java.io.UncheckedIOException;
 import java.time.Duration;
 import java.util.List;
+import java.util.regex.Pattern;
 
 /** A process that a bench asks: each line of its input is a command, and it answers each by one line of JSON. */
 public class JsonPeer implements AutoCloseable {
     /** Where other programs have the cores, a process takes most of a minute to start. */
     private static final Duration LIMIT = Duration.ofMinutes(3);
+    private static final Pattern EXCEPTION = Pattern.compile("^\\S*(Exception|Error)\\b|in thread \"");
     private static final ObjectMapper MAPPER = new ObjectMapper();
 
     private final PeerProcess process;
@@ -59,10 +61,18 @@ public class JsonPeer implements AutoCloseable {
         return false;
     }
 
-    /** Returns the first line that is no answer: most often an exception, with what to do. */
     private String said() {
-        return process.output().lines().filter(line -> !line.isBlank() && !line.startsWith("{")).findFirst()
-                .orElse("it said nothing");
+        return reasonIn(process.output());
+    }
+
+    /**
+     * Returns what the output of a process that has ended says of the reason: an exception, which has the remedy, or
+     * the last line that is no answer.
+     */
+    static String reasonIn(String output) {
+        List<String> lines = output.lines().filter(line -> !line.isBlank() && !line.startsWith("{")).toList();
+        return lines.stream().filter(line -> EXCEPTION.matcher(line).find()).findFirst()
+                .orElse(lines.isEmpty() ? "it said nothing" : lines.getLast());
     }
 
     private List<String> lines() {

@@ -120,6 +120,11 @@ final class KeyFigures {
     private KeyFigures() {
     }
 
+    /** Returns the names of all figures, measured or not. */
+    static List<String> names() {
+        return KEYS.stream().map(Key::what).toList();
+    }
+
     /** Returns the figures that were measured. */
     static List<Figure> of(Report report) {
         List<Figure> figures = new ArrayList<>();

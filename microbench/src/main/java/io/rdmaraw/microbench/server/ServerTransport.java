@@ -42,7 +42,7 @@ enum ServerTransport {
     }
 
     private boolean isOurs() {
-        return text.startsWith(RDMA_RAW.text);
+        return device.equals(RDMA_RAW.device);
     }
 
     String[] options(String networkInterface) {

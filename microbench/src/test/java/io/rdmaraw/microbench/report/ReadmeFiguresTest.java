@@ -11,6 +11,7 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.TreeSet;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.junit.jupiter.api.Test;
@@ -19,6 +20,15 @@ import org.junit.jupiter.api.io.TempDir;
 /** The figures of the README come from a report and from nowhere else. */
 class ReadmeFiguresTest {
     private static final Path PROJECT = Path.of("..");
+
+    /** A name of a case that is misspelt, or of one that was renamed, would only leave a row out. */
+    @Test
+    void everyKeyFigureIsInTheProjectsOwnReport() throws Exception {
+        Report report = Report.read(PROJECT.resolve("docs/report/report.json"));
+        Set<String> wanted = new TreeSet<>(KeyFigures.names());
+        KeyFigures.of(report).forEach(figure -> wanted.remove(figure.what()));
+        assertEquals(Set.of(), wanted);
+    }
     private static final String FILE = "before\n<!-- figures: made by ./rdma-raw report, do not edit -->\nold\n"
             + "<!-- end of figures -->\nafter\n";
 
