@@ -163,8 +163,10 @@ public final class RdmaRawChannelOption {
 
     /**
      * The group whose loops serve a listening port, each the connections that the device's hash gives it: the group of
-     * the children, when that is not the server channel's own. Then nothing is passed between loops. To be set before
-     * the server channel is registered, as {@link io.netty.bootstrap.ServerBootstrap#option} does.
+     * the children, when that is not the server channel's own. Then nothing is passed between loops, and the server
+     * channel's own loop needs no queue. To be set before the server channel is registered, as {@link
+     * io.netty.bootstrap.ServerBootstrap#option} does. Without it the first connection tells which group that is, but
+     * the server channel's loop has a queue, with its memory, by then.
      */
     public static final ChannelOption<RdmaRawEventLoopGroup> ACCEPT_GROUP =
             ChannelOption.valueOf(RdmaRawChannelOption.class, "ACCEPT_GROUP");

@@ -145,6 +145,11 @@ public final class RdmaRawEventLoopGroup extends MultiThreadIoEventLoopGroup {
         return stacks;
     }
 
+    /** Returns the device of the group's IP channels. */
+    String ipDevice() {
+        return config.ipDevice();
+    }
+
     /** Returns how many loops there are, in what state, and their settings. */
     @Override
     public String toString() {

@@ -4,6 +4,7 @@ import io.netty.channel.Channel;
 import io.netty.channel.ChannelMetadata;
 import io.netty.channel.ChannelOutboundBuffer;
 import io.netty.channel.ChannelPromise;
+import io.netty.channel.EventLoop;
 import io.netty.channel.EventLoopGroup;
 import io.netty.channel.socket.ServerSocketChannel;
 import io.netty.util.concurrent.Future;
@@ -68,6 +69,10 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
     private volatile IOException kernelNotQuiet;
     /** Null before the first {@link #listen}. */
     private Boolean listensByDevice;
+    /** The group whose loops serve the port in place of the channel's own; null where its own do, or the user said. */
+    private RdmaRawEventLoopGroup followed;
+    /** The first connection has told whether the port is to be served by the loops of another group. */
+    private volatile boolean decided;
 
     /** Makes an open, unregistered channel. */
     public RdmaRawServerSocketChannel() {
@@ -159,13 +164,47 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
     /** All loops of a group serve its ports; each needs a queue for it. */
     @Override
     Future<?> prepareToJoin(RdmaRawIoHandler loop) {
-        EventLoopGroup group = config.getAcceptGroup() != null ? config.getAcceptGroup() : eventLoop().parent();
+        EventLoopGroup group = config.getAcceptGroup() != null ? config.getAcceptGroup()
+                : followed != null ? followed : eventLoop().parent();
         if (!(group instanceof RdmaRawEventLoopGroup ours) || config.isReusePort()) {
             stacks = List.of(loop.tcp());
             return null;
         }
         Future<List<TcpStack>> made = ours.tcpStacks(eventLoop());
         return made.addListener(done -> stacks = made.getNow());
+    }
+
+    /**
+     * A connection of the server has come to a loop; on that loop. Where the first one is registered with another group
+     * than the server channel, as those of a {@link io.netty.bootstrap.ServerBootstrap} with two groups are, the loops
+     * of that group serve the port from then on: what comes for a connection comes to its loop, and is not passed on.
+     */
+    void connectionOn(EventLoop loop) {
+        if (decided) {
+            return;
+        }
+        decided = true;
+        if (loop.parent() instanceof RdmaRawEventLoopGroup group) {
+            onLoop(() -> follow(group), () -> { });
+        }
+    }
+
+    private void follow(RdmaRawEventLoopGroup group) {
+        if (port == null || group == eventLoop().parent() || config.getAcceptGroup() != null || config.isReusePort()
+                || !stacks.getFirst().network().isSteered()
+                || !group.ipDevice().equals(ioHandler().config().ipDevice())) {
+            return;
+        }
+        followed = group;
+        ListeningPort served = port;
+        group.tcpStacks(eventLoop()).addListener((Future<List<TcpStack>> made) -> {
+            if (made.isSuccess()) {
+                served.moveTo(made.getNow());
+            } else {
+                LOGGER.warn("port {}: loops of the group of the connections have no queue, so its frames are passed on"
+                        + " to them", served.binding().port(), made.cause());
+            }
+        });
     }
 
     @Override

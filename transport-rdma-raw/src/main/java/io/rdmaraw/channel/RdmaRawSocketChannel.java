@@ -188,6 +188,9 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
         if (transport != null) {
             loopStack = loop.tcp();
             transport.attach(connectionListener, loopStack);
+            if (parent() != null) {
+                parent().connectionOn(eventLoop());
+            }
         }
     }
 

@@ -158,6 +158,11 @@ public final class DeviceQueue implements SharedDevice.AsyncListener {
         }
     }
 
+    /** The device brings a channel nothing more; what it has brought is still handed on, until the channel detaches. */
+    public void stopSteering(FrameReceiver channel) {
+        tags.stopSteering(channel);
+    }
+
     /** Requests a call of {@link FrameReceiver#sendQueueHasRoom()} when the device has taken frames. */
     public void awaitRoom(FrameReceiver channel) {
         waitingForRoom.add(channel);

@@ -237,6 +237,15 @@ final class FlowTagTable {
         }
     }
 
+    /** Has the device bring nothing more by the rules of a channel alone; the channel still gets what it has brought. */
+    void stopSteering(FrameReceiver channel) {
+        for (Entry entry : byChannel.getOrDefault(channel, List.of())) {
+            if (entry.channels.length == 1) {
+                stopSteering(entry);
+            }
+        }
+    }
+
     /** Returns how many rules there are. */
     int ruleCount() {
         return bySpec.size() + rssBySpec.size();

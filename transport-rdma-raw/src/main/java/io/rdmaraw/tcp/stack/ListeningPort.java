@@ -2,27 +2,24 @@ package io.rdmaraw.tcp.stack;
 
 import io.netty.util.internal.logging.InternalLogger;
 import io.netty.util.internal.logging.InternalLoggerFactory;
-import io.rdmaraw.device.QueueEvent;
 import io.rdmaraw.device.DeviceQueue;
 import io.rdmaraw.device.RssFlowOwner;
-import io.rdmaraw.ffi.Errno;
 import io.rdmaraw.host.FlowMatches;
 import io.rdmaraw.host.TcpNetwork;
 import io.rdmaraw.net.IpAddress;
 import io.rdmaraw.queue.FrameQueue;
 import io.rdmaraw.queue.RssFlows;
-import io.rdmaraw.tcp.TcpListener;
 import io.rdmaraw.verbs.VerbsException;
 import io.rdmaraw.verbs.flow.FlowSpec;
 
 import java.util.ArrayList;
-import java.util.HashMap;
 import java.util.List;
-import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.Collectors;
+import java.util.stream.Stream;
 
 /**
  * A port that a server channel listens on, on all loops that serve it: each rule leads to an RSS queue pair over their
@@ -35,7 +32,10 @@ import java.util.stream.Collectors;
 public final class ListeningPort extends TcpPort implements RssFlowOwner {
     private static final InternalLogger LOGGER = InternalLoggerFactory.getInstance(ListeningPort.class);
 
-    private final List<Member> members = new ArrayList<>();
+    /** Replaced as a whole, so that any thread may read it. */
+    private volatile List<ListeningLoop> loops;
+    /** The stacks of the loops that the port was opened for, which may have left it to others since. */
+    private final Set<TcpStack> openedFor;
     private final RssFlows flows;
     /** A port that other servers may share: each of them joins its rules for itself. */
     private final boolean reusePort;
@@ -48,147 +48,13 @@ public final class ListeningPort extends TcpPort implements RssFlowOwner {
     /** Who listens; null when the port is kept for its connections alone. */
     private volatile ConnectionAcceptor server;
 
-    /** A loop that serves the port. For its thread. */
-    private final class Member {
-        private final TcpStack stack;
-        private final TcpFrameReceiver events;
-        private final Map<FlowSpec, TcpFrameReceiver> steered = new HashMap<>();
-        private final Runnable onHostChange = this::hostChanged;
-        private TcpNetwork.Binding share;
-        private TcpListener listener;
-        private boolean joined;
-        private boolean steers;
-
-        Member(TcpStack stack) {
-            this.stack = stack;
-            events = new ListeningSteering(stack);
-        }
-
-        private void join() {
-            if (!joined) {
-                joined = true;
-                share = stack.network().join(binding());
-                stack.port().attach(events, List.of());
-                stack.network().follow(onHostChange);
-                // Earlier changes were not reported.
-                hostChanged();
-            }
-            steer();
-            steers = true;
-        }
-
-        /** Receives by the rules that are in force, and by no others. */
-        private void steer() {
-            synchronized (ListeningPort.this) {
-                List<FlowSpec> inForce = inForce();
-                for (FlowSpec rule : List.copyOf(steered.keySet())) {
-                    if (!inForce.contains(rule)) {
-                        stack.port().detach(steered.remove(rule));
-                    }
-                }
-                VerbsException cause = null;
-                for (FlowSpec rule : inForce) {
-                    if (!steered.containsKey(rule)) {
-                        cause = cause != null ? cause : trySteer(rule);
-                    }
-                }
-                if (cause != null) {
-                    keepSteered(cause);
-                }
-            }
-        }
-
-        /** Returns why the device has no room for a rule that the loop is the first to join, or null. */
-        private VerbsException trySteer(FlowSpec rule) {
-            TcpFrameReceiver made = new TcpFrameReceiver(stack);
-            try {
-                stack.port().attach(made, List.of(), List.of(rule));
-            } catch (VerbsException e) {
-                if (!reusePort || !isFull(e)) {
-                    throw e;
-                }
-                return e;
-            }
-            steered.put(rule, made);
-            return null;
-        }
-
-        /** Of a port that others share the loop's rules are all there are; who opens it has to have one. */
-        private void keepSteered(VerbsException cause) {
-            if (steered.isEmpty() && !steers) {
-                throw cause;
-            }
-            List<FlowSpec> withoutRoom = new ArrayList<>(rules);
-            withoutRoom.removeAll(steered.keySet());
-            rules = List.copyOf(steered.keySet());
-            keepFromKernel(rules);
-            noteRefused(withoutRoom, cause);
-        }
-
-        private void hostChanged() {
-            try {
-                if (update(false)) {
-                    members.forEach(member -> member.stack.onLoop(member::steer));
-                }
-            } catch (RuntimeException e) {
-                LOGGER.warn("port {} is still steered by addresses that the host no longer has", binding().port(), e);
-            }
-        }
-
-        private void listen(ConnectionAcceptor listening) {
-            if (listening != null && listener == null && server == listening) {
-                IpAddress local = binding().local();
-                boolean any = local.isAny();
-                listener = stack.engine().listen(any ? 0 : local.high(), any ? 0 : local.low(), binding().port(),
-                        listening.backlog(), listening);
-                listening.applyOptions(listener);
-            }
-        }
-
-        private void stopListening() {
-            if (listener != null) {
-                listener.close();
-                listener = null;
-            }
-        }
-
-        private void leave() {
-            stack.network().unfollow(onHostChange);
-            stack.port().detach(events);
-            steer();
-            if (share != null) {
-                share.close();
-            }
-        }
-    }
-
-    /** No SYN comes by a device that is gone or has no link, so listeners have to be told. */
-    private final class ListeningSteering extends TcpFrameReceiver {
-        ListeningSteering(TcpStack stack) {
-            super(stack);
-        }
-
-        @Override
-        public void queueEvent(QueueEvent event) {
-            ConnectionAcceptor listening = server;
-            // The device's events come to each loop of it; of those before its end one is enough.
-            boolean tells = switch (event.kind()) {
-                case DEVICE_REMOVED -> true;
-                case PORT_DOWN, PORT_UP -> stack() == members.getFirst().stack;
-                case RECOVERED, QUEUE_FAILED -> false;
-            };
-            if (tells && listening != null) {
-                listening.queueEvent(event);
-            }
-        }
-    }
-
     private ListeningPort(TcpNetwork.Binding binding, List<TcpStack> stacks, ConnectionAcceptor server) {
         super(binding);
         this.server = server;
         reusePort = server.isReusePort();
         flows = stacks.getFirst().port().device().rssFlows();
-        stacks.forEach(stack -> members.add(new Member(stack)));
+        openedFor = Set.copyOf(stacks);
+        loops = stacks.stream().map(stack -> new ListeningLoop(this, stack)).toList();
     }
 
     /**
@@ -200,7 +66,7 @@ public final class ListeningPort extends TcpPort implements RssFlowOwner {
         ListeningPort port = new ListeningPort(binding, stacks, server);
         try {
             port.update(true);
-            port.tellMembers();
+            port.tellLoops();
         } catch (RuntimeException e) {
             port.withdraw();
             binding.close();
@@ -273,7 +139,7 @@ public final class ListeningPort extends TcpPort implements RssFlowOwner {
                 TcpNetwork.Steered steered = binding().steered(List.of(rule));
                 if (steered != null && steered.addresses().contains(destination)) {
                     FrameQueue queue = flows.chosen(onDevice(rule), hash);
-                    return members.stream().map(member -> member.stack)
+                    return loops.stream().map(ListeningLoop::stack)
                             .filter(stack -> stack.port().queue() == queue).findFirst().orElse(null);
                 }
             }
@@ -290,7 +156,7 @@ public final class ListeningPort extends TcpPort implements RssFlowOwner {
             open(onDevice(rule));
             return null;
         } catch (VerbsException e) {
-            if (!isFull(e)) {
+            if (!ListeningLoop.isFull(e)) {
                 throw e;
             }
             return e;
@@ -298,7 +164,12 @@ public final class ListeningPort extends TcpPort implements RssFlowOwner {
     }
 
     private void open(FlowSpec rule) {
-        flows.open(rule, members.stream().map(member -> member.stack.port().queue()).toList(), this);
+        flows.open(rule, serving().map(loop -> loop.stack().port().queue()).toList(), this);
+    }
+
+    /** Returns the loops that the port's frames come to. */
+    private Stream<ListeningLoop> serving() {
+        return loops.stream().filter(loop -> !loop.hasLeft());
     }
 
     /** Returns the rule by which the device brings what one of {@link #rules} is for. */
@@ -307,7 +178,7 @@ public final class ListeningPort extends TcpPort implements RssFlowOwner {
         return copies ? rule.toBuilder().dontTrap().priority(FlowMatches.REST_PRIORITY).build() : rule;
     }
 
-    private synchronized List<FlowSpec> inForce() {
+    synchronized List<FlowSpec> inForce() {
         return rules.stream().map(this::onDevice).toList();
     }
 
@@ -335,24 +206,103 @@ public final class ListeningPort extends TcpPort implements RssFlowOwner {
             throw e;
         }
         before.forEach(rule -> flows.withdraw(rule, this));
-        members.forEach(member -> member.stack.onLoop(() -> {
+        loops.forEach(loop -> loop.stack().onLoop(() -> {
             // What the rules of before have brought is still under their tags.
-            member.stack.pollAll();
-            member.steer();
+            loop.stack().pollAll();
+            loop.steer();
         }));
     }
 
-    private static boolean isFull(VerbsException e) {
-        return e.errno() == Errno.ENOMEM || e.errno() == Errno.ENOSPC;
-    }
-
     private void noteRefused(List<FlowSpec> withoutRoom, VerbsException cause) {
-        members.getFirst().stack.counters().unsteeredAddresses.add(withoutRoom.size() - refused.size());
+        loops.getFirst().stack().counters().unsteeredAddresses.add(withoutRoom.size() - refused.size());
         refused = List.copyOf(withoutRoom);
         if (cause != null) {
             LOGGER.warn("port {}: the device has no room for the rules of {} addresses, which are served by the kernel"
                     + " or by another loop: {}", binding().port(), refused.size(), cause.getMessage());
         }
+    }
+
+    /** Rules follow the host's addresses. On the loop that was told first. */
+    void followHost() {
+        try {
+            if (update(false)) {
+                loops.forEach(loop -> loop.stack().onLoop(loop::steer));
+            }
+        } catch (RuntimeException e) {
+            LOGGER.warn("port {} is still steered by addresses that the host no longer has", binding().port(), e);
+        }
+    }
+
+    /** Of a port that others share a loop's rules are all there are. */
+    synchronized void keepRules(Set<FlowSpec> steered, VerbsException cause) {
+        List<FlowSpec> withoutRoom = new ArrayList<>(rules);
+        withoutRoom.removeAll(steered);
+        rules = List.copyOf(steered);
+        keepFromKernel(rules);
+        noteRefused(withoutRoom, cause);
+    }
+
+    boolean isReusePort() {
+        return reusePort;
+    }
+
+    /** Returns who listens; null when the port is kept for its connections alone. Any thread. */
+    ConnectionAcceptor server() {
+        return server;
+    }
+
+    /** Tells whether a loop is the one that speaks for all of them. */
+    boolean isFirst(TcpStack stack) {
+        return loops.getFirst().stack() == stack;
+    }
+
+    /**
+     * Leaves the port to other loops: theirs join its rules, then those of before leave them, without a moment at which
+     * no rule is in force. Connections that were opened meanwhile stay where they are, and are found there by {@link
+     * CrossLoopLookup}. Where a loop cannot join, for want of room on the device, those of before go on beside the
+     * others.
+     *
+     * @param stacks of the loops, on the same device
+     */
+    public void moveTo(List<TcpStack> stacks) {
+        List<ListeningLoop> before;
+        List<ListeningLoop> coming = new ArrayList<>();
+        synchronized (this) {
+            if (withdrawn) {
+                return;
+            }
+            before = serving().toList();
+            Set<TcpStack> there = before.stream().map(ListeningLoop::stack).collect(Collectors.toSet());
+            stacks.stream().filter(stack -> !there.contains(stack))
+                    .forEach(stack -> coming.add(new ListeningLoop(this, stack)));
+            List<ListeningLoop> all = new ArrayList<>(loops);
+            all.addAll(coming);
+            loops = List.copyOf(all);
+        }
+        List<CompletableFuture<Void>> joined = coming.stream().map(this::joined).toList();
+        CompletableFuture.allOf(joined.toArray(CompletableFuture[]::new)).whenComplete((done, failure) -> {
+            if (failure != null) {
+                LOGGER.warn("port {}: loops of the group of the connections cannot receive what comes to it, so its"
+                        + " frames are passed on to them by other loops", binding().port(), failure);
+                return;
+            }
+            before.stream().filter(loop -> !stacks.contains(loop.stack()))
+                    .forEach(loop -> loop.stack().onLoop(loop::leave));
+        });
+    }
+
+    private CompletableFuture<Void> joined(ListeningLoop loop) {
+        CompletableFuture<Void> joined = new CompletableFuture<>();
+        loop.stack().executeOrElse(() -> {
+            try {
+                loop.join();
+                loop.listen(server);
+                joined.complete(null);
+            } catch (RuntimeException e) {
+                joined.completeExceptionally(e);
+            }
+        }, () -> joined.completeExceptionally(new RejectedExecutionException("the event loop has ended")));
+        return joined;
     }
 
     private synchronized void closeRules() {
@@ -364,7 +314,7 @@ public final class ListeningPort extends TcpPort implements RssFlowOwner {
 
     /** Tells whether what the device brings by its rules reaches the kernel too. */
     public boolean isSeenByKernel() {
-        return members.getFirst().stack.port().device().counters().kernelVisibleRules() > 0;
+        return loops.getFirst().stack().port().device().counters().kernelVisibleRules() > 0;
     }
 
     /** Returns the port that a rule of it belongs to, if it is still taken for connections of a server before. */
@@ -379,8 +329,10 @@ public final class ListeningPort extends TcpPort implements RssFlowOwner {
 
     /** Another server listens on the port; false when it has one, or is on other loops. */
     public boolean reopen(List<TcpStack> stacks, ConnectionAcceptor next) {
-        Set<TcpStack> same = members.stream().map(member -> member.stack).collect(Collectors.toSet());
-        if (server != null || !same.equals(Set.copyOf(stacks)) || !retain()) {
+        Set<TcpStack> wanted = Set.copyOf(stacks);
+        boolean same = wanted.equals(openedFor)
+                || serving().map(ListeningLoop::stack).collect(Collectors.toSet()).equals(wanted);
+        if (server != null || !same || !retain()) {
             return false;
         }
         server = next;
@@ -388,24 +340,24 @@ public final class ListeningPort extends TcpPort implements RssFlowOwner {
         synchronized (this) {
             keepFromKernel(rules);
         }
-        tellMembers();
+        tellLoops();
         return true;
     }
 
-    /** Returns the stacks of the loops that serve the port. */
+    /** Returns the stacks of the loops that serve the port, and of those that have until they left it to others. */
     public List<TcpStack> stacks() {
-        return members.stream().map(member -> member.stack).toList();
+        return loops.stream().map(ListeningLoop::stack).toList();
     }
 
     /** Counts the connections that live by the port: with half-open ones, without those in TIME-WAIT. Any thread. */
     public CompletableFuture<Integer> connectionCount() {
         AtomicInteger halfOpen = new AtomicInteger();
         List<CompletableFuture<Void>> counted = new ArrayList<>();
-        for (Member member : members) {
+        for (ListeningLoop loop : loops) {
             CompletableFuture<Void> done = new CompletableFuture<>();
             counted.add(done);
-            member.stack.executeOrElse(() -> {
-                halfOpen.addAndGet(member.listener == null ? 0 : member.listener.halfOpen());
+            loop.stack().executeOrElse(() -> {
+                halfOpen.addAndGet(loop.halfOpen());
                 done.complete(null);
             }, () -> done.complete(null));
         }
@@ -414,22 +366,22 @@ public final class ListeningPort extends TcpPort implements RssFlowOwner {
                 .thenApply(done -> halfOpen.get() + users() - (server != null ? 1 : 0));
     }
 
-    private void tellMembers() {
+    private void tellLoops() {
         ConnectionAcceptor listening = server;
-        for (Member member : members) {
-            member.stack.onLoop(() -> {
-                member.join();
-                member.listen(listening);
+        for (ListeningLoop loop : loops) {
+            loop.stack().onLoop(() -> {
+                loop.join();
+                loop.listen(listening);
             });
         }
     }
 
     @Override
     public void joinBy(DeviceQueue port) {
-        for (Member member : members) {
-            if (member.stack.port() == port) {
-                member.join();
-                member.listen(server);
+        for (ListeningLoop loop : loops) {
+            if (loop.stack().port() == port && !loop.hasLeft()) {
+                loop.join();
+                loop.listen(server);
             }
         }
     }
@@ -438,18 +390,18 @@ public final class ListeningPort extends TcpPort implements RssFlowOwner {
     public void stopListening() {
         server = null;
         binding().setListening(false);
-        for (Member member : members) {
-            member.stack.onLoop(member::stopListening);
+        for (ListeningLoop loop : loops) {
+            loop.stack().onLoop(loop::stopListening);
         }
-        TcpStack first = members.getFirst().stack;
+        TcpStack first = loops.getFirst().stack();
         first.executeOrElse(() -> release(first), () -> release(null));
     }
 
     @Override
     void withdraw() {
         closeRules();
-        for (Member member : members) {
-            member.stack.onLoop(member::leave);
+        for (ListeningLoop loop : loops) {
+            loop.stack().onLoop(loop::end);
         }
     }
 }

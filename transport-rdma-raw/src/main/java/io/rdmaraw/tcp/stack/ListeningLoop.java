@@ -1,0 +1,178 @@
+package io.rdmaraw.tcp.stack;
+
+import io.rdmaraw.device.QueueEvent;
+import io.rdmaraw.ffi.Errno;
+import io.rdmaraw.host.TcpNetwork;
+import io.rdmaraw.net.IpAddress;
+import io.rdmaraw.tcp.TcpListener;
+import io.rdmaraw.verbs.VerbsException;
+import io.rdmaraw.verbs.flow.FlowSpec;
+
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+
+/** A loop that serves a {@link ListeningPort}: its share of the rules, and its listener. For the loop's thread. */
+final class ListeningLoop {
+    private final ListeningPort port;
+    private final TcpStack stack;
+    private final TcpFrameReceiver events;
+    private final Map<FlowSpec, TcpFrameReceiver> steered = new HashMap<>();
+    private final Runnable onHostChange;
+    private TcpNetwork.Binding share;
+    private TcpListener listener;
+    private boolean joined;
+    private boolean steers;
+    /** It has left the port to other loops. */
+    private volatile boolean left;
+    /** The port has been given back. */
+    private boolean ended;
+
+    ListeningLoop(ListeningPort port, TcpStack stack) {
+        this.port = port;
+        this.stack = stack;
+        events = new DeviceEventsReceiver();
+        onHostChange = port::followHost;
+    }
+
+    TcpStack stack() {
+        return stack;
+    }
+
+    /** Tells whether the loop has left the port to others. Any thread. */
+    boolean hasLeft() {
+        return left;
+    }
+
+    void join() {
+        if (ended) {
+            return;
+        }
+        if (!joined) {
+            joined = true;
+            share = stack.network().join(port.binding());
+            stack.port().attach(events, List.of());
+            stack.network().follow(onHostChange);
+            // Earlier changes were not reported.
+            port.followHost();
+        }
+        steer();
+        steers = true;
+    }
+
+    /** Receives by the rules that are in force, and by no others; by none when it has left. */
+    void steer() {
+        synchronized (port) {
+            List<FlowSpec> inForce = left || ended ? List.of() : port.inForce();
+            for (FlowSpec rule : List.copyOf(steered.keySet())) {
+                if (!inForce.contains(rule)) {
+                    stack.port().detach(steered.remove(rule));
+                }
+            }
+            VerbsException cause = null;
+            for (FlowSpec rule : inForce) {
+                if (!steered.containsKey(rule)) {
+                    cause = cause != null ? cause : trySteer(rule);
+                }
+            }
+            if (cause != null) {
+                // Who opens the port has to have a rule.
+                if (steered.isEmpty() && !steers) {
+                    throw cause;
+                }
+                port.keepRules(steered.keySet(), cause);
+            }
+        }
+    }
+
+    /** Returns why the device has no room for a rule that the loop is the first to join, or null. */
+    private VerbsException trySteer(FlowSpec rule) {
+        TcpFrameReceiver made = new TcpFrameReceiver(stack);
+        try {
+            stack.port().attach(made, List.of(), List.of(rule));
+        } catch (VerbsException e) {
+            if (!port.isReusePort() || !isFull(e)) {
+                throw e;
+            }
+            return e;
+        }
+        steered.put(rule, made);
+        return null;
+    }
+
+    /** Tells whether a device has no room for a rule, which is no fault of the rule's. */
+    static boolean isFull(VerbsException e) {
+        return e.errno() == Errno.ENOMEM || e.errno() == Errno.ENOSPC;
+    }
+
+    /** @param listening the server, which may be another one by now; null for none */
+    void listen(ConnectionAcceptor listening) {
+        if (!ended && listening != null && listener == null && port.server() == listening) {
+            IpAddress local = port.binding().local();
+            boolean any = local.isAny();
+            listener = stack.engine().listen(any ? 0 : local.high(), any ? 0 : local.low(), port.binding().port(),
+                    listening.backlog(), listening);
+            listening.applyOptions(listener);
+        }
+    }
+
+    void stopListening() {
+        if (listener != null) {
+            listener.close();
+            listener = null;
+        }
+    }
+
+    int halfOpen() {
+        return listener == null ? 0 : listener.halfOpen();
+    }
+
+    /**
+     * Receives no more for the port. It goes on listening: who has sent a SYN to it is shaking hands with it, and what
+     * others pass on comes here.
+     */
+    void leave() {
+        if (ended) {
+            return;
+        }
+        for (TcpFrameReceiver rule : steered.values()) {
+            stack.port().stopSteering(rule);
+        }
+        // What they have brought is still under their tags.
+        stack.pollAll();
+        left = true;
+        steer();
+    }
+
+    /** The port is given back. */
+    void end() {
+        ended = true;
+        stack.network().unfollow(onHostChange);
+        stack.port().detach(events);
+        steer();
+        if (share != null) {
+            share.close();
+        }
+    }
+
+    /** No SYN comes by a device that is gone or has no link, so listeners have to be told. */
+    private final class DeviceEventsReceiver extends TcpFrameReceiver {
+        DeviceEventsReceiver() {
+            super(stack);
+        }
+
+        @Override
+        public void queueEvent(QueueEvent event) {
+            ConnectionAcceptor listening = port.server();
+            // The device's events come to each loop of it; of those before its end one is enough.
+            boolean tells = switch (event.kind()) {
+                case DEVICE_REMOVED -> true;
+                case PORT_DOWN, PORT_UP -> port.isFirst(stack());
+                case RECOVERED, QUEUE_FAILED -> false;
+            };
+            if (tells && listening != null) {
+                listening.queueEvent(event);
+            }
+        }
+    }
+}
