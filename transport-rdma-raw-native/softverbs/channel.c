@@ -96,11 +96,20 @@ bool sv_channel_polled(const struct sv_channel *channel)
 
 /* ---- arming ---- */
 
+/*
+ * An armed queue counts while rules lead to it: else the wire has nothing for it, and who sends completes its sends. A
+ * loop that only accepts connections for others arms its queue once, and would keep them from their own sockets for ever.
+ */
+static bool counts(const struct sv_cq *cq)
+{
+    return cq->ibv.channel != NULL && cq->progress_device != NULL && cq->steered > 0;
+}
+
 /* With the queue's produce lock held. */
 void sv_channel_armed(struct sv_cq *cq)
 {
     struct sv_channel *channel = (struct sv_channel *)cq->ibv.channel;
-    if (channel != NULL && cq->progress_device != NULL && atomic_fetch_add(&channel->armed, 1) == 0)
+    if (counts(cq) && atomic_fetch_add(&channel->armed, 1) == 0)
         atomic_fetch_add(&cq->progress_device->armed_channels, 1);
 }
 
@@ -108,8 +117,30 @@ void sv_channel_armed(struct sv_cq *cq)
 void sv_channel_disarmed(struct sv_cq *cq)
 {
     struct sv_channel *channel = (struct sv_channel *)cq->ibv.channel;
-    if (channel != NULL && cq->progress_device != NULL && atomic_fetch_sub(&channel->armed, 1) == 1)
+    if (counts(cq) && atomic_fetch_sub(&channel->armed, 1) == 1)
         atomic_fetch_sub(&cq->progress_device->armed_channels, 1);
+}
+
+/* A rule is about to lead to the queue, which may be armed already. Returns 0 or an errno of the kernel. */
+int sv_channel_steered(struct sv_cq *cq)
+{
+    struct sv_device *device = sv_device_of(cq->ibv.context);
+    sv_spin_lock(&cq->produce_lock);
+    bool begins = cq->steered++ == 0 && cq->armed != SV_ARM_NONE;
+    if (begins)
+        sv_channel_armed(cq);
+    sv_spin_unlock(&cq->produce_lock);
+    return begins && cq->ibv.channel != NULL && device->ops->arm != NULL ? device->ops->arm(device, cq) : 0;
+}
+
+/* A rule leads there no more. */
+void sv_channel_unsteered(struct sv_cq *cq)
+{
+    sv_spin_lock(&cq->produce_lock);
+    if (cq->steered == 1 && cq->armed != SV_ARM_NONE)
+        sv_channel_disarmed(cq);
+    cq->steered--;
+    sv_spin_unlock(&cq->produce_lock);
 }
 
 /* ---- events ---- */

@@ -178,8 +178,9 @@ int sv_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
         cq->armed = SV_ARM_ANY;
     else if (cq->armed == SV_ARM_NONE)
         cq->armed = SV_ARM_SOLICITED;
+    bool steered = cq->steered > 0;
     sv_spin_unlock(&cq->produce_lock);
-    return device->ops->arm != NULL && cq->ibv.channel != NULL ? device->ops->arm(device, cq) : 0;
+    return steered && device->ops->arm != NULL && cq->ibv.channel != NULL ? device->ops->arm(device, cq) : 0;
 }
 
 /* ---- life ---- */

@@ -33,6 +33,39 @@ static int add_rule(struct sv_device *device, struct sv_rule *rule, const struct
     return error;
 }
 
+/* ---- the completion queues that a rule leads to ---- */
+
+static uint32_t ways(const struct sv_qp *qp)
+{
+    return qp->ind_table != NULL ? qp->ind_table->mask + 1 : 1;
+}
+
+static struct sv_cq *receives_of(const struct sv_qp *qp, uint32_t way)
+{
+    return qp->ind_table != NULL ? qp->ind_table->wqs[way]->rq.cq : qp->rq.cq;
+}
+
+static void unsteer(const struct sv_qp *qp, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        sv_channel_unsteered(receives_of(qp, i));
+}
+
+/* Before the rule is there, so that who sleeps is woken by the first frame. Returns 0 or an errno of the kernel. */
+static int steer(const struct sv_qp *qp)
+{
+    for (uint32_t i = 0; i < ways(qp); i++) {
+        int error = sv_channel_steered(receives_of(qp, i));
+        if (error != 0) {
+            unsteer(qp, i + 1);
+            return error;
+        }
+    }
+    return 0;
+}
+
+/* ---- rules ---- */
+
 struct ibv_flow *sv_create_flow(struct ibv_qp *ibqp, struct ibv_flow_attr *attr)
 {
     struct sv_qp *qp = (struct sv_qp *)ibqp;
@@ -58,13 +91,18 @@ struct ibv_flow *sv_create_flow(struct ibv_qp *ibqp, struct ibv_flow_attr *attr)
     flow->priority = spec.priority;
     flow->mask = spec.mask;
 
-    pthread_mutex_lock(&device->mutex);
-    error = add_rule(device, rule, &spec, flow);
+    error = steer(qp);
     if (error == 0) {
-        qp->flows++;
-        flow->ibv.handle = device->flows.rules;
+        pthread_mutex_lock(&device->mutex);
+        error = add_rule(device, rule, &spec, flow);
+        if (error == 0) {
+            qp->flows++;
+            flow->ibv.handle = device->flows.rules;
+        }
+        pthread_mutex_unlock(&device->mutex);
+        if (error != 0)
+            unsteer(qp, ways(qp));
     }
-    pthread_mutex_unlock(&device->mutex);
     if (error != 0) {
         free(flow);
         free(rule);
@@ -87,8 +125,10 @@ int sv_destroy_flow(struct ibv_flow *ibflow)
     if (device->ops->rule_removed != NULL)
         device->ops->rule_removed(device, flow);
     sv_flow_table_remove(&device->flows, flow);
+    const struct sv_qp *qp = flow->rule->qp;
     flow->rule->qp->flows--;
     pthread_mutex_unlock(&device->mutex);
+    unsteer(qp, ways(qp));
     if (flow->stats != NULL)
         atomic_fetch_sub(&flow->stats->users, 1);
     atomic_fetch_sub(&sv_context_of(ibflow->context)->objects, 1);

@@ -159,6 +159,7 @@ struct sv_cq {
     uint32_t next;              /* the producers' copy of `produced`, which saves them a fetch */
     uint32_t consumed_seen;
     uint32_t armed;             /* enum sv_arm */
+    uint32_t steered;           /* rules that lead to its receives, once for each way there */
     bool overrun;
     _Atomic uint64_t overruns;
 
@@ -313,6 +314,8 @@ struct ibv_cq_ex *sv_create_cq_ex(struct ibv_context *context, struct ibv_cq_ini
 
 /* channel.c */
 void sv_channel_armed(struct sv_cq *cq);
+int sv_channel_steered(struct sv_cq *cq);
+void sv_channel_unsteered(struct sv_cq *cq);
 void sv_channel_disarmed(struct sv_cq *cq);
 void sv_channel_notify(struct sv_cq *cq);
 void sv_channel_forget(struct sv_cq *cq);

@@ -208,6 +208,102 @@ static void a_sleeper_need_not_look_for_others(const char *kind)
     room_close(&room);
 }
 
+/* A loop that others have taken the work from: it armed its queue while rules led there, and sleeps on. */
+static void who_has_no_rule_is_no_sleeper(const char *kind)
+{
+    enum { EVENTS = 200 };
+    struct bedroom room;
+    room_open(&room, kind);
+    struct sleeper *left = &room.sleeper[1];
+    arm(left);
+    CHECK_EQ(0, ibv_destroy_flow(left->flow));
+    settle(&room, &room.sleeper[0]);
+    long before = thread_sleeps();
+    for (int i = 0; i < EVENTS; i++) {
+        sleep_for_frame(&room, &room.sleeper[0]);
+        arm(left);
+        CHECK_EQ(0, post_recv_slot(&room.sleeper[0].side, 1, SLOT_BYTES));
+        send_to(&room, &room.sleeper[0]);
+        CHECK(!is_readable(left));
+        CHECK_EQ(IBV_WC_SUCCESS, wait_one(room.sleeper[0].side.cq).status);
+    }
+    CHECK(thread_sleeps() - before < EVENTS / 10);
+    left->flow = udp_rule(&left->side, left->port);
+    sleep_for_frame(&room, left);
+    room_close(&room);
+}
+
+/* A rule for a queue that is armed already, while another's channel watches and its thread is busy with anything. */
+static void a_rule_may_come_after_the_arming(const char *kind)
+{
+    struct bedroom room;
+    room_open(&room, kind);
+    struct sleeper *busy = &room.sleeper[0], *armed = &room.sleeper[1];
+    for (int round = 0; round < 3; round++) {
+        CHECK_EQ(0, ibv_destroy_flow(armed->flow));
+        arm(armed);
+        settle(&room, busy);
+        arm(busy);
+        CHECK_EQ(0, post_recv_slot(&armed->side, 20, SLOT_BYTES));
+        armed->flow = udp_rule(&armed->side, armed->port);
+        send_to(&room, armed);
+        await_event(armed);
+        CHECK_EQ(IBV_WC_SUCCESS, poll_one(armed->side.cq).status);
+    }
+    room_close(&room);
+}
+
+/* The same by an RSS queue pair, which leads to the completion queues of its work queues. */
+static void a_rule_for_work_queues_may_come_after_the_arming(const char *kind)
+{
+    struct bedroom room;
+    room_open(&room, kind);
+    struct world *world = &room.wire.world[1];
+    struct sleeper *busy = &room.sleeper[0], *armed = &room.sleeper[1];
+    struct ibv_wq_init_attr init = {
+        .wq_type = IBV_WQT_RQ, .max_wr = 16, .max_sge = 1, .pd = world->pd, .cq = armed->side.cq};
+    struct ibv_wq *wq = ibv_create_wq(world->context, &init);
+    struct ibv_wq_attr ready = {.attr_mask = IBV_WQ_ATTR_STATE, .wq_state = IBV_WQS_RDY};
+    CHECK_EQ(0, ibv_modify_wq(wq, &ready));
+    struct ibv_wq *wqs[] = {wq, wq};
+    struct ibv_rwq_ind_table_init_attr ways = {.log_ind_tbl_size = 1, .ind_tbl = wqs};
+    struct ibv_rwq_ind_table *table = ibv_create_rwq_ind_table(world->context, &ways);
+    uint8_t key[40] = {1};
+    struct ibv_qp_init_attr_ex attr = {
+        .qp_type = IBV_QPT_RAW_PACKET, .pd = world->pd, .rwq_ind_tbl = table,
+        .comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_IND_TABLE | IBV_QP_INIT_ATTR_RX_HASH,
+        .rx_hash_conf = {.rx_hash_function = IBV_RX_HASH_FUNC_TOEPLITZ, .rx_hash_key_len = sizeof key,
+                         .rx_hash_key = key, .rx_hash_fields_mask = IBV_RX_HASH_SRC_IPV4 | IBV_RX_HASH_DST_IPV4},
+    };
+    struct side spread = {.qp = ibv_create_qp_ex(world->context, &attr)};
+    CHECK(spread.qp != NULL);
+    CHECK_EQ(0, ibv_destroy_flow(armed->flow));
+    for (int round = 0; round < 3; round++) {
+        arm(armed);
+        settle(&room, busy);
+        arm(busy);
+        struct ibv_sge sge = {.addr = (uintptr_t)slot_at(&armed->side, 20), .length = SLOT_BYTES,
+                              .lkey = armed->side.mr->lkey};
+        struct ibv_recv_wr wr = {.sg_list = &sge, .num_sge = 1}, *bad;
+        CHECK_EQ(0, ibv_post_wq_recv(wq, &wr, &bad));
+        struct ibv_flow *flow = udp_rule(&spread, armed->port);
+        send_to(&room, armed);
+        await_event(armed);
+        CHECK_EQ(IBV_WC_SUCCESS, poll_one(armed->side.cq).status);
+        CHECK_EQ(0, ibv_destroy_flow(flow));
+    }
+    arm(armed);
+    settle(&room, busy);
+    long before = thread_sleeps();
+    settle(&room, busy);
+    CHECK(thread_sleeps() - before < SETTLING_EVENTS / 10);
+    CHECK_EQ(0, ibv_destroy_qp(spread.qp));
+    CHECK_EQ(0, ibv_destroy_rwq_ind_table(table));
+    CHECK_EQ(0, ibv_destroy_wq(wq));
+    armed->flow = udp_rule(&armed->side, armed->port);
+    room_close(&room);
+}
+
 static void one_arming_is_one_event(const char *kind)
 {
     struct bedroom room;
@@ -569,6 +665,9 @@ static void sockets_that_cannot_be_watched_are_tried_again(const char *kind)
 ON_EACH_KIND(one_sleeper_needs_no_thread)
 ON_EACH_KIND(late_events_need_no_thread)
 ON_EACH_KIND(a_sleeper_need_not_look_for_others)
+ON_EACH_KIND(who_has_no_rule_is_no_sleeper)
+ON_EACH_KIND(a_rule_may_come_after_the_arming)
+ON_EACH_KIND(a_rule_for_work_queues_may_come_after_the_arming)
 ON_EACH_KIND(one_arming_is_one_event)
 ON_EACH_KIND(frames_before_arming_wait)
 ON_EACH_KIND(a_poller_does_not_keep_a_sleeper_awake)
@@ -583,6 +682,9 @@ const struct test watch_tests[] = {
     {"watch: one sleeper needs no thread", test_one_sleeper_needs_no_thread},
     {"watch: late events need no thread", test_late_events_need_no_thread},
     {"watch: a sleeper need not look for others", test_a_sleeper_need_not_look_for_others},
+    {"watch: who has no rule is no sleeper", test_who_has_no_rule_is_no_sleeper},
+    {"watch: a rule may come after the arming", test_a_rule_may_come_after_the_arming},
+    {"watch: a rule for work queues may come after the arming", test_a_rule_for_work_queues_may_come_after_the_arming},
     {"watch: one arming is one event", test_one_arming_is_one_event},
     {"watch: frames before the arming wait", test_frames_before_arming_wait},
     {"watch: a poller does not keep a sleeper awake", test_a_poller_does_not_keep_a_sleeper_awake},
