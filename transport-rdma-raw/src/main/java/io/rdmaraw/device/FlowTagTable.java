@@ -237,7 +237,7 @@ final class FlowTagTable {
         }
     }
 
-    /** Has the device bring nothing more by the rules of a channel alone; the channel still gets what it has brought. */
+    /** Has the device bring nothing more by rules of one channel alone, which still gets what it has brought. */
     void stopSteering(FrameReceiver channel) {
         for (Entry entry : byChannel.getOrDefault(channel, List.of())) {
             if (entry.channels.length == 1) {

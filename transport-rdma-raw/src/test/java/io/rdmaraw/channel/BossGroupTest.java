@@ -191,7 +191,8 @@ class BossGroupTest {
     /** Who says which loops are to serve the port is heard. */
     @Test
     void theUsersGroupServes() throws InterruptedException {
-        InetSocketAddress server = listen(fixture.servers, settings -> settings.option(RdmaRawChannelOption.ACCEPT_GROUP, bosses));
+        InetSocketAddress server = listen(fixture.servers,
+                settings -> settings.option(RdmaRawChannelOption.ACCEPT_GROUP, bosses));
         awaitEnd(talk(server, 1));
         StreamFixture.settle(boss());
         assertEquals(1, rules(boss()));

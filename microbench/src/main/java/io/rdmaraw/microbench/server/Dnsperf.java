@@ -17,7 +17,7 @@ final class Dnsperf implements LoadGenerator {
             text.example.test TXT
             nobody.example.test A
             """;
-    private static final int OUTSTANDING = 200;
+    static final int OUTSTANDING = 200;
     /**
      * The sockets of the kernel lose some queries. The default timeout of 5 seconds for those would take longer than
      * the run.

@@ -1,13 +1,10 @@
 package io.rdmaraw.microbench.server;
 
-import io.rdmaraw.microbench.process.JsonPeer;
 import io.rdmaraw.microbench.result.BenchOptions;
-import io.rdmaraw.tools.server.ServerNetwork;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
-import java.util.WeakHashMap;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
 
@@ -26,6 +23,8 @@ public final class HttpCommand extends ServerBenchCommand {
     private static final List<Integer> CONNECTIONS = List.of(64, 256, 1);
     private static final int MOST_CONNECTIONS = 10_000;
     private static final int MOST_PERCENT = 1_000;
+    private static final Map<HttpShape, PolledKind> POLLED_SHAPES = Map.of(HttpShape.PLAINTEXT, PolledKind.HTTP,
+            HttpShape.SHORT, PolledKind.HTTP_SHORT);
 
     @Option(names = "--connections", paramLabel = "N", split = ",",
             description = "numbers of connections, separated by commas (64,256,1, and 64,1 with --quick)")
@@ -33,7 +32,7 @@ public final class HttpCommand extends ServerBenchCommand {
 
     @Option(names = "--shape", paramLabel = "SHAPE", split = ",", defaultValue = "plaintext",
             converter = HttpShapes.class, completionCandidates = HttpShapes.class,
-            description = "what wrk asks for, separated by commas: plaintext; short: each tenth answer is the last of"
+            description = "what is asked for, separated by commas: plaintext; short: each tenth answer is the last of"
                     + " its connection; pipelined: 16 requests at once; large: answers of 64 KB")
     private Set<HttpShape> shapes;
 
@@ -72,10 +71,10 @@ public final class HttpCommand extends ServerBenchCommand {
                 "--load must be 1 to " + MOST_PERCENT);
         common.require(rate == 0 || rate >= 1 && rate <= 1e7, "--rate must be 1 to 10000000, or 0");
         if (polled) {
-            common.require(takesSettings() && shapes.equals(Set.of(HttpShape.PLAINTEXT)),
-                    "--polled asks for plaintext alone: leave out --tls and --shape");
-            Map<ServerNetwork, JsonPeer> clients = new WeakHashMap<>();
-            return connections.stream().<LoadGenerator>map(each -> new PolledHttp(each, clients)).toList();
+            common.require(takesSettings() && POLLED_SHAPES.keySet().containsAll(shapes),
+                    "--polled asks for shapes plaintext and short alone, and without --tls");
+            return shapes.stream().flatMap(shape -> PolledLoad.of(POLLED_SHAPES.get(shape), connections).stream())
+                    .toList();
         }
         List<LoadGenerator> generators = new ArrayList<>();
         for (HttpTls tls : engines) {

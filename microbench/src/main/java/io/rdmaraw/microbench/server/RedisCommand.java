@@ -17,10 +17,17 @@ public final class RedisCommand extends ServerBenchCommand {
             description = "numbers of connections, separated by commas")
     private List<Integer> connections;
 
+    @Option(names = "--polled", description = "ask by a client of ours on soft:xdp that never sleeps, and not by"
+            + " redis-benchmark, whose own core is busy before the server's is (redis.polled)")
+    private boolean polled;
+
     @Override
     List<LoadGenerator> generators(BenchOptions common) {
         common.require(connections.stream().allMatch(each -> each >= 1 && each <= MOST_CONNECTIONS),
                 "--connections must be 1 to " + MOST_CONNECTIONS);
+        if (polled) {
+            return PolledLoad.of(PolledKind.REDIS, connections);
+        }
         return connections.stream().<LoadGenerator>map(RedisBenchmark::new).toList();
     }
 }

@@ -2,6 +2,7 @@ package io.rdmaraw.microbench.server;
 
 import io.rdmaraw.microbench.server.LoadGenerator.Load;
 import io.rdmaraw.tools.command.ToolException;
+import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
 
@@ -21,8 +22,18 @@ final class WrkReport {
             throw new ToolException("wrk had no answer at all: " + report.strip());
         }
         long wrong = report.contains("Non-2xx") ? Patterns.count("Non-2xx or 3xx responses: (\\d+)", report) : 0;
-        return new Load(requests - wrong, wrong + socketErrors(report), Double.NaN,
-                Map.of(Measure.P50, percentile(50, report), Measure.P99, percentile(99, report)), null);
+        Map<Measure, Double> figures = new EnumMap<>(Measure.class);
+        putPercentile(Measure.P50, 50, report, figures);
+        putPercentile(Measure.P99, 99, report, figures);
+        return new Load(requests - wrong, wrong + socketErrors(report), Double.NaN, figures, null);
+    }
+
+    /** wrk counts pipelined requests as one sample of each batch, and then has no value for the higher percentiles. */
+    private static void putPercentile(Measure measure, int percent, String report, Map<Measure, Double> figures) {
+        double micros = percentile(percent, report);
+        if (micros > 0) {
+            figures.put(measure, micros);
+        }
     }
 
     /**

@@ -6,7 +6,7 @@ import io.rdmaraw.microbench.profile.LoadCommand;
 import io.rdmaraw.microbench.server.DnsCommand;
 import io.rdmaraw.microbench.server.FrameworksCommand;
 import io.rdmaraw.microbench.server.HttpCommand;
-import io.rdmaraw.microbench.server.PolledHttpCommand;
+import io.rdmaraw.microbench.server.PolledClientCommand;
 import io.rdmaraw.microbench.server.RedisCommand;
 import io.rdmaraw.microbench.tcp.TcpCommand;
 import io.rdmaraw.microbench.tcp.TcpPeerCommand;
@@ -25,7 +25,7 @@ import picocli.CommandLine.Spec;
 @Command(name = "bench", mixinStandardHelpOptions = true, synopsisSubcommandLabel = "BENCH",
         subcommands = {FramesCommand.class, WireCommand.class, WireServerCommand.class, UdpCommand.class,
                 TcpCommand.class, TcpPeerCommand.class, TcpCoreCommand.class, IdleCommand.class, DnsCommand.class,
-                HttpCommand.class, PolledHttpCommand.class, RedisCommand.class, FrameworksCommand.class,
+                HttpCommand.class, PolledClientCommand.class, RedisCommand.class, FrameworksCommand.class,
                 LoadCommand.class},
         description = "Measures, with what it compares to beside it in the same run.")
 public final class BenchCommand implements Runnable {

@@ -10,37 +10,46 @@ import java.util.EnumMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.WeakHashMap;
 
 /**
- * Asks a server by a client that never sleeps, one request at a time on each connection. With one connection its
+ * Asks a server by a client that never sleeps, one question at a time on each connection. With one connection its
  * latencies are the server's turn-around and the way there and back; with many they are mostly the queue of a full
- * server. The client is a process of {@link PolledHttpCommand}.
+ * server. The client is a process of {@link PolledClientCommand}.
  */
-final class PolledHttp implements LoadGenerator {
+final class PolledLoad implements LoadGenerator {
     private static final double PERCENT = 100;
     /** A client whose compiler had more of its core is part of what it measures. */
     private static final double COMPILED_SHARE = 0.05;
     private static final double NANOS_PER_MICRO = 1e3;
     private static final double NANOS_PER_SECOND = 1e9;
 
+    private final PolledKind kind;
     private final int connections;
     /** The client of each server; it ends with the network. */
     private final Map<ServerNetwork, JsonPeer> clients;
 
-    /** @param clients of all numbers of connections, so that one is warmed up by all of them */
-    PolledHttp(int connections, Map<ServerNetwork, JsonPeer> clients) {
+    /** @param clients of this kind, for all numbers of connections, so that one is warmed up by all of them */
+    PolledLoad(PolledKind kind, int connections, Map<ServerNetwork, JsonPeer> clients) {
+        this.kind = kind;
         this.connections = connections;
         this.clients = clients;
     }
 
+    /** Returns the loads of one kind. */
+    static List<LoadGenerator> of(PolledKind kind, List<Integer> connections) {
+        Map<ServerNetwork, JsonPeer> clients = new WeakHashMap<>();
+        return connections.stream().<LoadGenerator>map(each -> new PolledLoad(kind, each, clients)).toList();
+    }
+
     @Override
     public List<String> serverCommand() {
-        return ServerNetwork.exampleCommand("http");
+        return kind.serverCommand();
     }
 
     @Override
     public String caseName() {
-        return "http.polled.conns" + connections;
+        return kind.caseName() + ".conns" + connections;
     }
 
     @Override
@@ -49,11 +58,11 @@ final class PolledHttp implements LoadGenerator {
         return read(client.ask(connections + " " + seconds));
     }
 
-    private static JsonPeer start(ServerNetwork network, List<String> prefix, int port) {
+    private JsonPeer start(ServerNetwork network, List<String> prefix, int port) {
         List<String> command = new ArrayList<>(prefix);
         command.addAll(JavaCommand.of("io.rdmaraw.microbench.Main"));
-        command.addAll(List.of("bench", "http-polled", "--device", "soft:xdp:" + network.clientInterface(), "--address",
-                network.serverAddress(), "--port", Integer.toString(port), "--path", HttpShape.PLAINTEXT.path(),
+        command.addAll(List.of("bench", "polled-client", "--device", "soft:xdp:" + network.clientInterface(),
+                "--address", network.serverAddress(), "--port", Integer.toString(port), "--kind", kind.text(),
                 "--server-core", Integer.toString(ServerBench.SERVER_CORE)));
         return new JsonPeer(network.clientSide().start(command.toArray(String[]::new)));
     }

@@ -10,12 +10,12 @@ import io.rdmaraw.microbench.server.LoadGenerator.Load;
 import io.rdmaraw.tools.command.ToolException;
 import org.junit.jupiter.api.Test;
 
-class PolledHttpTest {
+class PolledLoadTest {
     private static final String REPORT = "{\"answered\":500,\"wrong\":2,\"nanos\":250000000,\"serverSeconds\":0.125,"
             + "\"compiledSeconds\":0.01,\"p50Nanos\":5400,\"p99Nanos\":8600,\"p999Nanos\":34000}";
 
     private static Load read(String report) throws Exception {
-        return PolledHttp.read(new ObjectMapper().readTree(report));
+        return PolledLoad.read(new ObjectMapper().readTree(report));
     }
 
     @Test

@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
@@ -13,10 +14,10 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-class PolledRequestsTest {
+class PolledStreamsTest {
     private static final String ANSWER = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nHello";
 
-    private final PolledRequests requests = new PolledRequests(Unpooled.unreleasableBuffer(ascii("GET")));
+    private final PolledStreams requests = new PolledStreams(Conversation.http("192.0.2.1", 80));
     private final EmbeddedChannel channel = new EmbeddedChannel(requests.newHandler());
 
     private static ByteBuf ascii(String text) {
@@ -40,7 +41,7 @@ class PolledRequestsTest {
         assertNull(channel.readOutbound());
         receive(ANSWER.substring(3));
         assertNotNull(channel.readOutbound());
-        assertEquals(2, requests.result().answeredInAll());
+        assertEquals(2, requests.answeredInAll());
         assertEquals(0, requests.result().wrong());
     }
 
@@ -52,13 +53,13 @@ class PolledRequestsTest {
         receive(ANSWER);
         receive(ANSWER);
         assertEquals(2, requests.result().nanos().getTotalCount());
-        assertEquals(3, requests.result().answeredInAll());
+        assertEquals(3, requests.answeredInAll());
     }
 
     private void assertEndsWrong() {
         assertFalse(channel.isOpen());
         assertEquals(1, requests.result().wrong());
-        assertEquals(1, requests.result().answeredInAll());
+        assertEquals(1, requests.answeredInAll());
     }
 
     @ParameterizedTest
@@ -94,5 +95,47 @@ class PolledRequestsTest {
         receive("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
         assertFalse(channel.isOpen());
         assertEquals(1, requests.result().wrong());
+    }
+
+    /** The value is put there first; a key without one would have another answer. */
+    @Test
+    void redisIsAskedForWhatWasPutThere() {
+        PolledStreams gets = new PolledStreams(Conversation.redis());
+        EmbeddedChannel redis = new EmbeddedChannel(gets.newHandler());
+        gets.begin(redis);
+        assertTrue(text(redis).startsWith("*3\r\n$3\r\nSET\r\n"));
+        redis.writeInbound(ascii("+OK\r\n"));
+        for (int i = 0; i < 2; i++) {
+            assertTrue(text(redis).startsWith("*2\r\n$3\r\nGET\r\n"));
+            redis.writeInbound(ascii("$3\r\nxx"));
+            assertNull(redis.readOutbound());
+            redis.writeInbound(ascii("x\r\n"));
+        }
+        assertEquals(3, gets.answeredInAll());
+        redis.writeInbound(ascii("-ERR no\r\n"));
+        assertFalse(redis.isOpen());
+        assertEquals(1, gets.result().wrong());
+    }
+
+    private static String text(EmbeddedChannel channel) {
+        return ((ByteBuf) channel.readOutbound()).toString(StandardCharsets.US_ASCII);
+    }
+
+    /** The tenth question asks for the end, and its answer may be longer than those before. */
+    @Test
+    void aShortConnectionEndsWithItsTenthAnswer() {
+        PolledStreams shorts = new PolledStreams(Conversation.shortHttp("192.0.2.1", 80));
+        EmbeddedChannel connection = new EmbeddedChannel(shorts.newHandler());
+        shorts.begin(connection);
+        for (int i = 1; i < 10; i++) {
+            assertFalse(text(connection).contains("Connection: close"));
+            connection.writeInbound(ascii(ANSWER));
+        }
+        assertTrue(text(connection).contains("Connection: close\r\n"));
+        connection.writeInbound(ascii("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 5\r\n\r\nHello"));
+        assertNull(connection.readOutbound());
+        assertTrue(connection.isOpen());
+        assertEquals(10, shorts.answeredInAll());
+        assertEquals(0, shorts.result().wrong());
     }
 }

@@ -1,0 +1,97 @@
+package io.rdmaraw.microbench.server;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.Unpooled;
+import java.nio.charset.StandardCharsets;
+import java.util.List;
+import java.util.function.IntUnaryOperator;
+import java.util.function.ToIntFunction;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+
+/**
+ * The questions of a connection and how to tell their answers: those of one kind are as long as the first.
+ *
+ * @param exchanges the kinds
+ * @param which     the kind of a connection's first, second, ... question, counted from 0
+ */
+record Conversation(List<Exchange> exchanges, IntUnaryOperator which) {
+    private static final Pattern LENGTH = Pattern.compile("(?i)\r\ncontent-length: *(\\d+)\r\n");
+    private static final String HEAD_END = "\r\n\r\n";
+    private static final String GOOD_HTTP = "HTTP/1.1 200 ";
+    private static final String LINE_END = "\r\n";
+    private static final int QUESTIONS_OF_SHORT = 10;
+    private static final String KEY = "key:__rand_int__";
+    private static final String VALUE = "xxx";
+
+    /**
+     * A question and its answer.
+     *
+     * @param question    which is written each time, and never released
+     * @param good        what a right answer begins with
+     * @param decidesAt   the place of the first byte in which a wrong answer differs
+     * @param answerBytes tells the length of an answer by what has come of it, or 0 while that is too little
+     * @param isLast      the server ends the connection behind the answer
+     */
+    record Exchange(ByteBuf question, String good, int decidesAt, ToIntFunction<String> answerBytes, boolean isLast) {
+    }
+
+    Exchange exchange(int kind) {
+        return exchanges.get(kind);
+    }
+
+    static Conversation http(String address, int port) {
+        return new Conversation(List.of(http(address, port, "", false)), _ -> 0);
+    }
+
+    static Conversation shortHttp(String address, int port) {
+        return new Conversation(List.of(http(address, port, "", false),
+                http(address, port, "Connection: close\r\n", true)),
+                number -> (number + 1) % QUESTIONS_OF_SHORT == 0 ? 1 : 0);
+    }
+
+    private static Exchange http(String address, int port, String header, boolean isLast) {
+        return new Exchange(ascii("GET " + HttpShape.PLAINTEXT.path() + " HTTP/1.1\r\nHost: " + address + ':' + port
+                + LINE_END + header + LINE_END), GOOD_HTTP, GOOD_HTTP.indexOf('2'), Conversation::httpBytes, isLast);
+    }
+
+    private static int httpBytes(String answer) {
+        int end = answer.indexOf(HEAD_END);
+        if (end < 0) {
+            return 0;
+        }
+        Matcher length = LENGTH.matcher(answer.substring(0, end + 2));
+        if (!length.find()) {
+            throw new IllegalStateException("an answer without a length: " + answer);
+        }
+        return end + HEAD_END.length() + Integer.parseInt(length.group(1));
+    }
+
+    /** As redis-benchmark asks, which puts no value there before. */
+    static Conversation redis() {
+        return new Conversation(List.of(
+                new Exchange(command("SET", KEY, VALUE), "+OK", 0, Conversation::lineBytes, false),
+                new Exchange(command("GET", KEY), "$3", 0, answer -> {
+                    int line = lineBytes(answer);
+                    return line == 0 ? 0 : line + VALUE.length() + LINE_END.length();
+                }, false)), number -> Math.min(number, 1));
+    }
+
+    private static int lineBytes(String answer) {
+        int end = answer.indexOf(LINE_END);
+        return end < 0 ? 0 : end + LINE_END.length();
+    }
+
+    private static ByteBuf command(String... words) {
+        StringBuilder text = new StringBuilder("*" + words.length + LINE_END);
+        for (String word : words) {
+            text.append('$').append(word.length()).append(LINE_END).append(word).append(LINE_END);
+        }
+        return ascii(text.toString());
+    }
+
+    private static ByteBuf ascii(String text) {
+        return Unpooled.unreleasableBuffer(Unpooled.directBuffer()
+                .writeBytes(text.getBytes(StandardCharsets.US_ASCII)));
+    }
+}

@@ -1,0 +1,134 @@
+package io.rdmaraw.microbench.server;
+
+import io.netty.bootstrap.Bootstrap;
+import io.netty.buffer.ByteBuf;
+import io.netty.channel.Channel;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.EventLoopGroup;
+import io.netty.channel.SimpleChannelInboundHandler;
+import io.netty.channel.socket.DatagramPacket;
+import io.rdmaraw.channel.RdmaRawDatagramChannel;
+import java.net.InetSocketAddress;
+import java.nio.charset.StandardCharsets;
+import java.util.concurrent.TimeUnit;
+import org.HdrHistogram.Histogram;
+
+/**
+ * DNS questions (RFC 1035), by one socket: so many are under way, each with an ID of its own, and the answer to one is
+ * followed by the next. What has no answer within half a second is lost, and asked again.
+ */
+final class PolledDatagrams implements PolledClient {
+    private static final long LONGEST_NANOS = TimeUnit.SECONDS.toNanos(60);
+    private static final int DIGITS = 3;
+    private static final long LOST_NANOS = TimeUnit.MILLISECONDS.toNanos(500);
+    private static final int LOOK_MILLIS = 100;
+    private static final int HEADER_BYTES = 12;
+    /** Flags of the header: a question that wants recursion; QR, and RCODE of 0 or 3 (NXDOMAIN), in an answer. */
+    private static final int QUESTION = 0x0100;
+    private static final int IS_ANSWER = 0x8000;
+    private static final int CODE = 0x000f;
+    private static final int CLASS_INTERNET = 1;
+    private static final String[] NAMES = {"www.example.test", "www.example.test", "text.example.test",
+        "nobody.example.test"};
+    /** A, AAAA, TXT, and A of a name that is not there. */
+    private static final int[] TYPES = {1, 28, 16, 1};
+    private static final int[] CODES = {0, 0, 0, 3};
+
+    private final Histogram nanos = new Histogram(LONGEST_NANOS, DIGITS);
+    private Channel channel;
+    private long wrong;
+    private boolean isOver;
+
+    @Override
+    public void open(EventLoopGroup group, InetSocketAddress server, int connections) throws InterruptedException {
+        Answers answers = new Answers(server, connections);
+        channel = new Bootstrap().group(group).channel(RdmaRawDatagramChannel.class).handler(answers)
+                .bind(new InetSocketAddress(0)).sync().channel();
+        channel.eventLoop().submit(() -> answers.begin(channel.pipeline().context(answers))).sync();
+    }
+
+    @Override
+    public long startMeasuring() {
+        nanos.reset();
+        return System.nanoTime();
+    }
+
+    @Override
+    public Result result() {
+        isOver = true;
+        return new Result(wrong, nanos.copy(), System.nanoTime());
+    }
+
+    @Override
+    public void close() throws InterruptedException {
+        channel.close().sync();
+    }
+
+    private static void write(ByteBuf to, int id, int question) {
+        to.writeShort(id).writeShort(QUESTION).writeShort(1).writeZero(6);
+        for (String label : NAMES[question].split("\\.")) {
+            to.writeByte(label.length()).writeCharSequence(label, StandardCharsets.US_ASCII);
+        }
+        to.writeByte(0).writeShort(TYPES[question]).writeShort(CLASS_INTERNET);
+    }
+
+    private final class Answers extends SimpleChannelInboundHandler<DatagramPacket> {
+        private final InetSocketAddress server;
+        private final long[] askedNanos;
+
+        Answers(InetSocketAddress server, int outstanding) {
+            this.server = server;
+            askedNanos = new long[outstanding];
+        }
+
+        void begin(ChannelHandlerContext ctx) {
+            for (int id = 0; id < askedNanos.length; id++) {
+                ask(ctx, id);
+            }
+            ctx.flush();
+            ctx.executor().scheduleAtFixedRate(() -> askAgain(ctx), LOOK_MILLIS, LOOK_MILLIS, TimeUnit.MILLISECONDS);
+        }
+
+        private void askAgain(ChannelHandlerContext ctx) {
+            long now = System.nanoTime();
+            for (int id = 0; id < askedNanos.length && !isOver; id++) {
+                if (now - askedNanos[id] > LOST_NANOS) {
+                    wrong++;
+                    ask(ctx, id);
+                }
+            }
+            ctx.flush();
+        }
+
+        private void ask(ChannelHandlerContext ctx, int id) {
+            ByteBuf question = ctx.alloc().directBuffer();
+            write(question, id, id % NAMES.length);
+            askedNanos[id] = System.nanoTime();
+            ctx.write(new DatagramPacket(question, server), ctx.voidPromise());
+        }
+
+        @Override
+        protected void channelRead0(ChannelHandlerContext ctx, DatagramPacket packet) {
+            ByteBuf answer = packet.content();
+            if (answer.readableBytes() < HEADER_BYTES) {
+                return;
+            }
+            int id = answer.getUnsignedShort(answer.readerIndex());
+            int flags = answer.getUnsignedShort(answer.readerIndex() + 2);
+            if (id >= askedNanos.length || (flags & IS_ANSWER) == 0
+                    || (flags & CODE) != CODES[id % NAMES.length]) {
+                // It stays unanswered, and is wrong in a moment.
+                return;
+            }
+            nanos.recordValue(Math.min(LONGEST_NANOS, System.nanoTime() - askedNanos[id]));
+            if (!isOver) {
+                ask(ctx, id);
+            }
+        }
+
+        @Override
+        public void channelReadComplete(ChannelHandlerContext ctx) {
+            ctx.flush();
+        }
+    }
+}

@@ -1,0 +1,79 @@
+package io.rdmaraw.microbench.server;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.netty.channel.Channel;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.EventLoopGroup;
+import io.netty.channel.SimpleChannelInboundHandler;
+import io.netty.channel.socket.DatagramPacket;
+import io.netty.bootstrap.Bootstrap;
+import io.rdmaraw.channel.RdmaRawDatagramChannel;
+import io.rdmaraw.channel.RdmaRawEventLoopGroup;
+import io.rdmaraw.channel.RdmaRawIoHandlerConfig;
+import java.net.InetSocketAddress;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+@Timeout(60)
+class PolledDatagramsTest {
+    private static final int UNDER_WAY = 8;
+    private static final int IS_ANSWER = 0x8000;
+
+    private final EventLoopGroup group = new RdmaRawEventLoopGroup(1,
+            RdmaRawIoHandlerConfig.builder().ipDevice("soft:loop:polled-datagrams").build());
+    private final PolledDatagrams client = new PolledDatagrams();
+    private final AtomicInteger questions = new AtomicInteger();
+
+    @AfterEach
+    void shutDown() {
+        group.shutdownGracefully(0, 5, TimeUnit.SECONDS).syncUninterruptibly();
+    }
+
+    /** Answers a question whose number is not a multiple of this, with the code that the question's place demands. */
+    private InetSocketAddress serve(int lost) throws InterruptedException {
+        Channel server = new Bootstrap().group(group).channel(RdmaRawDatagramChannel.class)
+                .handler(new SimpleChannelInboundHandler<DatagramPacket>() {
+                    @Override
+                    protected void channelRead0(ChannelHandlerContext ctx, DatagramPacket packet) {
+                        int number = questions.incrementAndGet();
+                        if (number % lost != 0) {
+                            int at = packet.content().readerIndex();
+                            int id = packet.content().getUnsignedShort(at);
+                            packet.content().setShort(at + 2, IS_ANSWER | (id % 4 == 3 ? 3 : 0));
+                            ctx.writeAndFlush(new DatagramPacket(packet.content().retain(), packet.sender()));
+                        }
+                    }
+                }).bind(new InetSocketAddress("127.0.0.1", 0)).sync().channel();
+        return (InetSocketAddress) server.localAddress();
+    }
+
+    private PolledClient.Result ask(int lost, long answers) throws InterruptedException {
+        client.open(group, serve(lost), UNDER_WAY);
+        group.submit(client::startMeasuring).sync();
+        while (questions.get() < answers) {
+            Thread.onSpinWait();
+        }
+        PolledClient.Result result = group.submit(client::result).sync().getNow();
+        client.close();
+        return result;
+    }
+
+    @Test
+    void eachAnswerIsFollowedByAQuestion() throws InterruptedException {
+        PolledClient.Result result = ask(Integer.MAX_VALUE, 1000);
+        assertTrue(result.nanos().getTotalCount() > 900, "answers: " + result.nanos().getTotalCount());
+        assertEquals(0, result.wrong());
+    }
+
+    /** Of so many questions more are lost than are under way, so that all would be if none was asked again. */
+    @Test
+    void whatIsLostIsAskedAgain() throws InterruptedException {
+        PolledClient.Result result = ask(50, 50 * (UNDER_WAY + 2));
+        assertTrue(result.wrong() >= 2, "lost: " + result.wrong());
+    }
+}
