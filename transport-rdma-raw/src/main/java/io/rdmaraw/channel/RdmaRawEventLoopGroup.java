@@ -15,6 +15,7 @@ import io.rdmaraw.tcp.stack.TcpStack;
 
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import java.util.concurrent.Executor;
 import java.util.concurrent.ThreadFactory;
 
@@ -145,9 +146,10 @@ public final class RdmaRawEventLoopGroup extends MultiThreadIoEventLoopGroup {
         return stacks;
     }
 
-    /** Returns the device of the group's IP channels. */
-    String ipDevice() {
-        return config.ipDevice();
+    /** Tells whether the loops can serve a port of another group's: by the same device, as the same host. */
+    boolean canServe(RdmaRawIoHandlerConfig other) {
+        return config.ipDevice().equals(other.ipDevice()) && config.takeoverOrNull() == other.takeoverOrNull()
+                && Objects.equals(config.userspaceHostOrNull(), other.userspaceHostOrNull());
     }
 
     /** Returns how many loops there are, in what state, and their settings. */

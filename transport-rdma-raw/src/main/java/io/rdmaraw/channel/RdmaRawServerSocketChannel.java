@@ -165,7 +165,7 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
     @Override
     Future<?> prepareToJoin(RdmaRawIoHandler loop) {
         EventLoopGroup group = config.getAcceptGroup() != null ? config.getAcceptGroup()
-                : followed != null ? followed : eventLoop().parent();
+                : followed != null && !followed.isShuttingDown() ? followed : eventLoop().parent();
         if (!(group instanceof RdmaRawEventLoopGroup ours) || config.isReusePort()) {
             stacks = List.of(loop.tcp());
             return null;
@@ -190,15 +190,20 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
     }
 
     private void follow(RdmaRawEventLoopGroup group) {
-        if (port == null || group == eventLoop().parent() || config.getAcceptGroup() != null || config.isReusePort()
-                || !stacks.getFirst().network().isSteered()
-                || !group.ipDevice().equals(ioHandler().config().ipDevice())) {
+        ListeningPort served = port;
+        if (served == null) {
+            // Between two loops.
+            decided = false;
             return;
         }
-        followed = group;
-        ListeningPort served = port;
+        if (config.getAcceptGroup() != null || config.isReusePort() || !stacks.getFirst().network().isSteered()
+                || !group.canServe(ioHandler().config())
+                || group.executorCount() > 1 && !stacks.getFirst().port().device().rssFlows().isSupported()) {
+            return;
+        }
         group.tcpStacks(eventLoop()).addListener((Future<List<TcpStack>> made) -> {
             if (made.isSuccess()) {
+                followed = group;
                 served.moveTo(made.getNow());
             } else {
                 LOGGER.warn("port {}: loops of the group of the connections have no queue, so its frames are passed on"

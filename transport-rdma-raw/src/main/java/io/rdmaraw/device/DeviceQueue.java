@@ -122,13 +122,18 @@ public final class DeviceQueue implements SharedDevice.AsyncListener {
      *        loops, the same for all frames between two ends
      */
     public void attach(FrameReceiver channel, List<FlowSpec> own, List<FlowSpec> rss) {
+        attach(channel, own, rss, null);
+    }
+
+    /** @param ownerOrNull whose the shared rules are where this loop is the first, see {@link RssFlows#join} */
+    public void attach(FrameReceiver channel, List<FlowSpec> own, List<FlowSpec> rss, Object ownerOrNull) {
         channels.add(channel);
         try {
             for (FlowSpec spec : own) {
                 tags.attach(channel, spec);
             }
             for (FlowSpec spec : rss) {
-                tags.attachRss(channel, spec);
+                tags.attachRss(channel, spec, ownerOrNull);
             }
         } catch (RuntimeException e) {
             detach(channel);
@@ -158,9 +163,14 @@ public final class DeviceQueue implements SharedDevice.AsyncListener {
         }
     }
 
-    /** The device brings a channel nothing more; what it has brought is still handed on, until the channel detaches. */
-    public void stopSteering(FrameReceiver channel) {
-        tags.stopSteering(channel);
+    /**
+     * Has the device bring a channel nothing more by rules that loops share; what it has brought is still handed on,
+     * until the channel detaches.
+     *
+     * @return whether that is so; not where the device has no room for the rules that take the place of these
+     */
+    public boolean leaveToOthers(FrameReceiver channel) {
+        return tags.leaveToOthers(channel);
     }
 
     /** Requests a call of {@link FrameReceiver#sendQueueHasRoom()} when the device has taken frames. */

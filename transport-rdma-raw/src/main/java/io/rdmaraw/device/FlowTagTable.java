@@ -168,13 +168,13 @@ final class FlowTagTable {
         }
     }
 
-    /** Has a channel of this loop share a rule with those of other loops. */
-    void attachRss(FrameReceiver channel, FlowSpec spec) {
+    /** Has a channel of this loop share a rule with those of other loops; see {@link RssFlows#join}. */
+    void attachRss(FrameReceiver channel, FlowSpec spec, Object ownerOrNull) {
         Entry entry = rssBySpec.get(spec);
         if (entry == null || entry.rss.isWithdrawn()) {
             spec.checkHostTraffic();
             entry = new Entry(spec, 0, deviceTakesTagged);
-            setRss(entry, device.rssFlows().join(spec, queue, null));
+            setRss(entry, device.rssFlows().join(spec, queue, ownerOrNull));
             rssBySpec.put(spec, entry);
         }
         add(channel, entry);
@@ -237,13 +237,17 @@ final class FlowTagTable {
         }
     }
 
-    /** Has the device bring nothing more by rules of one channel alone, which still gets what it has brought. */
-    void stopSteering(FrameReceiver channel) {
+    /**
+     * Leaves shared rules of one channel alone to other loops; the channel still gets what the device has brought.
+     *
+     * @return whether all have been left: not where the device has no room for what takes their place
+     */
+    boolean leaveToOthers(FrameReceiver channel) {
+        boolean left = true;
         for (Entry entry : byChannel.getOrDefault(channel, List.of())) {
-            if (entry.channels.length == 1) {
-                stopSteering(entry);
-            }
+            left &= entry.isRss() && entry.channels.length == 1 && device.rssFlows().leaveToOthers(entry.rss, queue);
         }
+        return left;
     }
 
     /** Returns how many rules there are. */

@@ -279,6 +279,30 @@ public final class RssFlows {
         }
     }
 
+    /**
+     * Takes a queue out of a rule that others receive by too. Unlike one that {@linkplain #leave leaves} since it has
+     * to, it goes on where the device has no room for the rule that takes the place of this one.
+     *
+     * @return whether it is out
+     */
+    public synchronized boolean leaveToOthers(RssFlow flow, FrameQueue member) {
+        List<FrameQueue> members = new ArrayList<>(flow.members());
+        if (flow.isWithdrawn() || !members.remove(member)) {
+            return true;
+        }
+        if (members.isEmpty()) {
+            return false;
+        }
+        try {
+            steer(flow, members);
+            return true;
+        } catch (RuntimeException e) {
+            LOGGER.warn("\"{}\" still comes to a loop that has left it to others, which passes it on: {}", flow.spec(),
+                    e.getMessage());
+            return false;
+        }
+    }
+
     private void forget(RssFlow flow) {
         flows.remove(flow.spec());
         tagsInUse.clear(flow.tag() - FIRST_TAG);

@@ -13,6 +13,7 @@ import io.netty.channel.EventLoop;
 import io.netty.channel.EventLoopGroup;
 import io.netty.channel.unix.UnixChannelOption;
 import io.netty.util.concurrent.EventExecutor;
+import io.rdmaraw.faults.SoftverbsFaults;
 import io.rdmaraw.tcp.stack.TcpStack;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -27,6 +28,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
@@ -270,5 +272,127 @@ class BossGroupTest {
         } finally {
             next.shutdownGracefully(0, 10, TimeUnit.SECONDS).syncUninterruptibly();
         }
+    }
+
+    private ChannelFuture listenAgain(InetSocketAddress server, EventLoopGroup accepting, EventLoopGroup serving)
+            throws InterruptedException {
+        return new ServerBootstrap().group(accepting, serving).channel(RdmaRawServerSocketChannel.class)
+                .childHandler(new StreamFixture.Echo()).bind(server).sync();
+    }
+
+    /** The boss loop leaves when all of the others have joined, and not when another call finds nothing to do. */
+    @Test
+    void theLastLoopOfBeforeDoesNotLeaveTooSoon() throws InterruptedException {
+        List<EventLoop> workers = new ArrayList<>();
+        fixture.servers.forEach(worker -> workers.add((EventLoop) worker));
+        InetSocketAddress server = listen();
+        CountDownLatch latch = new CountDownLatch(1);
+        // The first child is on the first of the workers, and the second server's on the second.
+        StreamFixture.keepBusy(workers.getLast(), latch);
+        try {
+            RdmaRawSocketChannel first = fixture.connect(server, new Talker(1, TALK_BYTES));
+            children.take();
+            listeners.getFirst().close().sync();
+            listenAgain(server, bosses, fixture.servers);
+            awaitEnd(talk(server, 2));
+            StreamFixture.settle(boss());
+            assertEquals(1, rules(boss()), "the boss loop has to go on meanwhile");
+            latch.countDown();
+            awaitFollowed();
+            awaitEnd(first);
+        } finally {
+            latch.countDown();
+        }
+        awaitEnd(talk(server, 3));
+    }
+
+    /** A group that ends takes its loops from the port; those of before serve it again. */
+    @Test
+    void theBossTakesThePortBack() throws InterruptedException {
+        RdmaRawEventLoopGroup workers = bossesOn(device.name);
+        InetSocketAddress server = listen(workers, settings -> { });
+        awaitEnd(talk(server, 1));
+        awaitFollowed();
+        workers.shutdownGracefully(0, 10, TimeUnit.SECONDS).sync();
+        Patience.until(() -> rules(boss()) == 1, "the boss loop to serve the port again");
+        // Nobody is left whom a connection could be registered with: it is taken and closed, and not left alone.
+        RdmaRawSocketChannel client = fixture.connect(server, new Talker(2, TALK_BYTES));
+        client.closeFuture().sync();
+    }
+
+    /** The server channel's own loop has no part in a port that was left to others. */
+    @Test
+    void anotherBossTakesThePort() throws InterruptedException {
+        InetSocketAddress server = listen();
+        RdmaRawSocketChannel first = talk(server, 1);
+        awaitFollowed();
+        listeners.getFirst().close().sync();
+        RdmaRawEventLoopGroup next = bossesOn(device.name);
+        try {
+            noteRulesOfHost((EventLoop) next.iterator().next());
+            Channel again = listenAgain(server, next, fixture.servers).channel();
+            awaitEnd(talk(server, 2));
+            awaitEnd(first);
+            assertEquals(0, rules((EventLoop) next.iterator().next()));
+            again.close().sync();
+        } finally {
+            next.shutdownGracefully(0, 10, TimeUnit.SECONDS).syncUninterruptibly();
+        }
+    }
+
+    /** To a group that had left it, and back to the one before, while connections keep it. */
+    @Test
+    void aPortComesBackToLoopsThatHadLeftIt() throws InterruptedException {
+        InetSocketAddress server = listen();
+        RdmaRawSocketChannel first = talk(server, 1);
+        awaitFollowed();
+        listeners.getFirst().close().sync();
+        Channel alone = listenAgain(server, bosses, bosses).channel();
+        RdmaRawSocketChannel second = talk(server, 2);
+        EventLoop worker = (EventLoop) fixture.servers.iterator().next();
+        Patience.until(() -> rules(worker) == 0 && rules(boss()) == 1, "the boss loop to have the port for itself");
+        alone.close().sync();
+        listenAgain(server, bosses, fixture.servers);
+        RdmaRawSocketChannel third = talk(server, 3);
+        Patience.until(() -> rules(worker) == 1 && rules(boss()) == 0, "the workers to have the port again");
+        for (RdmaRawSocketChannel client : List.of(first, second, third, talk(server, 4))) {
+            awaitEnd(client);
+        }
+    }
+
+    /** As another host the workers would take none of the port's segments for theirs. */
+    @Test
+    void workersOfAnotherHostAreNotFollowed() throws InterruptedException {
+        RdmaRawEventLoopGroup others = new RdmaRawEventLoopGroup(1, host(device.name, "02:00:00:0b:00:03",
+                "10.11.0.3"));
+        try {
+            fixture.connect(listen(others, settings -> { }), new Talker(1, TALK_BYTES));
+            children.take();
+            StreamFixture.settle(boss());
+            assertEquals(1, rules(boss()));
+        } finally {
+            others.shutdownGracefully(0, 10, TimeUnit.SECONDS).syncUninterruptibly();
+        }
+    }
+
+    /** A device without room for one more rule: the boss loop goes on, and passes on what comes. */
+    @Test
+    void onAFullDeviceTheBossGoesOn() throws InterruptedException {
+        InetSocketAddress server = listen();
+        SoftverbsFaults faults = SoftverbsFaults.of(stack(boss()).port().device().context());
+        CountDownLatch latch = new CountDownLatch(1);
+        for (EventExecutor worker : fixture.servers) {
+            StreamFixture.keepBusy((EventLoop) worker, latch);
+        }
+        RdmaRawSocketChannel first = talk(server, 1);
+        RdmaRawSocketChannel second = talk(server, 2);
+        // The connections have their rules; those of the port get no room.
+        faults.setFlowCapacity(1);
+        latch.countDown();
+        awaitEnd(first);
+        awaitEnd(second);
+        assertEquals(1, rules(boss()));
+        faults.setFlowCapacity(-1);
+        awaitEnd(talk(server, 3));
     }
 }

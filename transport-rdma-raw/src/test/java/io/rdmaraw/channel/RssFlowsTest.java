@@ -11,6 +11,7 @@ import io.rdmaraw.ffi.Errno;
 import io.rdmaraw.queue.QueueFixture;
 import io.rdmaraw.queue.SharedDevice;
 import io.rdmaraw.queue.VerbsFrameQueue;
+import io.rdmaraw.verbs.DeviceName;
 import io.rdmaraw.verbs.flow.FlowSpec;
 import io.rdmaraw.wire.BufferAddress;
 import io.rdmaraw.wire.EtherType;
@@ -333,6 +334,28 @@ class RssFlowsTest {
         members.remove(leaving);
         send(1000, 40);
         awaitReceived(40);
+    }
+
+    /** Unlike a loop that ends, one that leaves a rule to others can go on with it. */
+    @Test
+    void aRuleThatHasNoRoomIsNotLeftToOthers() throws InterruptedException {
+        if (!new DeviceName(device.name).isSoftware()) {
+            return;
+        }
+        Member leaving = join();
+        join();
+        SoftverbsFaults faults = SoftverbsFaults.of(shared.context());
+        faults.setFlowCapacity(1);
+        assertFalse(leaving.<Boolean>onLoop(() -> leaving.port.leaveToOthers(leaving)));
+        send(1000, 40);
+        awaitReceived(40);
+        assertFalse(leaving.clientPorts.isEmpty());
+        faults.setFlowCapacity(-1);
+        leaving.clientPorts.clear();
+        assertTrue(leaving.<Boolean>onLoop(() -> leaving.port.leaveToOthers(leaving)));
+        send(2000, 40);
+        Patience.until(() -> members.getLast().clientPorts.size() >= 40, "the other loop to have all of them");
+        assertTrue(leaving.clientPorts.isEmpty());
     }
 
     /** The loop that opens a rule for several is seldom the one that has been recovered. */

@@ -85,8 +85,8 @@ class RulesOfAbsentQueueTest {
             assertEquals(Set.of(other), chosen());
         });
         assertEquals(Set.of(other), chosen(), "until its loop has heard of the rule");
-        tags.attachRss(channelOfQueue, RULE);
-        otherTags.attachRss(channelOfOther, RULE);
+        tags.attachRss(channelOfQueue, RULE, null);
+        otherTags.attachRss(channelOfOther, RULE, null);
         assertEquals(Set.of(queue, other), chosen());
         assertSame(server, flows.ownerOf(RULE));
     }
@@ -96,7 +96,7 @@ class RulesOfAbsentQueueTest {
     void aLoopThatHearsOfTheRuleMeanwhileJoinsWhenItIsBack() {
         replaceQueue(() -> {
             flows.open(RULE, List.of(queue, other), server);
-            tags.attachRss(channelOfQueue, RULE);
+            tags.attachRss(channelOfQueue, RULE, null);
             assertEquals(Set.of(other), chosen());
         });
         assertEquals(Set.of(queue, other), chosen());
@@ -109,7 +109,7 @@ class RulesOfAbsentQueueTest {
             assertNull(flows.chosen(RULE, 0));
             assertSame(server, flows.ownerOf(RULE));
         });
-        tags.attachRss(channelOfQueue, RULE);
+        tags.attachRss(channelOfQueue, RULE, null);
         assertEquals(Set.of(queue), chosen());
         assertSame(server, flows.ownerOf(RULE));
         flows.withdraw(RULE, server);
@@ -120,7 +120,7 @@ class RulesOfAbsentQueueTest {
     void aRuleThatIsOpenBeforeStaysTheServers() {
         flows.open(RULE, List.of(queue), server);
         replaceQueue(() -> assertSame(server, flows.ownerOf(RULE)));
-        tags.attachRss(channelOfQueue, RULE);
+        tags.attachRss(channelOfQueue, RULE, null);
         assertEquals(Set.of(queue), chosen());
         assertSame(server, flows.ownerOf(RULE));
     }
@@ -128,7 +128,7 @@ class RulesOfAbsentQueueTest {
     @Test
     void aRuleThatIsWithdrawnMeanwhileDoesNotComeBack() {
         flows.open(RULE, List.of(queue), server);
-        tags.attachRss(channelOfQueue, RULE);
+        tags.attachRss(channelOfQueue, RULE, null);
         replaceQueue(() -> flows.withdraw(RULE, server));
         assertNull(flows.chosen(RULE, 0));
         Object next = new Object();
@@ -144,7 +144,7 @@ class RulesOfAbsentQueueTest {
         assertThrows(IllegalStateException.class, () -> tags.rebuild(() -> {
             throw new IllegalStateException("the device has no memory for a queue");
         }));
-        tags.attachRss(channelOfQueue, RULE);
+        tags.attachRss(channelOfQueue, RULE, null);
         tags.detach(channelOfQueue);
         tags.rebuild(() -> queue.recover(() -> { }));
         assertNull(flows.chosen(RULE, 0));
@@ -154,7 +154,7 @@ class RulesOfAbsentQueueTest {
 
     private int tagOfAnotherServer() {
         flows.open(RULE, List.of(queue, other), server);
-        tags.attachRss(channelOfQueue, RULE);
+        tags.attachRss(channelOfQueue, RULE, null);
         int tag = flows.join(RULE, queue, server).tag();
         flows.withdraw(RULE, server);
         tags.detach(channelOfQueue);
@@ -175,7 +175,7 @@ class RulesOfAbsentQueueTest {
         for (int round = 0; round < ROUNDS; round++) {
             for (FlowSpec rule : rules) {
                 flows.open(rule, List.of(queue), server);
-                tags.attachRss(channelOfQueue, rule);
+                tags.attachRss(channelOfQueue, rule, null);
             }
             CompletableFuture<Void> isAway = new CompletableFuture<>();
             CompletableFuture<Void> closed = isAway.thenRunAsync(

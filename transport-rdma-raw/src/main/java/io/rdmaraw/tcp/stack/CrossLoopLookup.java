@@ -81,6 +81,10 @@ final class CrossLoopLookup {
         }
         // Later it is one now and then that has been silent since, for hours perhaps, so the search never ends.
         if (!searches.begin(device.rssFlows().haveMovedWithin(SETTLING_NANOS), System.nanoTime())) {
+            if (opens) {
+                // It is not another copy as a rule, and a client that is dropped waits for a second.
+                return false;
+            }
             // Peers send again.
             counters.droppedUnmatched++;
             return true;

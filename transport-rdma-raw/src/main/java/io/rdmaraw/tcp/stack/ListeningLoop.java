@@ -9,8 +9,12 @@ import io.rdmaraw.verbs.VerbsException;
 import io.rdmaraw.verbs.flow.FlowSpec;
 
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.RejectedExecutionException;
 
 /** A loop that serves a {@link ListeningPort}: its share of the rules, and its listener. For the loop's thread. */
 final class ListeningLoop {
@@ -23,8 +27,16 @@ final class ListeningLoop {
     private TcpListener listener;
     private boolean joined;
     private boolean steers;
+    /** It is about to leave the port to other loops, and joins no more rules. */
+    private volatile boolean leaving;
     /** It has left the port to other loops. */
     private volatile boolean left;
+    /** Rules that it could not leave. */
+    private final Set<FlowSpec> kept = new HashSet<>();
+    /** The event loop has ended. */
+    private volatile boolean gone;
+    /** Completes when the loop has joined the rules that were in force. */
+    private volatile CompletableFuture<Void> joining = new CompletableFuture<>();
     /** The port has been given back. */
     private boolean ended;
 
@@ -44,6 +56,51 @@ final class ListeningLoop {
         return left;
     }
 
+    /** Tells whether the port's rules are to lead here. Any thread. */
+    boolean isServing() {
+        return !leaving && !gone;
+    }
+
+    /** Returns what completes when the loop has joined the port. Any thread. */
+    CompletableFuture<Void> joining() {
+        return joining;
+    }
+
+    /**
+     * Has the loop join the port, again if it has left; a failure is told by {@link #joining()}. What it has joined
+     * before the failure it serves. Any thread.
+     *
+     * @param whenGone done when the event loop ends
+     */
+    void beginJoining(Runnable whenGone) {
+        CompletableFuture<Void> begun = new CompletableFuture<>();
+        joining = begun;
+        stack.executeOrElse(() -> {
+            if (stack.isOver()) {
+                gone = true;
+                begun.completeExceptionally(new IllegalStateException("the loop's queue is gone"));
+                return;
+            }
+            try {
+                leaving = false;
+                left = false;
+                kept.clear();
+                join();
+                begun.complete(null);
+            } catch (RuntimeException e) {
+                begun.completeExceptionally(e);
+            }
+            listen(port.server());
+            stack.onceGone(() -> {
+                gone = true;
+                whenGone.run();
+            });
+        }, () -> {
+            gone = true;
+            begun.completeExceptionally(new RejectedExecutionException("the event loop has ended"));
+        });
+    }
+
     void join() {
         if (ended) {
             return;
@@ -58,12 +115,19 @@ final class ListeningLoop {
         }
         steer();
         steers = true;
+        joining.complete(null);
     }
 
     /** Receives by the rules that are in force, and by no others; by none when it has left. */
     void steer() {
+        if (!joined) {
+            return;
+        }
         synchronized (port) {
-            List<FlowSpec> inForce = left || ended ? List.of() : port.inForce();
+            List<FlowSpec> inForce = ended ? List.of() : port.inForce();
+            if (left) {
+                inForce = inForce.stream().filter(kept::contains).toList();
+            }
             for (FlowSpec rule : List.copyOf(steered.keySet())) {
                 if (!inForce.contains(rule)) {
                     stack.port().detach(steered.remove(rule));
@@ -71,7 +135,7 @@ final class ListeningLoop {
             }
             VerbsException cause = null;
             for (FlowSpec rule : inForce) {
-                if (!steered.containsKey(rule)) {
+                if (!leaving && !steered.containsKey(rule)) {
                     cause = cause != null ? cause : trySteer(rule);
                 }
             }
@@ -89,7 +153,7 @@ final class ListeningLoop {
     private VerbsException trySteer(FlowSpec rule) {
         TcpFrameReceiver made = new TcpFrameReceiver(stack);
         try {
-            stack.port().attach(made, List.of(), List.of(rule));
+            stack.port().attach(made, List.of(), List.of(rule), port.isReusePort() ? null : port);
         } catch (VerbsException e) {
             if (!port.isReusePort() || !isFull(e)) {
                 throw e;
@@ -135,9 +199,16 @@ final class ListeningLoop {
         if (ended) {
             return;
         }
-        for (TcpFrameReceiver rule : steered.values()) {
-            stack.port().stopSteering(rule);
+        synchronized (port) {
+            // Those too that another thread has just opened with this loop among those that receive.
+            steer();
+            leaving = true;
         }
+        steered.forEach((rule, receiver) -> {
+            if (!stack.port().leaveToOthers(receiver)) {
+                kept.add(rule);
+            }
+        });
         // What they have brought is still under their tags.
         stack.pollAll();
         left = true;

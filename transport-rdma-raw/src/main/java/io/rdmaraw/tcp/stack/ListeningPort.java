@@ -16,7 +16,6 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
@@ -169,7 +168,7 @@ public final class ListeningPort extends TcpPort implements RssFlowOwner {
 
     /** Returns the loops that the port's frames come to. */
     private Stream<ListeningLoop> serving() {
-        return loops.stream().filter(loop -> !loop.hasLeft());
+        return loops.stream().filter(ListeningLoop::isServing);
     }
 
     /** Returns the rule by which the device brings what one of {@link #rules} is for. */
@@ -214,7 +213,7 @@ public final class ListeningPort extends TcpPort implements RssFlowOwner {
     }
 
     private void noteRefused(List<FlowSpec> withoutRoom, VerbsException cause) {
-        loops.getFirst().stack().counters().unsteeredAddresses.add(withoutRoom.size() - refused.size());
+        first().counters().unsteeredAddresses.add(withoutRoom.size() - refused.size());
         refused = List.copyOf(withoutRoom);
         if (cause != null) {
             LOGGER.warn("port {}: the device has no room for the rules of {} addresses, which are served by the kernel"
@@ -253,7 +252,12 @@ public final class ListeningPort extends TcpPort implements RssFlowOwner {
 
     /** Tells whether a loop is the one that speaks for all of them. */
     boolean isFirst(TcpStack stack) {
-        return loops.getFirst().stack() == stack;
+        return first() == stack;
+    }
+
+    private TcpStack first() {
+        List<ListeningLoop> all = loops;
+        return all.stream().filter(ListeningLoop::isServing).findFirst().orElse(all.getFirst()).stack();
     }
 
     /**
@@ -266,43 +270,47 @@ public final class ListeningPort extends TcpPort implements RssFlowOwner {
      */
     public void moveTo(List<TcpStack> stacks) {
         List<ListeningLoop> before;
-        List<ListeningLoop> coming = new ArrayList<>();
+        List<ListeningLoop> next = new ArrayList<>();
         synchronized (this) {
             if (withdrawn) {
                 return;
             }
             before = serving().toList();
-            Set<TcpStack> there = before.stream().map(ListeningLoop::stack).collect(Collectors.toSet());
-            stacks.stream().filter(stack -> !there.contains(stack))
-                    .forEach(stack -> coming.add(new ListeningLoop(this, stack)));
             List<ListeningLoop> all = new ArrayList<>(loops);
-            all.addAll(coming);
+            for (TcpStack stack : stacks) {
+                ListeningLoop loop = all.stream().filter(each -> each.stack() == stack).findFirst().orElse(null);
+                if (loop == null) {
+                    loop = new ListeningLoop(this, stack);
+                    all.add(loop);
+                }
+                next.add(loop);
+                if (!before.contains(loop)) {
+                    loop.beginJoining(this::takeBack);
+                }
+            }
             loops = List.copyOf(all);
         }
-        List<CompletableFuture<Void>> joined = coming.stream().map(this::joined).toList();
-        CompletableFuture.allOf(joined.toArray(CompletableFuture[]::new)).whenComplete((done, failure) -> {
-            if (failure != null) {
-                LOGGER.warn("port {}: loops of the group of the connections cannot receive what comes to it, so its"
-                        + " frames are passed on to them by other loops", binding().port(), failure);
-                return;
-            }
-            before.stream().filter(loop -> !stacks.contains(loop.stack()))
-                    .forEach(loop -> loop.stack().onLoop(loop::leave));
-        });
+        // Those too that another call has begun with: the last loop of before must not leave sooner.
+        CompletableFuture.allOf(next.stream().map(ListeningLoop::joining).toArray(CompletableFuture[]::new))
+                .whenComplete((done, failure) -> {
+                    if (failure != null) {
+                        LOGGER.warn("port {}: not all loops of the group of the connections can receive what comes to"
+                                + " it, so other loops go on and pass it on to them", binding().port(), failure);
+                        return;
+                    }
+                    before.stream().filter(loop -> !next.contains(loop))
+                            .forEach(loop -> loop.stack().onLoop(loop::leave));
+                });
     }
 
-    private CompletableFuture<Void> joined(ListeningLoop loop) {
-        CompletableFuture<Void> joined = new CompletableFuture<>();
-        loop.stack().executeOrElse(() -> {
-            try {
-                loop.join();
-                loop.listen(server);
-                joined.complete(null);
-            } catch (RuntimeException e) {
-                joined.completeExceptionally(e);
+    /** A loop that the port was left to has ended. When none of them is there any more, those of before serve it. */
+    private void takeBack() {
+        synchronized (this) {
+            if (withdrawn || serving().findAny().isPresent()) {
+                return;
             }
-        }, () -> joined.completeExceptionally(new RejectedExecutionException("the event loop has ended")));
-        return joined;
+        }
+        loops.stream().filter(loop -> openedFor.contains(loop.stack())).forEach(loop -> loop.beginJoining(() -> { }));
     }
 
     private synchronized void closeRules() {
@@ -314,7 +322,7 @@ public final class ListeningPort extends TcpPort implements RssFlowOwner {
 
     /** Tells whether what the device brings by its rules reaches the kernel too. */
     public boolean isSeenByKernel() {
-        return loops.getFirst().stack().port().device().counters().kernelVisibleRules() > 0;
+        return first().port().device().counters().kernelVisibleRules() > 0;
     }
 
     /** Returns the port that a rule of it belongs to, if it is still taken for connections of a server before. */
@@ -330,8 +338,10 @@ public final class ListeningPort extends TcpPort implements RssFlowOwner {
     /** Another server listens on the port; false when it has one, or is on other loops. */
     public boolean reopen(List<TcpStack> stacks, ConnectionAcceptor next) {
         Set<TcpStack> wanted = Set.copyOf(stacks);
-        boolean same = wanted.equals(openedFor)
-                || serving().map(ListeningLoop::stack).collect(Collectors.toSet()).equals(wanted);
+        Set<TcpStack> serving = serving().map(ListeningLoop::stack).collect(Collectors.toSet());
+        // Where the port was left to others, the server channel's own loop has no part in it.
+        boolean same = wanted.equals(openedFor) || wanted.equals(serving)
+                || !next.isReusePort() && serving.stream().noneMatch(openedFor::contains);
         if (server != null || !same || !retain()) {
             return false;
         }
@@ -393,7 +403,7 @@ public final class ListeningPort extends TcpPort implements RssFlowOwner {
         for (ListeningLoop loop : loops) {
             loop.stack().onLoop(loop::stopListening);
         }
-        TcpStack first = loops.getFirst().stack();
+        TcpStack first = first();
         first.executeOrElse(() -> release(first), () -> release(null));
     }
 
