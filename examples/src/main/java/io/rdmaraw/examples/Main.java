@@ -10,6 +10,7 @@ import io.rdmaraw.examples.kv.KeyValueServer;
 import io.rdmaraw.examples.server.ExampleException;
 import io.rdmaraw.examples.tcp.EchoServer;
 import io.rdmaraw.examples.tcp.ProxyServer;
+import io.rdmaraw.examples.websocket.WebSocketServer;
 import io.rdmaraw.verbs.VerbsException;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
@@ -27,7 +28,7 @@ import java.util.stream.Stream;
 /** Runs one of the servers. The launcher {@code rdma-raw example} starts it. */
 @Command(name = "rdma-raw example", mixinStandardHelpOptions = true, synopsisSubcommandLabel = "NAME",
         subcommands = {EchoServer.class, HttpServer.class, Http2Server.class, Http3Server.class, DnsServer.class,
-                KeyValueServer.class, ProxyServer.class},
+                KeyValueServer.class, WebSocketServer.class, ProxyServer.class},
         description = "Runs a server on one of Netty's transports.")
 public final class Main implements Runnable {
     private static final int EXIT_FAILED = 1;

@@ -35,7 +35,7 @@ class GoldenOutputTest {
     private static final Map<String, String> NO_PLAIN_RUN = Map.of("bench frames, plain", LONG,
             "bench wire, plain", LONG, "bench udp, plain", LONG, "bench tcp, plain", LONG,
             "bench tcp-core, plain", LONG, "bench dns, plain", LONG, "bench http, plain", LONG,
-            "bench redis, plain", LONG, "bench frameworks, plain", LONG);
+            "bench redis, plain", LONG, "bench websocket, plain", LONG, "bench frameworks, plain", LONG);
 
     static Stream<String> runs() {
         return Stream.of(commands().map(command -> command + " --help"), commands()

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.rdmaraw.examples.Setup;
 import io.rdmaraw.examples.Stage;
+import io.rdmaraw.examples.websocket.WebSocketServer;
 import io.rdmaraw.testsuite.net.PeerProcess;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Timeout;
@@ -44,7 +45,7 @@ class AutobahnTest {
         Path reports = ForeignSuites.reports("autobahn", setup);
         Path log = reports.resolve("output.txt");
         try (Stage stage = new Stage(setup)) {
-            InetSocketAddress at = stage.start(new WebSocketEchoServer());
+            InetSocketAddress at = stage.start(new WebSocketServer());
             Path spec = Files.writeString(reports.resolve("spec.json"), """
                     {"options": {"failByDrop": false}, "outdir": "%s", "cases": [%s], "exclude-cases": [],
                      "exclude-agent-cases": {},

@@ -11,6 +11,7 @@ import io.rdmaraw.examples.http.Http2Server;
 import io.rdmaraw.examples.http.Http3Server;
 import io.rdmaraw.examples.http.HttpServer;
 import io.rdmaraw.examples.server.ServerCommand;
+import io.rdmaraw.examples.websocket.WebSocketServer;
 import io.rdmaraw.testsuite.net.PeerProcess;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Timeout;
@@ -94,7 +95,7 @@ class ForeignClientsTest {
     void ws(Setup setup) throws Exception {
         try (Stage stage = new Stage(setup)) {
             ForeignSuites.record("ws (node)", setup, "all",
-                    node(stage, "ws", url("ws", stage, new WebSocketEchoServer(), "--compression") + "/"));
+                    node(stage, "ws", url("ws", stage, new WebSocketServer(), "--compression") + "/"));
         }
     }
 

@@ -28,7 +28,7 @@ final class Measurements {
             entry("frameworks", 90.0), entry("http-plain", 36.0), entry("http-polled", 42.0),
             entry("redis-polled", 20.0), entry("dns-polled", 16.0));
     /** What a quick report has no time for. */
-    private static final Set<String> NOT_QUICK = Set.of("frameworks");
+    private static final Set<String> NOT_QUICK = Set.of("frameworks", "websocket");
 
     private Measurements() {
     }

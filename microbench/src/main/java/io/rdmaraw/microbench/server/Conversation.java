@@ -23,6 +23,12 @@ record Conversation(List<Exchange> exchanges, IntUnaryOperator which) {
     private static final int QUESTIONS_OF_SHORT = 10;
     private static final String KEY = "key:__rand_int__";
     private static final String VALUE = "xxx";
+    private static final String SWITCHING = "HTTP/1.1 101 ";
+    /** The first byte of a frame: it is the only one of its message, which is text. */
+    private static final int FINAL_TEXT = 0x81;
+    private static final int IS_MASKED = 0x80;
+    private static final int MASK_BYTES = 4;
+    private static final int ECHO_BYTES = 64;
 
     /**
      * A question and its answer.
@@ -75,6 +81,19 @@ record Conversation(List<Exchange> exchanges, IntUnaryOperator which) {
                     int line = lineBytes(answer);
                     return line == 0 ? 0 : line + VALUE.length() + LINE_END.length();
                 }, false)), number -> Math.min(number, 1));
+    }
+
+    /** A handshake (RFC 6455 section 4), then texts: those of a client are masked, those of a server are not. */
+    static Conversation websocket(String address, int port) {
+        ByteBuf text = Unpooled.directBuffer().writeByte(FINAL_TEXT).writeByte(IS_MASKED | ECHO_BYTES)
+                .writeZero(MASK_BYTES).writeBytes("x".repeat(ECHO_BYTES).getBytes(StandardCharsets.US_ASCII));
+        return new Conversation(List.of(
+                new Exchange(ascii("GET / HTTP/1.1\r\nHost: " + address + ':' + port + "\r\nUpgrade: websocket\r\n"
+                        + "Connection: Upgrade\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
+                        + "Sec-WebSocket-Version: 13\r\n\r\n"), SWITCHING, SWITCHING.indexOf(' ') + 1,
+                        answer -> answer.contains(HEAD_END) ? answer.indexOf(HEAD_END) + HEAD_END.length() : 0, false),
+                new Exchange(Unpooled.unreleasableBuffer(text), String.valueOf((char) FINAL_TEXT), 0,
+                        _ -> 2 + ECHO_BYTES, false)), number -> Math.min(number, 1));
     }
 
     private static int lineBytes(String answer) {

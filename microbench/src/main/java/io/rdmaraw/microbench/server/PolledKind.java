@@ -12,6 +12,8 @@ enum PolledKind {
     HTTP_SHORT("http", "http.polled.short"),
     /** Redis' GET of three bytes. */
     REDIS("redis", "redis.polled"),
+    /** A text of 64 bytes that a WebSocket server sends back. */
+    WEBSOCKET("websocket", "websocket.polled"),
     /** DNS questions by one socket; the number of connections is that of questions under way. */
     DNS("dns", "dns.polled");
 
@@ -40,6 +42,7 @@ enum PolledKind {
             case HTTP -> new PolledStreams(Conversation.http(address, port));
             case HTTP_SHORT -> new PolledStreams(Conversation.shortHttp(address, port));
             case REDIS -> new PolledStreams(Conversation.redis());
+            case WEBSOCKET -> new PolledStreams(Conversation.websocket(address, port));
             case DNS -> new PolledDatagrams();
         };
     }

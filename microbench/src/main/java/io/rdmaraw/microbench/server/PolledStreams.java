@@ -142,7 +142,7 @@ final class PolledStreams implements PolledClient {
             ByteBuf data = (ByteBuf) msg;
             Conversation.Exchange exchange = conversation.exchange(kind);
             if (text != null) {
-                text.append(data.toString(StandardCharsets.US_ASCII));
+                text.append(data.toString(StandardCharsets.ISO_8859_1));
                 readText(exchange);
             } else if (decides(data, exchange) && decidingByte(data, exchange) != exchange.good().charAt(
                     exchange.decidesAt())) {
@@ -191,7 +191,7 @@ final class PolledStreams implements PolledClient {
         }
 
         private char decidingByte(ByteBuf data, Conversation.Exchange exchange) {
-            return (char) data.getByte(data.readerIndex() + exchange.decidesAt() - receivedBytes);
+            return (char) data.getUnsignedByte(data.readerIndex() + exchange.decidesAt() - receivedBytes);
         }
 
         private void readText(Conversation.Exchange exchange) {

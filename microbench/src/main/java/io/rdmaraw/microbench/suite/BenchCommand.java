@@ -8,6 +8,7 @@ import io.rdmaraw.microbench.server.FrameworksCommand;
 import io.rdmaraw.microbench.server.HttpCommand;
 import io.rdmaraw.microbench.server.PolledClientCommand;
 import io.rdmaraw.microbench.server.RedisCommand;
+import io.rdmaraw.microbench.server.WebSocketCommand;
 import io.rdmaraw.microbench.tcp.TcpCommand;
 import io.rdmaraw.microbench.tcp.TcpPeerCommand;
 import io.rdmaraw.microbench.tcpcore.TcpCoreCommand;
@@ -25,8 +26,8 @@ import picocli.CommandLine.Spec;
 @Command(name = "bench", mixinStandardHelpOptions = true, synopsisSubcommandLabel = "BENCH",
         subcommands = {FramesCommand.class, WireCommand.class, WireServerCommand.class, UdpCommand.class,
                 TcpCommand.class, TcpPeerCommand.class, TcpCoreCommand.class, IdleCommand.class, DnsCommand.class,
-                HttpCommand.class, PolledClientCommand.class, RedisCommand.class, FrameworksCommand.class,
-                LoadCommand.class},
+                HttpCommand.class, PolledClientCommand.class, RedisCommand.class, WebSocketCommand.class,
+                FrameworksCommand.class, LoadCommand.class},
         description = "Measures, with what it compares to beside it in the same run.")
 public final class BenchCommand implements Runnable {
     @Spec

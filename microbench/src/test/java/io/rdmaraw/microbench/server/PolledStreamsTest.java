@@ -138,4 +138,23 @@ class PolledStreamsTest {
         assertEquals(10, shorts.answeredInAll());
         assertEquals(0, shorts.result().wrong());
     }
+
+    /** Texts after the handshake; a frame that is no text ends the connection. */
+    @Test
+    void aWebSocketSendsTextsBack() {
+        PolledStreams texts = new PolledStreams(Conversation.websocket("192.0.2.1", 80));
+        EmbeddedChannel socket = new EmbeddedChannel(texts.newHandler());
+        texts.begin(socket);
+        assertTrue(text(socket).startsWith("GET / HTTP/1.1\r\n"));
+        socket.writeInbound(ascii("HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n\r\n"));
+        for (int i = 0; i < 2; i++) {
+            assertEquals(2 + 4 + 64, ((ByteBuf) socket.readOutbound()).readableBytes());
+            socket.writeInbound(Unpooled.buffer().writeByte(0x81).writeByte(64).writeZero(30));
+            socket.writeInbound(Unpooled.buffer().writeZero(34));
+        }
+        assertEquals(3, texts.answeredInAll());
+        socket.writeInbound(Unpooled.buffer().writeByte(0x88).writeByte(64).writeZero(64));
+        assertFalse(socket.isOpen());
+        assertEquals(1, texts.result().wrong());
+    }
 }

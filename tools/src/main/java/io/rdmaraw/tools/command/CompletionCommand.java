@@ -39,10 +39,10 @@ public final class CompletionCommand implements Callable<Integer> {
 
     /** The words that follow them; these have the options of their command. */
     private static final Map<String, List<String>> WORDS_OF_OTHERS = Map.of(
-            "bench", List.of("frames", "wire", "udp", "tcp", "tcp-core", "idle", "dns", "http", "redis",
+            "bench", List.of("frames", "wire", "udp", "tcp", "tcp-core", "idle", "dns", "http", "redis", "websocket",
                     "frameworks"),
-            "example", List.of("http", "http2", "http3", "dns", "redis", "proxy", "echo", "vertx", "reactor-netty",
-                    "grpc", "spring-boot", "micronaut", "lettuce"),
+            "example", List.of("http", "http2", "http3", "dns", "redis", "websocket", "proxy", "echo", "vertx",
+                    "reactor-netty", "grpc", "spring-boot", "micronaut", "lettuce"),
             "profile", List.of("rx", "echo", "udp", "tcp"),
             "sim", List.of("goodput", "scripts", "link"));
 

@@ -1,4 +1,4 @@
-package io.rdmaraw.examples.conformance;
+package io.rdmaraw.examples.websocket;
 
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelHandlerContext;
@@ -18,18 +18,20 @@ import java.net.InetSocketAddress;
 import java.util.List;
 
 /** Sends each frame of text or data back as it came; the protocol and its compression are Netty's. */
-@Command(name = "websocket")
-final class WebSocketEchoServer extends ServerCommand {
+@Command(name = "websocket", mixinStandardHelpOptions = true,
+        description = "WebSocket server that sends back what it gets.")
+public final class WebSocketServer extends ServerCommand {
     /** The longest message of Autobahn's suite. */
     private static final int MAX_FRAME_BYTES = 16 << 20;
     private static final int MAX_HANDSHAKE_BYTES = 1 << 16;
+    private static final int PORT = 8080;
 
     @Option(names = "--compression", description = "permessage-deflate, for clients that ask for it")
     private boolean compression;
 
     @Override
     protected int defaultPort() {
-        return 0;
+        return PORT;
     }
 
     @Override
