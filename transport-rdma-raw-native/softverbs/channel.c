@@ -121,8 +121,11 @@ void sv_channel_disarmed(struct sv_cq *cq)
         atomic_fetch_sub(&cq->progress_device->armed_channels, 1);
 }
 
-/* A rule is about to lead to the queue, which may be armed already. Returns 0 or an errno of the kernel. */
-int sv_channel_steered(struct sv_cq *cq)
+/*
+ * A rule is about to lead to the queue, which may be armed already. Where the sockets cannot be watched the receive
+ * thread tries again.
+ */
+void sv_channel_steered(struct sv_cq *cq)
 {
     struct sv_device *device = sv_device_of(cq->ibv.context);
     sv_spin_lock(&cq->produce_lock);
@@ -130,7 +133,8 @@ int sv_channel_steered(struct sv_cq *cq)
     if (begins)
         sv_channel_armed(cq);
     sv_spin_unlock(&cq->produce_lock);
-    return begins && cq->ibv.channel != NULL && device->ops->arm != NULL ? device->ops->arm(device, cq) : 0;
+    if (begins && cq->ibv.channel != NULL && device->ops->arm != NULL)
+        (void)device->ops->arm(device, cq);
 }
 
 /* A rule leads there no more. */

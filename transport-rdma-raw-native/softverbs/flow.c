@@ -45,23 +45,18 @@ static struct sv_cq *receives_of(const struct sv_qp *qp, uint32_t way)
     return qp->ind_table != NULL ? qp->ind_table->wqs[way]->rq.cq : qp->rq.cq;
 }
 
-static void unsteer(const struct sv_qp *qp, uint32_t count)
+/* Before the rule is there, so that who sleeps is woken by the first frame. */
+static void steer(const struct sv_qp *qp)
 {
-    for (uint32_t i = 0; i < count; i++)
-        sv_channel_unsteered(receives_of(qp, i));
+    for (uint32_t i = 0; i < ways(qp); i++)
+        sv_channel_steered(receives_of(qp, i));
 }
 
-/* Before the rule is there, so that who sleeps is woken by the first frame. Returns 0 or an errno of the kernel. */
-static int steer(const struct sv_qp *qp)
+/* While the queue pair is there: who destroys it has to wait for its rules. */
+static void unsteer(const struct sv_qp *qp)
 {
-    for (uint32_t i = 0; i < ways(qp); i++) {
-        int error = sv_channel_steered(receives_of(qp, i));
-        if (error != 0) {
-            unsteer(qp, i + 1);
-            return error;
-        }
-    }
-    return 0;
+    for (uint32_t i = 0; i < ways(qp); i++)
+        sv_channel_unsteered(receives_of(qp, i));
 }
 
 /* ---- rules ---- */
@@ -91,19 +86,16 @@ struct ibv_flow *sv_create_flow(struct ibv_qp *ibqp, struct ibv_flow_attr *attr)
     flow->priority = spec.priority;
     flow->mask = spec.mask;
 
-    error = steer(qp);
+    steer(qp);
+    pthread_mutex_lock(&device->mutex);
+    error = add_rule(device, rule, &spec, flow);
     if (error == 0) {
-        pthread_mutex_lock(&device->mutex);
-        error = add_rule(device, rule, &spec, flow);
-        if (error == 0) {
-            qp->flows++;
-            flow->ibv.handle = device->flows.rules;
-        }
-        pthread_mutex_unlock(&device->mutex);
-        if (error != 0)
-            unsteer(qp, ways(qp));
+        qp->flows++;
+        flow->ibv.handle = device->flows.rules;
     }
+    pthread_mutex_unlock(&device->mutex);
     if (error != 0) {
+        unsteer(qp);
         free(flow);
         free(rule);
         return sv_fail(error);
@@ -125,10 +117,9 @@ int sv_destroy_flow(struct ibv_flow *ibflow)
     if (device->ops->rule_removed != NULL)
         device->ops->rule_removed(device, flow);
     sv_flow_table_remove(&device->flows, flow);
-    const struct sv_qp *qp = flow->rule->qp;
     flow->rule->qp->flows--;
+    unsteer(flow->rule->qp);
     pthread_mutex_unlock(&device->mutex);
-    unsteer(qp, ways(qp));
     if (flow->stats != NULL)
         atomic_fetch_sub(&flow->stats->users, 1);
     atomic_fetch_sub(&sv_context_of(ibflow->context)->objects, 1);

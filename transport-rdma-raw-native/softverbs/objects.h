@@ -314,7 +314,7 @@ struct ibv_cq_ex *sv_create_cq_ex(struct ibv_context *context, struct ibv_cq_ini
 
 /* channel.c */
 void sv_channel_armed(struct sv_cq *cq);
-int sv_channel_steered(struct sv_cq *cq);
+void sv_channel_steered(struct sv_cq *cq);
 void sv_channel_unsteered(struct sv_cq *cq);
 void sv_channel_disarmed(struct sv_cq *cq);
 void sv_channel_notify(struct sv_cq *cq);

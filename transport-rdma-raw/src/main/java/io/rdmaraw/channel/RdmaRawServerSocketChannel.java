@@ -69,8 +69,6 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
     private volatile IOException kernelNotQuiet;
     /** Null before the first {@link #listen}. */
     private Boolean listensByDevice;
-    /** The group whose loops serve the port in place of the channel's own; null where its own do, or the user said. */
-    private RdmaRawEventLoopGroup followed;
     /** The first connection has told whether the port is to be served by the loops of another group. */
     private volatile boolean decided;
 
@@ -164,8 +162,7 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
     /** All loops of a group serve its ports; each needs a queue for it. */
     @Override
     Future<?> prepareToJoin(RdmaRawIoHandler loop) {
-        EventLoopGroup group = config.getAcceptGroup() != null ? config.getAcceptGroup()
-                : followed != null && !followed.isShuttingDown() ? followed : eventLoop().parent();
+        EventLoopGroup group = config.getAcceptGroup() != null ? config.getAcceptGroup() : eventLoop().parent();
         if (!(group instanceof RdmaRawEventLoopGroup ours) || config.isReusePort()) {
             stacks = List.of(loop.tcp());
             return null;
@@ -192,8 +189,8 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
     private void follow(RdmaRawEventLoopGroup group) {
         ListeningPort served = port;
         if (served == null) {
-            // Between two loops.
-            decided = false;
+            // Between two loops; one that the kernel serves has no port.
+            decided = !isOpen() || !Boolean.TRUE.equals(listensByDevice);
             return;
         }
         if (config.getAcceptGroup() != null || config.isReusePort() || !stacks.getFirst().network().isSteered()
@@ -202,10 +199,9 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
             return;
         }
         group.tcpStacks(eventLoop()).addListener((Future<List<TcpStack>> made) -> {
-            if (made.isSuccess()) {
-                followed = group;
+            if (made.isSuccess() && served == port) {
                 served.moveTo(made.getNow());
-            } else {
+            } else if (!made.isSuccess()) {
                 LOGGER.warn("port {}: loops of the group of the connections have no queue, so its frames are passed on"
                         + " to them", served.binding().port(), made.cause());
             }
@@ -215,6 +211,7 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
     @Override
     void joinLoop(RdmaRawIoHandler loop) {
         if (localAddress != null) {
+            decided = false;
             try {
                 listen(localAddress);
             } catch (IOException e) {

@@ -306,6 +306,30 @@ class BossGroupTest {
         awaitEnd(talk(server, 3));
     }
 
+    /** A port that goes on to a third group before the second one has joined. */
+    @Test
+    void aMoveThatWasOvertakenChangesNothing() throws InterruptedException {
+        List<EventLoop> workers = new ArrayList<>();
+        fixture.servers.forEach(worker -> workers.add((EventLoop) worker));
+        InetSocketAddress server = listen();
+        CountDownLatch latch = new CountDownLatch(1);
+        StreamFixture.keepBusy(workers.getLast(), latch);
+        RdmaRawSocketChannel first;
+        try {
+            first = fixture.connect(server, new Talker(1, TALK_BYTES));
+            children.take();
+            listeners.getFirst().close().sync();
+            listenAgain(server, bosses, bosses);
+            awaitEnd(talk(server, 2));
+        } finally {
+            latch.countDown();
+        }
+        Patience.until(() -> workers.stream().allMatch(worker -> rules(worker) == 0), "the workers to leave the port");
+        assertEquals(1, rules(boss()));
+        awaitEnd(first);
+        awaitEnd(talk(server, 3));
+    }
+
     /** A group that ends takes its loops from the port; those of before serve it again. */
     @Test
     void theBossTakesThePortBack() throws InterruptedException {
@@ -318,6 +342,51 @@ class BossGroupTest {
         // Nobody is left whom a connection could be registered with: it is taken and closed, and not left alone.
         RdmaRawSocketChannel client = fixture.connect(server, new Talker(2, TALK_BYTES));
         client.closeFuture().sync();
+    }
+
+    /** A server that has taken a port over whose loops end has a loop of its own to fall back on. */
+    @Test
+    void anotherBossTakesThePortBack() throws InterruptedException {
+        RdmaRawEventLoopGroup workers = bossesOn(device.name);
+        InetSocketAddress server = listen(workers, settings -> { });
+        awaitEnd(talk(server, 1));
+        awaitFollowed();
+        listeners.getFirst().close().sync();
+        RdmaRawEventLoopGroup next = bossesOn(device.name);
+        try {
+            EventLoop loop = (EventLoop) next.iterator().next();
+            noteRulesOfHost(loop);
+            listenAgain(server, next, fixture.servers);
+            workers.shutdownGracefully(0, 10, TimeUnit.SECONDS).sync();
+            Patience.until(() -> rules(loop) == 1, "the other boss loop to serve the port");
+            awaitEnd(talk(server, 2));
+            Patience.until(() -> rules(loop) == 0, "the workers of the other server to serve it");
+            awaitEnd(talk(server, 3));
+        } finally {
+            next.shutdownGracefully(0, 10, TimeUnit.SECONDS).syncUninterruptibly();
+        }
+    }
+
+    /** A server channel that has moved falls back on the loop that it is on by then. */
+    @Test
+    void aServerThatHasMovedTakesThePortBack() throws InterruptedException {
+        RdmaRawEventLoopGroup workers = bossesOn(device.name);
+        InetSocketAddress server = listen(workers, settings -> { });
+        awaitEnd(talk(server, 1));
+        awaitFollowed();
+        Channel listener = listeners.getFirst();
+        RdmaRawEventLoopGroup next = bossesOn(device.name);
+        try {
+            EventLoop loop = (EventLoop) next.iterator().next();
+            noteRulesOfHost(loop);
+            listener.deregister().sync();
+            next.register(listener).sync();
+            workers.shutdownGracefully(0, 10, TimeUnit.SECONDS).sync();
+            Patience.until(() -> rules(loop) == 1, "the loop of the server channel to serve the port");
+            listener.close().sync();
+        } finally {
+            next.shutdownGracefully(0, 10, TimeUnit.SECONDS).syncUninterruptibly();
+        }
     }
 
     /** The server channel's own loop has no part in a port that was left to others. */

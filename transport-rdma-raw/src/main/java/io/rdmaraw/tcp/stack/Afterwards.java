@@ -19,6 +19,13 @@ final class Afterwards {
         task.run();
     }
 
+    /** A task is not to run any more; nothing happens if it has. */
+    void remove(Runnable task) {
+        synchronized (waiting) {
+            waiting.remove(task);
+        }
+    }
+
     void begin() {
         List<Runnable> tasks;
         synchronized (waiting) {

@@ -39,6 +39,8 @@ final class ListeningLoop {
     private volatile CompletableFuture<Void> joining = new CompletableFuture<>();
     /** The port has been given back. */
     private boolean ended;
+    private final Runnable whenGone = this::gone;
+    private boolean watchesEnd;
 
     ListeningLoop(ListeningPort port, TcpStack stack) {
         this.port = port;
@@ -66,39 +68,44 @@ final class ListeningLoop {
         return joining;
     }
 
-    /**
-     * Has the loop join the port, again if it has left; a failure is told by {@link #joining()}. What it has joined
-     * before the failure it serves. Any thread.
-     *
-     * @param whenGone done when the event loop ends
-     */
-    void beginJoining(Runnable whenGone) {
+    /** The loop is about to join, again if it has left: by {@link #beginJoining}, which is to be given the result. */
+    CompletableFuture<Void> willJoin() {
         CompletableFuture<Void> begun = new CompletableFuture<>();
         joining = begun;
+        return begun;
+    }
+
+    /** Has the loop join the port. What it has joined before a failure it serves. Any thread. */
+    void beginJoining(CompletableFuture<Void> begun) {
         stack.executeOrElse(() -> {
-            if (stack.isOver()) {
-                gone = true;
-                begun.completeExceptionally(new IllegalStateException("the loop's queue is gone"));
+            if (ended || stack.isOver()) {
+                gone |= stack.isOver();
+                begun.completeExceptionally(new IllegalStateException("the port, or the loop's queue, is gone"));
                 return;
             }
+            leaving = false;
+            left = false;
+            kept.clear();
             try {
-                leaving = false;
-                left = false;
-                kept.clear();
                 join();
-                begun.complete(null);
             } catch (RuntimeException e) {
                 begun.completeExceptionally(e);
             }
             listen(port.server());
-            stack.onceGone(() -> {
-                gone = true;
-                whenGone.run();
-            });
+            if (!watchesEnd) {
+                watchesEnd = true;
+                stack.onceGone(whenGone);
+            }
+            begun.complete(null);
         }, () -> {
             gone = true;
             begun.completeExceptionally(new RejectedExecutionException("the event loop has ended"));
         });
+    }
+
+    private void gone() {
+        gone = true;
+        port.takeBack();
     }
 
     void join() {
@@ -115,7 +122,9 @@ final class ListeningLoop {
         }
         steer();
         steers = true;
-        joining.complete(null);
+        if (!leaving) {
+            joining.complete(null);
+        }
     }
 
     /** Receives by the rules that are in force, and by no others; by none when it has left. */
@@ -192,14 +201,14 @@ final class ListeningLoop {
     }
 
     /**
-     * Receives no more for the port. It goes on listening: who has sent a SYN to it is shaking hands with it, and what
+     * Receives no more for the port, unless no other loop does by now. It goes on listening: who has sent a SYN to it is shaking hands with it, and what
      * others pass on comes here.
      */
     void leave() {
-        if (ended) {
-            return;
-        }
         synchronized (port) {
+            if (ended || !port.isServedWithout(this)) {
+                return;
+            }
             // Those too that another thread has just opened with this loop among those that receive.
             steer();
             leaving = true;
@@ -218,6 +227,7 @@ final class ListeningLoop {
     /** The port is given back. */
     void end() {
         ended = true;
+        stack.notOnceGone(whenGone);
         stack.network().unfollow(onHostChange);
         stack.port().detach(events);
         steer();

@@ -13,7 +13,9 @@ import io.rdmaraw.verbs.VerbsException;
 import io.rdmaraw.verbs.flow.FlowSpec;
 
 import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -33,8 +35,12 @@ public final class ListeningPort extends TcpPort implements RssFlowOwner {
 
     /** Replaced as a whole, so that any thread may read it. */
     private volatile List<ListeningLoop> loops;
-    /** The stacks of the loops that the port was opened for, which may have left it to others since. */
-    private final Set<TcpStack> openedFor;
+    /** The stacks of the server channel's own loops, which may have left the port to others since. Guarded by this. */
+    private Set<TcpStack> own;
+    /** How often the port was left to others. Guarded by this. */
+    private int moves;
+    /** Where refused rules are counted. */
+    private final TcpStackStatistics counters;
     private final RssFlows flows;
     /** A port that other servers may share: each of them joins its rules for itself. */
     private final boolean reusePort;
@@ -52,7 +58,8 @@ public final class ListeningPort extends TcpPort implements RssFlowOwner {
         this.server = server;
         reusePort = server.isReusePort();
         flows = stacks.getFirst().port().device().rssFlows();
-        openedFor = Set.copyOf(stacks);
+        own = Set.copyOf(stacks);
+        counters = stacks.getFirst().counters();
         loops = stacks.stream().map(stack -> new ListeningLoop(this, stack)).toList();
     }
 
@@ -213,7 +220,7 @@ public final class ListeningPort extends TcpPort implements RssFlowOwner {
     }
 
     private void noteRefused(List<FlowSpec> withoutRoom, VerbsException cause) {
-        first().counters().unsteeredAddresses.add(withoutRoom.size() - refused.size());
+        counters.unsteeredAddresses.add(withoutRoom.size() - refused.size());
         refused = List.copyOf(withoutRoom);
         if (cause != null) {
             LOGGER.warn("port {}: the device has no room for the rules of {} addresses, which are served by the kernel"
@@ -271,10 +278,13 @@ public final class ListeningPort extends TcpPort implements RssFlowOwner {
     public void moveTo(List<TcpStack> stacks) {
         List<ListeningLoop> before;
         List<ListeningLoop> next = new ArrayList<>();
+        Map<ListeningLoop, CompletableFuture<Void>> coming = new LinkedHashMap<>();
+        int move;
         synchronized (this) {
             if (withdrawn) {
                 return;
             }
+            move = ++moves;
             before = serving().toList();
             List<ListeningLoop> all = new ArrayList<>(loops);
             for (TcpStack stack : stacks) {
@@ -285,32 +295,44 @@ public final class ListeningPort extends TcpPort implements RssFlowOwner {
                 }
                 next.add(loop);
                 if (!before.contains(loop)) {
-                    loop.beginJoining(this::takeBack);
+                    coming.put(loop, loop.willJoin());
                 }
             }
             loops = List.copyOf(all);
         }
+        coming.forEach(ListeningLoop::beginJoining);
         // Those too that another call has begun with: the last loop of before must not leave sooner.
         CompletableFuture.allOf(next.stream().map(ListeningLoop::joining).toArray(CompletableFuture[]::new))
                 .whenComplete((done, failure) -> {
                     if (failure != null) {
                         LOGGER.warn("port {}: not all loops of the group of the connections can receive what comes to"
                                 + " it, so other loops go on and pass it on to them", binding().port(), failure);
-                        return;
+                    } else if (isLatest(move)) {
+                        before.stream().filter(loop -> !next.contains(loop))
+                                .forEach(loop -> loop.stack().onLoop(loop::leave));
                     }
-                    before.stream().filter(loop -> !next.contains(loop))
-                            .forEach(loop -> loop.stack().onLoop(loop::leave));
                 });
     }
 
-    /** A loop that the port was left to has ended. When none of them is there any more, those of before serve it. */
-    private void takeBack() {
+    private synchronized boolean isLatest(int move) {
+        return move == moves && !withdrawn;
+    }
+
+    /** Tells whether another loop serves the port too. */
+    synchronized boolean isServedWithout(ListeningLoop loop) {
+        return serving().anyMatch(other -> other != loop);
+    }
+
+    /** A loop that the port was left to has ended. When none is there any more, the server channel's own serve it. */
+    void takeBack() {
+        List<TcpStack> back;
         synchronized (this) {
-            if (withdrawn || serving().findAny().isPresent()) {
+            if (serving().findAny().isPresent()) {
                 return;
             }
+            back = List.copyOf(own);
         }
-        loops.stream().filter(loop -> openedFor.contains(loop.stack())).forEach(loop -> loop.beginJoining(() -> { }));
+        moveTo(back);
     }
 
     private synchronized void closeRules() {
@@ -338,12 +360,15 @@ public final class ListeningPort extends TcpPort implements RssFlowOwner {
     /** Another server listens on the port; false when it has one, or is on other loops. */
     public boolean reopen(List<TcpStack> stacks, ConnectionAcceptor next) {
         Set<TcpStack> wanted = Set.copyOf(stacks);
-        Set<TcpStack> serving = serving().map(ListeningLoop::stack).collect(Collectors.toSet());
-        // Where the port was left to others, the server channel's own loop has no part in it.
-        boolean same = wanted.equals(openedFor) || wanted.equals(serving)
-                || !next.isReusePort() && serving.stream().noneMatch(openedFor::contains);
-        if (server != null || !same || !retain()) {
-            return false;
+        synchronized (this) {
+            Set<TcpStack> serving = serving().map(ListeningLoop::stack).collect(Collectors.toSet());
+            // Where the port was left to others, the server channel's own loop has no part in it.
+            boolean same = wanted.equals(own) || wanted.equals(serving)
+                    || !next.isReusePort() && !serving.isEmpty() && serving.stream().noneMatch(own::contains);
+            if (server != null || !same || !retain()) {
+                return false;
+            }
+            own = wanted;
         }
         server = next;
         binding().setListening(true);
@@ -403,7 +428,8 @@ public final class ListeningPort extends TcpPort implements RssFlowOwner {
         for (ListeningLoop loop : loops) {
             loop.stack().onLoop(loop::stopListening);
         }
-        TcpStack first = first();
+        TcpStack first = loops.stream().map(ListeningLoop::stack).filter(TcpStack::isOnLoop).findFirst()
+                .orElse(first());
         first.executeOrElse(() -> release(first), () -> release(null));
     }
 

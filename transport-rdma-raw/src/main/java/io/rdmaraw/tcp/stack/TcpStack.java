@@ -217,6 +217,11 @@ public final class TcpStack implements FrameReceiver, PortOwner, LoopService {
         afterwards.add(task);
     }
 
+    /** Takes a task of {@link #onceGone} back. */
+    void notOnceGone(Runnable task) {
+        afterwards.remove(task);
+    }
+
     private CompletableFuture<RdmaRawTcpSockets> sockets(int most) {
         CompletableFuture<RdmaRawTcpSockets> answer = new CompletableFuture<>();
         executeOrElse(
