@@ -201,8 +201,8 @@ final class ListeningLoop {
     }
 
     /**
-     * Receives no more for the port, unless no other loop does by now. It goes on listening: who has sent a SYN to it is shaking hands with it, and what
-     * others pass on comes here.
+     * Receives no more for the port, unless no other loop does by now. It goes on listening: who has sent a SYN to it
+     * is shaking hands with it, and what others pass on comes here.
      */
     void leave() {
         synchronized (port) {
