@@ -10,6 +10,7 @@ import io.netty.channel.socket.DatagramPacket;
 import io.rdmaraw.channel.RdmaRawDatagramChannel;
 import java.net.InetSocketAddress;
 import java.nio.charset.StandardCharsets;
+import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import org.HdrHistogram.Histogram;
 
@@ -75,6 +76,7 @@ final class PolledDatagrams implements PolledClient {
     private final class Answers extends SimpleChannelInboundHandler<DatagramPacket> {
         private final InetSocketAddress server;
         private final long[] askedNanos;
+        private Future<?> looking;
 
         Answers(InetSocketAddress server, int outstanding) {
             this.server = server;
@@ -86,7 +88,8 @@ final class PolledDatagrams implements PolledClient {
                 ask(ctx, id);
             }
             ctx.flush();
-            ctx.executor().scheduleAtFixedRate(() -> askAgain(ctx), LOOK_MILLIS, LOOK_MILLIS, TimeUnit.MILLISECONDS);
+            looking = ctx.executor().scheduleAtFixedRate(() -> askAgain(ctx), LOOK_MILLIS, LOOK_MILLIS,
+                    TimeUnit.MILLISECONDS);
         }
 
         private void askAgain(ChannelHandlerContext ctx) {
@@ -124,6 +127,11 @@ final class PolledDatagrams implements PolledClient {
             if (!isOver) {
                 ask(ctx, id);
             }
+        }
+
+        @Override
+        public void channelInactive(ChannelHandlerContext ctx) {
+            looking.cancel(false);
         }
 
         @Override

@@ -141,15 +141,18 @@ final class PolledStreams implements PolledClient {
         public void channelRead(ChannelHandlerContext ctx, Object msg) {
             ByteBuf data = (ByteBuf) msg;
             Conversation.Exchange exchange = conversation.exchange(kind);
-            if (text != null) {
+            boolean isText = text != null;
+            if (isText) {
                 text.append(data.toString(StandardCharsets.ISO_8859_1));
-                readText(exchange);
             } else if (decides(data, exchange) && decidingByte(data, exchange) != exchange.good().charAt(
                     exchange.decidesAt())) {
                 isWrong = true;
             }
             receivedBytes += data.readableBytes();
             data.release();
+            if (isText) {
+                readText(exchange);
+            }
             if (text == null && receivedBytes >= answerBytes[kind]) {
                 answered(ctx, exchange);
             }

@@ -14,6 +14,7 @@ import io.rdmaraw.testsuite.net.PeerProcess;
 import io.rdmaraw.tools.server.ServerNetwork;
 import java.io.PrintWriter;
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.EnumMap;
 import java.util.List;
 import java.util.Locale;
@@ -231,11 +232,17 @@ final class ServerBench {
 
     private void report(String caseName, Map<ServerTransport, Series> series, BenchReport report) {
         for (Measure measure : Measure.values()) {
-            List<Double> ours = series.get(ServerTransport.RDMA_RAW).of(measure);
-            if (options.arrangement().tells(measure) && !ours.isEmpty() && !ours.getFirst().isNaN()) {
+            if (options.arrangement().tells(measure) && isComplete(measure, series.values())) {
                 report(caseName + measure.suffix(), measure, series, report);
             }
         }
+    }
+
+    /** Tells whether each run on each transport has the figure: wrk has no p99 of some. */
+    private static boolean isComplete(Measure measure, Collection<Series> series) {
+        int runs = series.stream().mapToInt(each -> each.of(measure).size()).max().orElse(0);
+        return runs > 0 && series.stream().map(each -> each.of(measure))
+                .allMatch(values -> values.size() == runs && values.stream().noneMatch(value -> value.isNaN()));
     }
 
     private static void report(String name, Measure measure, Map<ServerTransport, Series> series, BenchReport report) {

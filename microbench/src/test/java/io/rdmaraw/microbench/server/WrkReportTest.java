@@ -1,6 +1,7 @@
 package io.rdmaraw.microbench.server;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -44,6 +45,14 @@ class WrkReportTest {
         Load load = WrkReport.read(report("97.99%", "62.50%", ""));
         assertEquals(19, load.figures().get(Measure.P50), DELTA);
         assertEquals(1_200_000, load.figures().get(Measure.P99), DELTA);
+    }
+
+    /** Of pipelined requests: a 0 is no latency, and nothing can be compared with it. */
+    @Test
+    void aPercentileOfZeroIsNone() {
+        Load load = WrkReport.read(report("93.35%", "60.01%", "").replace("1.20s", "0.00us"));
+        assertEquals(19, load.figures().get(Measure.P50), DELTA);
+        assertFalse(load.figures().containsKey(Measure.P99));
     }
 
     @Test
