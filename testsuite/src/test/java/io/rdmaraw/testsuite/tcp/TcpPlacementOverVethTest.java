@@ -1,11 +1,15 @@
 package io.rdmaraw.testsuite.tcp;
 
+import io.netty.bootstrap.ServerBootstrap;
 import io.netty.buffer.Unpooled;
 import io.netty.channel.Channel;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.EventLoop;
 import io.netty.channel.EventLoopGroup;
 import io.netty.channel.MultiThreadIoEventLoopGroup;
 import io.netty.util.CharsetUtil;
+import io.rdmaraw.channel.RdmaRawChannelOption;
 import io.rdmaraw.channel.RdmaRawEventLoopGroup;
 import io.rdmaraw.channel.RdmaRawIoHandler;
 import io.rdmaraw.channel.RdmaRawIoHandlerConfig;
@@ -26,10 +30,12 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 import java.net.ServerSocket;
 import java.net.Socket;
+import java.nio.channels.SocketChannel;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 
 import static io.rdmaraw.testsuite.tcp.TcpHost.address;
@@ -207,6 +213,88 @@ class TcpPlacementOverVethTest {
         assertEquals(0, count("resets.sent"));
         assertEquals(0, count("duplicate"));
         second.close().sync();
+    }
+
+    /**
+     * A server that follows another is bound when its own loop has done its part. A loop that is busy with what came
+     * before has still to be told of it, and refuses nothing that comes meanwhile.
+     */
+    @ParameterizedTest
+    @ValueSource(strings = {"soft:packet:", "soft:xdp:"})
+    void aServerThatFollowsAnotherIsThereForABusyLoopToo(String provider) throws Exception {
+        RdmaRawEventLoopGroup group = ours(provider, 2);
+        RdmaRawServerSocketChannel first = TcpHost.listen(group, group, address(pair.ours().ipv4(), 0), echo);
+        EventLoop loop = first.eventLoop();
+        int port = first.localAddress().getPort();
+        Socket onOther = connect(port);
+        Channel other = echo.channels.take();
+        while (other.eventLoop() == loop) {
+            onOther = connect(port);
+            other = echo.channels.take();
+        }
+        Busy busy = new Busy(onOther);
+        other.pipeline().addFirst(busy);
+        first.close().sync();
+        Channel second = new ServerBootstrap().group(loop, group).channel(RdmaRawServerSocketChannel.class)
+                .option(RdmaRawChannelOption.ACCEPT_GROUP, group).childHandler(echo)
+                .handler(new ChannelInboundHandlerAdapter() {
+                    // All loops have been asked by now what registering takes.
+                    @Override
+                    public void channelRegistered(ChannelHandlerContext ctx) throws Exception {
+                        busy.begin();
+                    }
+                }).bind(address(pair.ours().ipv4(), port)).sync().channel();
+        List<SocketChannel> connecting = new ArrayList<>();
+        try {
+            for (int i = 0; i < CONNECTIONS; i++) {
+                connecting.add(pair.peer().namespace().call(SocketChannel::open));
+                connecting.getLast().configureBlocking(false);
+                connecting.getLast().connect(address(pair.ours().ipv4(), port));
+            }
+            busy.end();
+            for (SocketChannel socket : connecting) {
+                socket.configureBlocking(true);
+                assertTrue(socket.finishConnect());
+                exchange(socket.socket(), "to the second");
+            }
+        } finally {
+            for (SocketChannel socket : connecting) {
+                socket.close();
+            }
+        }
+        assertEquals(0, count("resets.sent"));
+        second.close().sync();
+    }
+
+    /** Keeps the loop of a connection from anything else. */
+    private static final class Busy extends ChannelInboundHandlerAdapter {
+        private final Socket peer;
+        private final CountDownLatch begun = new CountDownLatch(1);
+        private final CountDownLatch ended = new CountDownLatch(1);
+
+        Busy(Socket peer) {
+            this.peer = peer;
+        }
+
+        void begin() throws Exception {
+            peer.getOutputStream().write('.');
+            await(begun);
+        }
+
+        void end() {
+            ended.countDown();
+        }
+
+        @Override
+        public void channelRead(ChannelHandlerContext ctx, Object msg) throws Exception {
+            begun.countDown();
+            await(ended);
+            ctx.fireChannelRead(msg);
+        }
+
+        private static void await(CountDownLatch latch) throws InterruptedException {
+            assertTrue(latch.await(Await.PATIENCE_MILLIS, TimeUnit.MILLISECONDS));
+        }
     }
 
     /** The kernel's socket of the port has gone with the channel, although a thread was waiting in it. */

@@ -404,7 +404,7 @@ public final class ListeningPort extends TcpPort implements RssFlowOwner {
     private void tellLoops() {
         ConnectionAcceptor listening = server;
         for (ListeningLoop loop : loops) {
-            loop.stack().onLoop(() -> {
+            loop.stack().onLoopBeforeFrames(() -> {
                 loop.join();
                 loop.listen(listening);
             });
@@ -426,7 +426,7 @@ public final class ListeningPort extends TcpPort implements RssFlowOwner {
         server = null;
         binding().setListening(false);
         for (ListeningLoop loop : loops) {
-            loop.stack().onLoop(loop::stopListening);
+            loop.stack().onLoopBeforeFrames(loop::stopListening);
         }
         TcpStack first = loops.stream().map(ListeningLoop::stack).filter(TcpStack::isOnLoop).findFirst()
                 .orElse(first());

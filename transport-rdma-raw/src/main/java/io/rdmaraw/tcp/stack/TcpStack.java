@@ -64,6 +64,7 @@ public final class TcpStack implements FrameReceiver, PortOwner, LoopService {
     private boolean gone;
     /** What is told of connections that are here at the end, or come later; null before. */
     private CloseReason endReason;
+    private final BeforeFrames beforeFrames = new BeforeFrames();
     private final Afterwards afterwards = new Afterwards();
 
     public TcpStack(DeviceQueue port, TcpNetwork network, TcpStackOptions options, ThreadAwareExecutor loop,
@@ -204,6 +205,19 @@ public final class TcpStack implements FrameReceiver, PortOwner, LoopService {
             task.run();
         } else {
             execute(task);
+        }
+    }
+
+    /**
+     * As {@link #onLoop}, and before the stack looks at any frame that comes after this call: who has made the call may
+     * cause one.
+     */
+    void onLoopBeforeFrames(Runnable task) {
+        beforeFrames.add(task);
+        if (isOnLoop()) {
+            beforeFrames.run();
+        } else {
+            executeOrElse(beforeFrames::run, beforeFrames::drop);
         }
     }
 
@@ -369,12 +383,14 @@ public final class TcpStack implements FrameReceiver, PortOwner, LoopService {
 
     @Override
     public boolean receive(ByteBuf frame, boolean checksumVerified) {
+        beforeFrames.run();
         receivedFrames++;
         return receiver.receive(frame, checksumVerified);
     }
 
     @Override
     public int receiveRun(ReceiveBurst burst, int from, int end) {
+        beforeFrames.run();
         receivedFrames += end - from;
         receiver.receiveRun(burst, from, end);
         return end;

@@ -1,0 +1,42 @@
+package io.rdmaraw.tcp.stack;
+
+import java.util.Queue;
+import java.util.concurrent.ConcurrentLinkedQueue;
+
+/**
+ * What other threads want to have done on a loop before it looks at the next frame. A task of the loop's own would come
+ * too late: the loop may be in the middle of its input, and a frame that is a consequence of what was asked for, as a
+ * SYN is of a bind() that has returned, may be in that.
+ */
+final class BeforeFrames {
+    private final Queue<Runnable> tasks = new ConcurrentLinkedQueue<>();
+    /** Some may be there: one read for each run of frames. */
+    private volatile boolean some;
+
+    /** Takes a task. Any thread. */
+    void add(Runnable task) {
+        tasks.add(task);
+        some = true;
+    }
+
+    /** The loop has ended: nothing is done any more. Any thread. */
+    void drop() {
+        tasks.clear();
+    }
+
+    /** Does what is there, in order. On the loop; from within a task nothing is left to do. */
+    void run() {
+        if (some) {
+            runAll();
+        }
+    }
+
+    private void runAll() {
+        // Before the first is taken: one that is added meanwhile is done now, or finds it set.
+        some = false;
+        Runnable task;
+        while ((task = tasks.poll()) != null) {
+            task.run();
+        }
+    }
+}
