@@ -38,6 +38,9 @@ public final class FrameworksCommand implements Callable<Integer> {
     @Mixin
     private OffloadsOption veth;
 
+    @Mixin
+    private ArrangementOption arrangement;
+
     @Spec
     private CommandSpec spec;
 
@@ -50,15 +53,15 @@ public final class FrameworksCommand implements Callable<Integer> {
         }
         List<ServerTransport> turns = List.of(ServerTransport.RDMA_RAW, ServerTransport.EPOLL);
         int runs = options.runs(3);
-        ServerBench.Options how = options.quick()
-                ? new ServerBench.Options(runs, 1, 9, turns, veth.offloads(), Arrangement.RPS)
-                : new ServerBench.Options(runs, 3, 20, turns, veth.offloads(), Arrangement.RPS);
         return options.print(() -> {
             options.progress().println(OffloadsOption.describe(veth.offloads()));
             BenchReport report = new BenchReport(spec.name());
-            for (Framework framework : frameworks) {
-                List<LoadGenerator> load = List.of(new FrameworkLoad(framework, connections));
-                new ServerBench(spec.name() + ' ' + framework.text(), load, how, options.progress()).run(report);
+            for (Arrangement each : arrangement.arrangements()) {
+                ServerBench.Options how = ServerBench.Options.of(options.quick(), runs, turns, veth.offloads(), each);
+                for (Framework framework : frameworks) {
+                    List<LoadGenerator> load = List.of(new FrameworkLoad(framework, connections));
+                    new ServerBench(spec.name() + ' ' + framework.text(), load, how, options.progress()).run(report);
+                }
             }
             return report;
         });

@@ -12,11 +12,13 @@ import java.net.InetSocketAddress;
 import java.nio.charset.StandardCharsets;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.IntStream;
 import org.HdrHistogram.Histogram;
 
 /**
  * DNS questions (RFC 1035), by one socket: so many are under way, each with an ID of its own, and the answer to one is
- * followed by the next. What has no answer within half a second is lost, and asked again.
+ * followed by the next. What has no answer within half a second is lost, and asked again with another ID: an answer
+ * that comes after all is to a question that is not waited for.
  */
 final class PolledDatagrams implements PolledClient {
     private static final long LONGEST_NANOS = TimeUnit.SECONDS.toNanos(60);
@@ -24,6 +26,7 @@ final class PolledDatagrams implements PolledClient {
     private static final long LOST_NANOS = TimeUnit.MILLISECONDS.toNanos(500);
     private static final int LOOK_MILLIS = 100;
     private static final int HEADER_BYTES = 12;
+    private static final int IDS = 1 << 16;
     /** Flags of the header: a question that wants recursion; QR, and RCODE of 0 or 3 (NXDOMAIN), in an answer. */
     private static final int QUESTION = 0x0100;
     private static final int IS_ANSWER = 0x8000;
@@ -76,16 +79,19 @@ final class PolledDatagrams implements PolledClient {
     private final class Answers extends SimpleChannelInboundHandler<DatagramPacket> {
         private final InetSocketAddress server;
         private final long[] askedNanos;
+        /** Each its place among the questions under way, and a multiple of their number. */
+        private final int[] ids;
         private Future<?> looking;
 
         Answers(InetSocketAddress server, int outstanding) {
             this.server = server;
             askedNanos = new long[outstanding];
+            ids = IntStream.range(0, outstanding).toArray();
         }
 
         void begin(ChannelHandlerContext ctx) {
-            for (int id = 0; id < askedNanos.length; id++) {
-                ask(ctx, id);
+            for (int place = 0; place < ids.length; place++) {
+                ask(ctx, place);
             }
             ctx.flush();
             looking = ctx.executor().scheduleAtFixedRate(() -> askAgain(ctx), LOOK_MILLIS, LOOK_MILLIS,
@@ -94,19 +100,21 @@ final class PolledDatagrams implements PolledClient {
 
         private void askAgain(ChannelHandlerContext ctx) {
             long now = System.nanoTime();
-            for (int id = 0; id < askedNanos.length && !isOver; id++) {
-                if (now - askedNanos[id] > LOST_NANOS) {
+            for (int place = 0; place < ids.length && !isOver; place++) {
+                if (now - askedNanos[place] > LOST_NANOS) {
                     wrong++;
-                    ask(ctx, id);
+                    ask(ctx, place);
                 }
             }
             ctx.flush();
         }
 
-        private void ask(ChannelHandlerContext ctx, int id) {
+        private void ask(ChannelHandlerContext ctx, int place) {
+            int next = ids[place] + ids.length;
+            ids[place] = next < IDS ? next : place;
             ByteBuf question = ctx.alloc().directBuffer();
-            write(question, id, id % NAMES.length);
-            askedNanos[id] = System.nanoTime();
+            write(question, ids[place], place % NAMES.length);
+            askedNanos[place] = System.nanoTime();
             ctx.write(new DatagramPacket(question, server), ctx.voidPromise());
         }
 
@@ -118,14 +126,14 @@ final class PolledDatagrams implements PolledClient {
             }
             int id = answer.getUnsignedShort(answer.readerIndex());
             int flags = answer.getUnsignedShort(answer.readerIndex() + 2);
-            if (id >= askedNanos.length || (flags & IS_ANSWER) == 0
-                    || (flags & CODE) != CODES[id % NAMES.length]) {
+            int place = id % ids.length;
+            if (id != ids[place] || (flags & IS_ANSWER) == 0 || (flags & CODE) != CODES[place % NAMES.length]) {
                 // It stays unanswered, and is wrong in a moment.
                 return;
             }
-            nanos.recordValue(Math.min(LONGEST_NANOS, System.nanoTime() - askedNanos[id]));
+            nanos.recordValue(Math.min(LONGEST_NANOS, System.nanoTime() - askedNanos[place]));
             if (!isOver) {
-                ask(ctx, id);
+                ask(ctx, place);
             }
         }
 

@@ -47,6 +47,12 @@ final class ServerBench {
      */
     record Options(int runs, double runSeconds, int warmUpRuns, List<ServerTransport> transports,
             Offloads offloads, Arrangement arrangement) {
+        /** Returns the size that benches of servers have, of which a quick one has less. */
+        static Options of(boolean quick, int runs, List<ServerTransport> transports, Offloads offloads,
+                Arrangement arrangement) {
+            return quick ? new Options(runs, 1, 9, transports, offloads, arrangement)
+                    : new Options(runs, 3, 20, transports, offloads, arrangement);
+        }
     }
 
     /** The figures of one generator on one transport, run by run. */

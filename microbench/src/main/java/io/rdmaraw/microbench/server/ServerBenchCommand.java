@@ -30,12 +30,8 @@ abstract class ServerBenchCommand implements Callable<Integer> {
     @Mixin
     private OffloadsOption veth;
 
-    @Option(names = "--arrangement", paramLabel = "A", split = ",", defaultValue = "rps",
-            converter = Arrangement.Names.class, completionCandidates = Arrangement.Names.class,
-            description = "which core the kernel receives on, separated by commas: rps: one of the end that receives,"
-                    + " as a card's interrupt would have it; plain: the sender's, as the pair is made (cases plain.*),"
-                    + " where no figure of the server's core is told, as the client's has a part of its work")
-    private Set<Arrangement> arrangements;
+    @Mixin
+    private ArrangementOption arrangement;
 
     @Spec
     private CommandSpec spec;
@@ -63,18 +59,13 @@ abstract class ServerBenchCommand implements Callable<Integer> {
         return options.print(() -> {
             BenchReport report = new BenchReport(spec.name());
             options.progress().println(OffloadsOption.describe(veth.offloads()));
-            for (Arrangement arrangement : arrangements) {
-                ServerBench.Options how = size(runs, turns, arrangement);
+            for (Arrangement each : arrangement.arrangements()) {
+                ServerBench.Options how = ServerBench.Options.of(options.quick(), runs, turns, veth.offloads(), each);
                 byServer(generators(options)).forEach((_, asking) ->
                         new ServerBench(spec.name(), asking, how, options.progress()).run(report));
             }
             return report;
         });
-    }
-
-    private ServerBench.Options size(int runs, List<ServerTransport> turns, Arrangement arrangement) {
-        return options.quick() ? new ServerBench.Options(runs, 1, 9, turns, veth.offloads(), arrangement)
-                : new ServerBench.Options(runs, 3, 20, turns, veth.offloads(), arrangement);
     }
 
     private static Map<List<String>, List<LoadGenerator>> byServer(List<LoadGenerator> generators) {

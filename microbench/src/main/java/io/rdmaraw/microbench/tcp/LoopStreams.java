@@ -35,9 +35,12 @@ final class LoopStreams {
     }
 
     private static List<StreamCase> cases() {
-        return List.of(new StreamCase.RequestResponse(1, false), new StreamCase.RequestResponse(64, false),
-                new StreamCase.RequestResponse(1_000, false), new StreamCase.RequestResponse(10_000, false),
-                new StreamCase.Bulk(true), new StreamCase.ConnectAndClose(PARALLEL), new StreamCase.IdleHeap(1_000));
+        return List.of(requests(1), requests(64), requests(1_000), requests(10_000), new StreamCase.Bulk(true),
+                new StreamCase.ConnectAndClose(PARALLEL), new StreamCase.IdleHeap(1_000));
+    }
+
+    private static StreamCase requests(int connections) {
+        return new StreamCase.RequestResponse(connections, StreamCase.Cores.SHARED);
     }
 
     void addTo(BenchReport report) throws InterruptedException {

@@ -47,12 +47,22 @@ sealed interface StreamCase {
         return after.required(what).asDouble() - before.required(what).asDouble();
     }
 
+    /** Who has the cores of a machine. */
+    enum Cores {
+        /** Both ends have both. */
+        SHARED,
+        /** Each end has one to itself. */
+        APART,
+        /** The same, and the client has all of its own, whatever it does with it. */
+        CLIENT_POLLS
+    }
+
     /**
      * One outstanding request on each of a number of connections.
      *
-     * @param apart whether the server has a core to itself, whose time can be told
+     * @param cores what their time tells
      */
-    record RequestResponse(int connections, boolean apart) implements StreamCase {
+    record RequestResponse(int connections, Cores cores) implements StreamCase {
         private static final double NANOS_PER_MICRO = 1000;
 
         @Override
@@ -85,10 +95,12 @@ sealed interface StreamCase {
             figures.put(".p99", new Figure(Unit.MICROSECONDS, times.required("p99Nanos").asDouble() / NANOS_PER_MICRO));
             figures.put(".p999",
                     new Figure(Unit.MICROSECONDS, times.required("p999Nanos").asDouble() / NANOS_PER_MICRO));
-            if (apart) {
-                double answers = difference("roundTrips", before, after);
+            double answers = difference("roundTrips", before, after);
+            if (cores != Cores.SHARED) {
                 figures.put(".perServerCpu", new Figure(Unit.ANSWERS_PER_CPU_SECOND,
                         answers / spent.serverSeconds()));
+            }
+            if (cores == Cores.APART) {
                 figures.put(".perMachineCpu", new Figure(Unit.ANSWERS_PER_CPU_SECOND,
                         answers / spent.machineSeconds()));
             }

@@ -28,7 +28,7 @@ import picocli.CommandLine.Spec;
                 + " client on epoll: on AF_XDP, and on the three others. A process per transport. perServerCpu counts"
                 + " the processor time of the server's loop (tcp.loop), or all that the core did which has the server"
                 + " to itself with what the kernel receives for it, soft interrupts too (tcp.wire); perMachineCpu all"
-                + " that any core did, the client's work too.")
+                + " that any core did, the client's work too, but for --polled, whose client never sleeps.")
 public final class TcpCommand implements Callable<Integer> {
     /** Fewer runs have no meaningful spread of ratios. */
     private static final int QUICK_RUNS = 3;

@@ -43,8 +43,9 @@ final class WireStreams {
     }
 
     private List<StreamCase> cases() {
-        List<StreamCase> requests = List.of(new StreamCase.RequestResponse(1, true),
-                new StreamCase.RequestResponse(64, true), new StreamCase.RequestResponse(1_000, true));
+        StreamCase.Cores cores = options.polled() ? StreamCase.Cores.CLIENT_POLLS : StreamCase.Cores.APART;
+        List<StreamCase> requests = List.of(new StreamCase.RequestResponse(1, cores),
+                new StreamCase.RequestResponse(64, cores), new StreamCase.RequestResponse(1_000, cores));
         if (options.polled()) {
             return requests;
         }

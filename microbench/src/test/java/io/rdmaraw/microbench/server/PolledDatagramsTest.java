@@ -3,6 +3,7 @@ package io.rdmaraw.microbench.server;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.netty.buffer.ByteBuf;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.EventLoopGroup;
@@ -13,6 +14,8 @@ import io.rdmaraw.channel.RdmaRawDatagramChannel;
 import io.rdmaraw.channel.RdmaRawEventLoopGroup;
 import io.rdmaraw.channel.RdmaRawIoHandlerConfig;
 import java.net.InetSocketAddress;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AfterEach;
@@ -42,10 +45,7 @@ class PolledDatagramsTest {
                     protected void channelRead0(ChannelHandlerContext ctx, DatagramPacket packet) {
                         int number = questions.incrementAndGet();
                         if (number % lost != 0) {
-                            int at = packet.content().readerIndex();
-                            int id = packet.content().getUnsignedShort(at);
-                            packet.content().setShort(at + 2, IS_ANSWER | (id % 4 == 3 ? 3 : 0));
-                            ctx.writeAndFlush(new DatagramPacket(packet.content().retain(), packet.sender()));
+                            answer(ctx, packet.retain());
                         }
                     }
                 }).bind(new InetSocketAddress("127.0.0.1", 0)).sync().channel();
@@ -68,6 +68,45 @@ class PolledDatagramsTest {
         PolledClient.Result result = ask(Integer.MAX_VALUE, 1000);
         assertTrue(result.nanos().getTotalCount() > 900, "answers: " + result.nanos().getTotalCount());
         assertEquals(0, result.wrong());
+    }
+
+    /** Else one question more would be under way from then on. */
+    @Test
+    void aLateAnswerIsNotTheAnswerToTheQuestionThatWasAskedAgain() throws InterruptedException {
+        int onTime = 12;
+        int held = onTime + UNDER_WAY;
+        int askedAgain = held + UNDER_WAY;
+        List<DatagramPacket> late = new ArrayList<>();
+        Channel server = new Bootstrap().group(group).channel(RdmaRawDatagramChannel.class)
+                .handler(new SimpleChannelInboundHandler<DatagramPacket>() {
+                    @Override
+                    protected void channelRead0(ChannelHandlerContext ctx, DatagramPacket packet) {
+                        int number = questions.incrementAndGet();
+                        if (number > onTime && number <= held) {
+                            late.add(packet.retain());
+                        } else if (number == askedAgain) {
+                            late.forEach(each -> answer(ctx, each));
+                            answer(ctx, packet.retain());
+                        } else if (number <= onTime) {
+                            answer(ctx, packet.retain());
+                        }
+                    }
+                }).bind(new InetSocketAddress("127.0.0.1", 0)).sync().channel();
+        client.open(group, (InetSocketAddress) server.localAddress(), UNDER_WAY);
+        while (questions.get() <= askedAgain) {
+            Thread.onSpinWait();
+        }
+        PolledClient.Result result = group.submit(client::result).sync().getNow();
+        client.close();
+        assertEquals(onTime + 1, result.nanos().getTotalCount());
+        assertEquals(UNDER_WAY, result.wrong());
+    }
+
+    private static void answer(ChannelHandlerContext ctx, DatagramPacket question) {
+        ByteBuf content = question.content();
+        int id = content.getUnsignedShort(content.readerIndex());
+        content.setShort(content.readerIndex() + 2, IS_ANSWER | (id % 4 == 3 ? 3 : 0));
+        ctx.writeAndFlush(new DatagramPacket(content, question.sender()));
     }
 
     /** Of so many questions more are lost than are under way, so that all would be if none was asked again. */

@@ -45,7 +45,7 @@ class StreamFiguresTest {
             starts.incrementAndGet();
             throw new ToolException("it does not start");
         });
-        StreamCase failing = new StreamCase.RequestResponse(64, false);
+        StreamCase failing = new StreamCase.RequestResponse(64, StreamCase.Cores.SHARED);
         figures.add("rr.conns1", Transport.RDMA_RAW, 1, rate(30));
         figures.add("rr.conns1", Transport.EPOLL, 1, rate(10));
         figures.measure(failing, Transport.RDMA_RAW, 0, broken, 0);
@@ -75,8 +75,8 @@ class StreamFiguresTest {
 
     @Test
     void onlyWhatIsWantedIsMeasured() {
-        List<StreamCase> cases = List.of(new StreamCase.RequestResponse(64, false),
-                new StreamCase.RequestResponse(640, false));
+        List<StreamCase> cases = List.of(new StreamCase.RequestResponse(64, StreamCase.Cores.SHARED),
+                new StreamCase.RequestResponse(640, StreamCase.Cores.SHARED));
         assertEquals(cases.subList(0, 1), options.wanted("tcp.loop.", cases));
     }
 
