@@ -445,11 +445,6 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
     /** What the stacks of the loops that serve the port see of the channel. */
     private final class Acceptor implements ConnectionAcceptor {
         @Override
-        public ListeningPort port() {
-            return port;
-        }
-
-        @Override
         public boolean mayAccept() {
             return RdmaRawServerSocketChannel.this.mayAccept();
         }

@@ -1,5 +1,8 @@
 package io.rdmaraw.tcp.stack;
 
+import io.netty.util.internal.logging.InternalLogger;
+import io.netty.util.internal.logging.InternalLoggerFactory;
+
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
 
@@ -9,6 +12,8 @@ import java.util.concurrent.ConcurrentLinkedQueue;
  * SYN is of a bind() that has returned, may be in that.
  */
 final class BeforeFrames {
+    private static final InternalLogger LOGGER = InternalLoggerFactory.getInstance(BeforeFrames.class);
+
     private final Queue<Runnable> tasks = new ConcurrentLinkedQueue<>();
     /** Some may be there: one read for each run of frames. */
     private volatile boolean some;
@@ -24,7 +29,7 @@ final class BeforeFrames {
         tasks.clear();
     }
 
-    /** Does what is there, in order. On the loop; from within a task nothing is left to do. */
+    /** Does what is there, in order. On the loop; from within a task it goes on with those behind. */
     void run() {
         if (some) {
             runAll();
@@ -36,7 +41,12 @@ final class BeforeFrames {
         some = false;
         Runnable task;
         while ((task = tasks.poll()) != null) {
-            task.run();
+            try {
+                task.run();
+            } catch (RuntimeException | OutOfMemoryError e) {
+                // The frame that the loop was about to look at, and the tasks behind, are no part of it.
+                LOGGER.warn("a loop could not do what was asked of it", e);
+            }
         }
     }
 }

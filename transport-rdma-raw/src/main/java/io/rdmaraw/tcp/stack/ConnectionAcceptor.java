@@ -6,9 +6,6 @@ import io.rdmaraw.tcp.TcpListener;
 
 /** The server channel of a listening port, as the stacks of its loops see it. Any thread. */
 public interface ConnectionAcceptor {
-    /** Returns the port that the server listens on; null when it does not. */
-    ListeningPort port();
-
     /** Takes a place in the queue of connections that wait to be accepted, if there is one. */
     boolean mayAccept();
 

@@ -27,14 +27,14 @@ final class ConnectionEvents implements TcpEvents {
 
     @Override
     public void accepted(TcpListener listener, TcpConnection connection) {
-        ConnectionAcceptor server = (ConnectionAcceptor) listener.attachment();
-        ListeningPort listening = server.port();
-        if (listening == null || !server.mayAccept() || !listening.retain()) {
+        ListeningLoop.Listening listening = (ListeningLoop.Listening) listener.attachment();
+        ConnectionAcceptor server = listening.server();
+        if (listening.port().server() != server || !server.mayAccept() || !listening.port().retain()) {
             stack.counters().refusedByBacklog++;
             connection.abort();
             return;
         }
-        TcpTransport transport = new TcpTransport(stack, listening);
+        TcpTransport transport = new TcpTransport(stack, listening.port());
         transport.connection(connection);
         transport.markConnected();
         transport.path(stack.network());

@@ -18,6 +18,10 @@ import java.util.concurrent.RejectedExecutionException;
 
 /** A loop that serves a {@link ListeningPort}: its share of the rules, and its listener. For the loop's thread. */
 final class ListeningLoop {
+    /** What the core knows a listener by. */
+    record Listening(ListeningPort port, ConnectionAcceptor server) {
+    }
+
     private final ListeningPort port;
     private final TcpStack stack;
     private final TcpFrameReceiver events;
@@ -127,6 +131,15 @@ final class ListeningLoop {
         }
     }
 
+    /** Joins the port, if that is yet to be done, and listens. */
+    void serve(ConnectionAcceptor listening) {
+        // Tags of rules that others have replaced are looked after by who did it.
+        if (!joined) {
+            join();
+        }
+        listen(listening);
+    }
+
     /** Receives by the rules that are in force, and by no others; by none when it has left. */
     void steer() {
         if (!joined) {
@@ -184,7 +197,7 @@ final class ListeningLoop {
             IpAddress local = port.binding().local();
             boolean any = local.isAny();
             listener = stack.engine().listen(any ? 0 : local.high(), any ? 0 : local.low(), port.binding().port(),
-                    listening.backlog(), listening);
+                    listening.backlog(), new Listening(port, listening));
             listening.applyOptions(listener);
         }
     }

@@ -369,13 +369,16 @@ public final class ListeningPort extends TcpPort implements RssFlowOwner {
                 return false;
             }
             own = wanted;
-        }
-        server = next;
-        binding().setListening(true);
-        synchronized (this) {
+            server = next;
+            binding().setListening(true);
             keepFromKernel(rules);
         }
-        tellLoops();
+        try {
+            tellLoops();
+        } catch (RuntimeException e) {
+            stopListening();
+            throw e;
+        }
         return true;
     }
 
@@ -401,13 +404,21 @@ public final class ListeningPort extends TcpPort implements RssFlowOwner {
                 .thenApply(done -> halfOpen.get() + users() - (server != null ? 1 : 0));
     }
 
+    /** @throws VerbsException when the caller's loop, if it is one of them, cannot join any of the rules */
     private void tellLoops() {
         ConnectionAcceptor listening = server;
+        List<ListeningLoop> here = new ArrayList<>();
         for (ListeningLoop loop : loops) {
-            loop.stack().onLoopBeforeFrames(() -> {
-                loop.join();
-                loop.listen(listening);
-            });
+            if (loop.stack().isOnLoop()) {
+                here.add(loop);
+            } else {
+                loop.stack().beforeFrames(() -> loop.serve(listening));
+            }
+        }
+        for (ListeningLoop loop : here) {
+            // A server before may have been stopped by another thread just now.
+            loop.stack().catchUp();
+            loop.serve(listening);
         }
     }
 
@@ -423,11 +434,13 @@ public final class ListeningPort extends TcpPort implements RssFlowOwner {
 
     /** The server listens no more; its connections live on. Any thread. */
     public void stopListening() {
-        server = null;
-        binding().setListening(false);
-        for (ListeningLoop loop : loops) {
-            loop.stack().onLoopBeforeFrames(loop::stopListening);
+        synchronized (this) {
+            // Who listens next tells the loops after this.
+            server = null;
+            loops.forEach(loop -> loop.stack().beforeFrames(loop::stopListening));
         }
+        binding().setListening(false);
+        loops.forEach(loop -> loop.stack().catchUp());
         TcpStack first = loops.stream().map(ListeningLoop::stack).filter(TcpStack::isOnLoop).findFirst()
                 .orElse(first());
         first.executeOrElse(() -> release(first), () -> release(null));

@@ -209,15 +209,18 @@ public final class TcpStack implements FrameReceiver, PortOwner, LoopService {
     }
 
     /**
-     * As {@link #onLoop}, and before the stack looks at any frame that comes after this call: who has made the call may
-     * cause one.
+     * Has something done on the stack's loop, unless that has ended: before the stack looks at any frame that comes
+     * after this call, as who has made the call may cause one. In the order of the calls. Any thread.
      */
-    void onLoopBeforeFrames(Runnable task) {
+    void beforeFrames(Runnable task) {
         beforeFrames.add(task);
+        executeOrElse(beforeFrames::run, beforeFrames::drop);
+    }
+
+    /** Does now what {@link #beforeFrames} has taken, if the caller is on the stack's loop. */
+    void catchUp() {
         if (isOnLoop()) {
             beforeFrames.run();
-        } else {
-            executeOrElse(beforeFrames::run, beforeFrames::drop);
         }
     }
 

@@ -1,0 +1,59 @@
+package io.rdmaraw.tcp.stack;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
+import org.junit.jupiter.api.Test;
+
+import java.util.ArrayList;
+import java.util.List;
+
+class BeforeFramesTest {
+    private final BeforeFrames tasks = new BeforeFrames();
+    private final List<String> done = new ArrayList<>();
+
+    private void add(String name) {
+        tasks.add(() -> done.add(name));
+    }
+
+    @Test
+    void tasksRunOnceAndInOrder() {
+        add("first");
+        add("second");
+        tasks.run();
+        tasks.run();
+        add("third");
+        tasks.run();
+        assertEquals(List.of("first", "second", "third"), done);
+    }
+
+    /** The frame that the loop was about to look at must not be lost by a failure, nor what others have asked for. */
+    @Test
+    void aFailureIsNoneOfTheOthers() {
+        add("before");
+        tasks.add(() -> {
+            throw new IllegalStateException("planted");
+        });
+        add("behind");
+        tasks.run();
+        assertEquals(List.of("before", "behind"), done);
+    }
+
+    @Test
+    void whatATaskAddsIsDoneToo() {
+        tasks.add(() -> {
+            add("added");
+            tasks.run();
+            done.add("adding");
+        });
+        tasks.run();
+        assertEquals(List.of("added", "adding"), done);
+    }
+
+    @Test
+    void nothingIsDoneWhenTheLoopHasEnded() {
+        add("late");
+        tasks.drop();
+        tasks.run();
+        assertEquals(List.of(), done);
+    }
+}
