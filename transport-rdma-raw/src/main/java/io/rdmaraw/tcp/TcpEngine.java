@@ -190,6 +190,11 @@ public final class TcpEngine {
         }
     }
 
+    /** Tells whether there is a listener for what a segment received is sent to. */
+    public boolean listensTo(Segment s) {
+        return listeners.find(s.destinationHigh, s.destinationLow, s.destinationPort) != null;
+    }
+
     /** Tells whether a segment received is of a connection of this engine, one in TIME-WAIT too. */
     public boolean knows(Segment s) {
         int hash = connections.hash(s);

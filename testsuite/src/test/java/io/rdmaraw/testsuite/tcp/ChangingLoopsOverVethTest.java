@@ -116,6 +116,11 @@ class ChangingLoopsOverVethTest {
         assertEquals(SERVERS * CONNECTIONS_EACH, children.size());
         servers.getFirst().close().sync();
         useAll("one server less");
+        // The hash still leads to the loop of the one that has closed.
+        for (int c = 0; c < CONNECTIONS_EACH; c++) {
+            exchange(connect(port), "to the others");
+        }
+        assertEquals((SERVERS + 1) * CONNECTIONS_EACH, count("accepted.connections"));
         List<Socket> before = List.copyOf(sockets);
         sockets.clear();
         for (int i = 0; i < before.size(); i++) {

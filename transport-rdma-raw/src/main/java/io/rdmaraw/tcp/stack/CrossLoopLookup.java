@@ -15,6 +15,9 @@ import java.util.concurrent.TimeUnit;
  * does the loop that the device's hash chooses for a flow, while the flow's connection stays where it is: before such a
  * segment is answered by a reset, the other stacks of the device are asked one after the other. The stack that owns
  * the connection takes the segment, and the loop that it came to passes on what follows. For the loop's thread.
+ *
+ * <p>So is a SYN to a port that this loop's server has closed, and shared with others ({@code SO_REUSEPORT}): the rule
+ * leads here for as long as connections of that server live. One of the others accepts it, as with Linux.
  */
 final class CrossLoopLookup {
     /**
@@ -36,6 +39,8 @@ final class CrossLoopLookup {
     private boolean unknownToAll;
     /** No hash has chosen this loop for the segment that the core looks at. */
     private boolean searchAlways;
+    /** Servers here that have closed and shared their port, while connections of theirs live. */
+    private int closedSharers;
 
     CrossLoopLookup(TcpStack stack, TcpEngine engine, SegmentReceiver receiver, TcpStackStatistics counters) {
         this.stack = stack;
@@ -46,7 +51,8 @@ final class CrossLoopLookup {
     }
 
     /** A segment and whom to ask about it; passed from loop to loop. */
-    private record Search(CrossLoopLookup origin, ByteBuf frame, boolean checksumVerified, List<TcpStack> stacks) {
+    private record Search(CrossLoopLookup origin, ByteBuf frame, boolean checksumVerified, boolean forListener,
+            List<TcpStack> stacks) {
         /** Goes on with the first of the stacks from an index on whose loop still runs. */
         void ask(int index) {
             if (index == stacks.size()) {
@@ -69,19 +75,30 @@ final class CrossLoopLookup {
         searchAlways = always;
     }
 
+    /** A server here that shares its port has closed; {@link #sharerGone} is to follow. */
+    void sharerClosed() {
+        closedSharers++;
+    }
+
+    /** The last connection of a server that had closed is over. */
+    void sharerGone() {
+        closedSharers--;
+    }
+
     /** Has the others asked about the segment that the core is looking at; false if it is for this loop to answer. */
     boolean take(Segment segment) {
-        if (unknownToAll || !searchAlways && !device.rssFlows().haveMoved()) {
+        boolean opens = segment.has(TcpFlags.SYN) && !segment.has(TcpFlags.ACK);
+        boolean forListener = opens && closedSharers > 0 && !engine.listensTo(segment);
+        if (unknownToAll || !forListener && !searchAlways && !device.rssFlows().haveMoved()) {
             return false;
         }
-        boolean opens = segment.has(TcpFlags.SYN) && !segment.has(TcpFlags.ACK);
         List<TcpStack> stacks = DeviceStacks.of(device);
-        if (stacks.size() < 2 || opens && !device.rssFlows().haveMovedWithin(OPENING_NANOS)) {
+        if (stacks.size() < 2 || opens && !forListener && !device.rssFlows().haveMovedWithin(OPENING_NANOS)) {
             return false;
         }
         // Later it is one now and then that has been silent since, for hours perhaps, so the search never ends.
         if (!searches.begin(device.rssFlows().haveMovedWithin(SETTLING_NANOS), System.nanoTime())) {
-            if (opens) {
+            if (opens && !forListener) {
                 // It is not another copy as a rule, and a client that is dropped waits for a second.
                 return false;
             }
@@ -91,7 +108,7 @@ final class CrossLoopLookup {
         }
         counters.searchedSegments++;
         ReceivedFrame frame = receiver.current();
-        new Search(this, frame.take(), frame.isChecksumVerified(), stacks).ask(0);
+        new Search(this, frame.take(), frame.isChecksumVerified(), forListener, stacks).ask(0);
         return true;
     }
 
@@ -106,11 +123,13 @@ final class CrossLoopLookup {
         }
     }
 
-    /** Another loop asks; true if the segment is of a connection here, and taken. */
+    /** Another loop asks; true if the segment is of a connection here, or opens one, and taken. */
     private boolean visit(Search search) {
         Segment segment = receiver.parse(search.frame, search.checksumVerified);
         // One that has left and is still on its way is on no other loop.
-        boolean known = segment != null && (engine.knows(segment) || receiver.forwards().find(segment) != null);
+        boolean known = segment != null && (engine.knows(segment) || receiver.forwards().find(segment) != null
+                || search.forListener && engine.listensTo(segment)
+                && stack.network().isOurs(segment.destinationHigh, segment.destinationLow));
         TcpConnection connection = known ? engine.find(segment) : null;
         TcpTransport transport = connection == null ? null : (TcpTransport) connection.attachment();
         if (known) {

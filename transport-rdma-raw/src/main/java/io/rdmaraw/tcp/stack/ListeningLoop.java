@@ -41,6 +41,8 @@ final class ListeningLoop {
     private volatile boolean gone;
     /** Completes when the loop has joined the rules that were in force. */
     private volatile CompletableFuture<Void> joining = new CompletableFuture<>();
+    /** The server has closed, and others share its port ({@code SO_REUSEPORT}). */
+    private boolean leftToSharers;
     /** The port has been given back. */
     private boolean ended;
     private final Runnable whenGone = this::gone;
@@ -203,9 +205,14 @@ final class ListeningLoop {
     }
 
     void stopListening() {
-        if (listener != null) {
-            listener.close();
-            listener = null;
+        if (listener == null) {
+            return;
+        }
+        listener.close();
+        listener = null;
+        if (port.isReusePort() && !ended && !leftToSharers) {
+            leftToSharers = true;
+            stack.crossLoopLookup().sharerClosed();
         }
     }
 
@@ -240,6 +247,10 @@ final class ListeningLoop {
     /** The port is given back. */
     void end() {
         ended = true;
+        if (leftToSharers) {
+            leftToSharers = false;
+            stack.crossLoopLookup().sharerGone();
+        }
         stack.notOnceGone(whenGone);
         stack.network().unfollow(onHostChange);
         stack.port().detach(events);
