@@ -22,11 +22,11 @@ import java.util.List;
 import java.util.concurrent.atomic.AtomicBoolean;
 
 /** A server that is bound on one loop while the one before closes on another: it hears of all connections. */
-@Timeout(60)
+@Timeout(120)
 class SuccessorServerTest {
     private static final String SERVER = "10.12.0.1";
     private static final int LOOPS = 2;
-    private static final int SUCCESSORS = 200;
+    private static final int SUCCESSORS = 100;
     /** All of them on one loop, by chance, is not to be expected. */
     private static final int CONNECTIONS = 8;
 
@@ -75,13 +75,13 @@ class SuccessorServerTest {
         for (int i = 1; i <= SUCCESSORS; i++) {
             server.close();
             server = successor(loops.get(i % LOOPS), address.getPort());
-            List<Channel> clients = new ArrayList<>();
+            List<ChannelFuture> clients = new ArrayList<>();
             for (int c = 0; c < CONNECTIONS; c++) {
                 clients.add(fixture.client(new ChannelInboundHandlerAdapter()).option(ChannelOption.SO_LINGER, 0)
-                        .connect(address).sync().channel());
+                        .connect(address));
             }
-            for (Channel client : clients) {
-                client.closeFuture().sync();
+            for (ChannelFuture client : clients) {
+                client.sync().channel().closeFuture().sync();
             }
         }
         assertTrue(kept.isActive());

@@ -24,11 +24,6 @@ final class BeforeFrames {
         some = true;
     }
 
-    /** The loop has ended: nothing is done any more. Any thread. */
-    void drop() {
-        tasks.clear();
-    }
-
     /** Does what is there, in order. On the loop; from within a task it goes on with those behind. */
     void run() {
         if (some) {

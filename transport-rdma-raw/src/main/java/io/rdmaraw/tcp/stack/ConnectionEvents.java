@@ -29,7 +29,7 @@ final class ConnectionEvents implements TcpEvents {
     public void accepted(TcpListener listener, TcpConnection connection) {
         ListeningLoop.Listening listening = (ListeningLoop.Listening) listener.attachment();
         ConnectionAcceptor server = listening.server();
-        if (listening.port().server() != server || !server.mayAccept() || !listening.port().retain()) {
+        if (listening.port().server() != server || !retain(listening)) {
             stack.counters().refusedByBacklog++;
             connection.abort();
             return;
@@ -42,6 +42,18 @@ final class ConnectionEvents implements TcpEvents {
         connection.attachment(transport);
         stack.counters().flows++;
         stack.markReady(transport);
+    }
+
+    /** Takes a place in the server's queue, by a port that lives as long as the connection; false if there is none. */
+    private boolean retain(ListeningLoop.Listening listening) {
+        if (!listening.port().retain()) {
+            return false;
+        }
+        if (!listening.server().mayAccept()) {
+            listening.port().release(stack);
+            return false;
+        }
+        return true;
     }
 
     @Override

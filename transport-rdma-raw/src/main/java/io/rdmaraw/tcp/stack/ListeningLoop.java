@@ -247,6 +247,7 @@ final class ListeningLoop {
     /** The port is given back. */
     void end() {
         ended = true;
+        stopListening();
         if (leftToSharers) {
             leftToSharers = false;
             stack.crossLoopLookup().sharerGone();

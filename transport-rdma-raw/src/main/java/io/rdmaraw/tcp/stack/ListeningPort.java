@@ -74,6 +74,7 @@ public final class ListeningPort extends TcpPort implements RssFlowOwner {
             port.update(true);
             port.tellLoops();
         } catch (RuntimeException e) {
+            port.server = null;
             port.withdraw();
             binding.close();
             throw e;
@@ -370,10 +371,12 @@ public final class ListeningPort extends TcpPort implements RssFlowOwner {
             }
             own = wanted;
             server = next;
-            binding().setListening(true);
-            keepFromKernel(rules);
         }
         try {
+            binding().setListening(true);
+            synchronized (this) {
+                keepFromKernel(rules);
+            }
             tellLoops();
         } catch (RuntimeException e) {
             stopListening();
@@ -426,6 +429,8 @@ public final class ListeningPort extends TcpPort implements RssFlowOwner {
     public void joinBy(DeviceQueue port) {
         for (ListeningLoop loop : loops) {
             if (loop.stack().port() == port && !loop.hasLeft()) {
+                // What listened before on a port that is new again.
+                loop.stack().catchUp();
                 loop.join();
                 loop.listen(server);
             }

@@ -214,7 +214,8 @@ public final class TcpStack implements FrameReceiver, PortOwner, LoopService {
      */
     void beforeFrames(Runnable task) {
         beforeFrames.add(task);
-        executeOrElse(beforeFrames::run, beforeFrames::drop);
+        // One that takes no more tasks does it with the next frame, if there is one.
+        execute(beforeFrames::run);
     }
 
     /** Does now what {@link #beforeFrames} has taken, if the caller is on the stack's loop. */

@@ -48,12 +48,4 @@ class BeforeFramesTest {
         tasks.run();
         assertEquals(List.of("added", "adding"), done);
     }
-
-    @Test
-    void nothingIsDoneWhenTheLoopHasEnded() {
-        add("late");
-        tasks.drop();
-        tasks.run();
-        assertEquals(List.of(), done);
-    }
 }
