@@ -40,7 +40,8 @@ final class BeforeFrames {
                 task.run();
             } catch (RuntimeException | OutOfMemoryError e) {
                 // The frame that the loop was about to look at, and the tasks behind, are no part of it.
-                LOGGER.warn("a loop could not do what was asked of it", e);
+                LOGGER.warn("an event loop could not begin or end to serve a TCP port: close the server and bind it"
+                        + " again", e);
             }
         }
     }

@@ -410,18 +410,14 @@ public final class ListeningPort extends TcpPort implements RssFlowOwner {
     /** @throws VerbsException when the caller's loop, if it is one of them, cannot join any of the rules */
     private void tellLoops() {
         ConnectionAcceptor listening = server;
-        List<ListeningLoop> here = new ArrayList<>();
         for (ListeningLoop loop : loops) {
             if (loop.stack().isOnLoop()) {
-                here.add(loop);
+                // A server before may have been stopped by another thread just now.
+                loop.stack().catchUp();
+                loop.serve(listening);
             } else {
                 loop.stack().beforeFrames(() -> loop.serve(listening));
             }
-        }
-        for (ListeningLoop loop : here) {
-            // A server before may have been stopped by another thread just now.
-            loop.stack().catchUp();
-            loop.serve(listening);
         }
     }
 
