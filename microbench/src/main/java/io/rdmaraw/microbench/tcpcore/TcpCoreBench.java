@@ -48,12 +48,15 @@ final class TcpCoreBench {
     }
 
     private void requestResponse(int connections) {
-        String name = "tcp-core.rr.conns" + connections;
+        String name = "tcp-core.rr." + (options.shuffled() ? "shuffled." : "") + "conns" + connections;
         List<Double> rates = new ArrayList<>();
         List<Double> allocated = new ArrayList<>();
         say(name);
         try (TcpPair pair = new TcpPair(connections)) {
             AllocationMeter meter = new AllocationMeter(List.of(Thread.currentThread()));
+            if (options.shuffled()) {
+                pair.shuffle();
+            }
             pair.begin();
             work(pair, options.warmUpSeconds());
             long repeatedBefore = pair.retransmittedSegments();

@@ -18,6 +18,10 @@ public final class TcpCoreCommand implements Callable<Integer> {
             description = "how many connections, one case each")
     private List<Integer> connections;
 
+    @Option(names = "--shuffled", description = "have the connections take turns in an order of chance, as peers"
+            + " do, and not in the order in which they lie in memory (cases tcp-core.rr.shuffled)")
+    private boolean shuffled;
+
     @Mixin
     private BenchOptions options;
 
@@ -26,8 +30,8 @@ public final class TcpCoreCommand implements Callable<Integer> {
         options.require(connections.stream().allMatch(n -> n >= 1 && n <= MAXIMUM_CONNECTIONS),
                 "--connections must be 1 to " + MAXIMUM_CONNECTIONS);
         int runs = options.runs(3);
-        TcpCoreBenchOptions how = options.quick() ? new TcpCoreBenchOptions(connections, runs, 0.5, 2)
-                : new TcpCoreBenchOptions(connections, runs, 1, 4);
+        TcpCoreBenchOptions how = options.quick() ? new TcpCoreBenchOptions(connections, shuffled, runs, 0.5, 2)
+                : new TcpCoreBenchOptions(connections, shuffled, runs, 1, 4);
         return options.print(() -> new TcpCoreBench(how, options.progress()).run());
     }
 }

@@ -6,7 +6,9 @@ import io.rdmaraw.tcp.TcpConfig;
 import io.rdmaraw.tcp.TcpConnection;
 import io.rdmaraw.tcp.segment.Segment;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
+import java.util.Random;
 
 /**
  * A client and a server on one thread, connected by packets in native memory. Bursts pass between them as between two
@@ -21,6 +23,8 @@ final class TcpPair implements AutoCloseable {
     private static final long SERVER = TcpPackets.mapped(0x0A80_0001);
     /** Granularity of the timers of the engine; more frequent checks find nothing. */
     private static final long TICK_NANOS = 1 << 20;
+    /** The same order each time. */
+    private static final long SEED = 1;
 
     private final TcpEnd client;
     private final TcpEnd server;
@@ -67,6 +71,11 @@ final class TcpPair implements AutoCloseable {
 
     static int clientPort(int n) {
         return FIRST_PORT + n % PORTS_PER_ADDRESS;
+    }
+
+    /** Has the connections take turns in an order of chance; to be called before {@link #begin}. */
+    void shuffle() {
+        Collections.shuffle(connections, new Random(SEED));
     }
 
     /** Sends the first request of every client. */
