@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # ./rdma-raw hardware-check: goes through what only a card can show, step by step, and writes a report. See
-# docs/cards.md.
+# docs/guide/cards.md.
 
 HARDWARE_UNDER_WAY="It has not come to its end."
 
@@ -8,7 +8,7 @@ hardware_usage() {
   cat <<'USAGE'
 usage: ./rdma-raw hardware-check DEVICE [--peer D] [--out DIR] [--setup WORDS]
 
-Checks everything that only a card can show, and writes a report: docs/cards.md.
+Checks everything that only a card can show, and writes a report: docs/guide/cards.md.
 
   DEVICE, -d D, --device D
                the RDMA device, such as mlx5_0; emulated: a pair of emulated ones, to see what this does
@@ -16,7 +16,7 @@ Checks everything that only a card can show, and writes a report: docs/cards.md.
                measured, and the conformance suite, which needs two, is left out
   --out DIR    where the report goes (hardware-report); DIR/REPORT.md is the summary, and DIR.tar.gz all of it: the one
                file to send
-  --setup WORDS  of an emulated pair: how host and card are set up, such as vf or roce-off; see docs/hardware.md
+  --setup WORDS  of an emulated pair: how host and card are set up, such as vf or roce-off; see docs/lab/hardware.md
 
 It takes about four minutes, and two without a second device; a step is ended after 15 minutes, the suite after 30.
 Ctrl-C ends it; the steps so far are in the report.
@@ -224,6 +224,7 @@ hardware_own_frames() {
 
 # A text as a pattern of sed's that matches it alone.
 hardware_literally() {
+  # shellcheck disable=SC2001  # a pattern replacement of bash has no reference to the match
   sed 's/[][\\.*^$|]/\\&/g' <<<"$1"
 }
 
@@ -320,8 +321,9 @@ hardware_require_device() {
 
 # Where the report goes: a directory of its own, which no other run writes to.
 hardware_begin_report() {
-  mkdir -p "$hardware_out" 2>/dev/null && [ -w "$hardware_out" ] ||
+  if ! mkdir -p "$hardware_out" 2>/dev/null || ! [ -w "$hardware_out" ]; then
     die "hardware-check: the report cannot be written to $hardware_out: name a directory of yours by --out DIR"
+  fi
   exec 8<"$hardware_out"
   ! command -v flock >/dev/null || flock -n 8 || die "hardware-check: another run writes to $hardware_out: wait for its end, or name another by --out DIR"
   rm -f "$hardware_out"/[0-9][0-9]-*.txt{,.part}

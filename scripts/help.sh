@@ -12,13 +12,17 @@ usage: ./rdma-raw COMMAND [OPTIONS]
             test CLASS: one class of tests; test --containers: servers in podman's containers;
             test --kernels: Debian's kernels and drivers of cards, in emulated machines;
             test --conformance: h2spec, Autobahn's suite and foreign clients against servers on this transport;
+            test --contract: generated programs on NIO, epoll and this transport, compared;
             test --frameworks: the tests that frameworks publish of themselves, on this transport;
             test --netty-versions: versions of Netty 4.2; test --matrix: the oldest and the newest JDK and Netty;
+            test --programs: programs from Maven Central with the agent and without;
             test --engine: jobs of Spark, BookKeeper or Spring Cloud Gateway on nodes in namespaces, by the agent;
             test --faults SEEDS: faults of an emulated card at random moments, while frames pass;
             test --rdma-core 56: the emulated card's tests on another generation of rdma-core;
             test --aarch64: what a processor decides, on an emulated one of 64-bit Arm;
-            test --jcstress: what threads share without locks in Java, and faults planted there
+            test --jcstress: what threads share without locks in Java, and faults planted there;
+            test --host-model: generated hosts in namespaces, beside the kernel's own sockets on a twin
+            test --litmus: the same in C, under the memory models of C11 and Arm
   devinfo   what each device can do, for every provider
   pktgen    send or receive frames from a template or a pcap file
   example   run a server, such as http or dns, on any of Netty's transports
@@ -33,7 +37,7 @@ usage: ./rdma-raw COMMAND [OPTIONS]
   profile   where the time of the event loops goes, on one path or in a running process
   doctor    what a device lacks here, and how to put it right
   sim       run the TCP core through seeds of a simulated network
-  hardware-check  everything that only a card can show, and a report; see docs/cards.md
+  hardware-check  everything that only a card can show, and a report; see docs/guide/cards.md
   build     build only; install: into Maven's local repository, for programs of your own
   release   release --dry-run: makes and checks what a release would publish
   site      the documents and the Javadoc as static pages, with a search
@@ -56,11 +60,30 @@ asks_for_help() {
   [ "$1" = --help ] || [ "$1" = -h ]
 }
 
+host_model_usage() {
+  cat <<'USAGE'
+usage: ./rdma-raw test --host-model [--seeds N] [--from S] [--faults] [--without ID] [--keep-going]
+
+Makes hosts in network namespaces from seeds: links, addresses, routes, rules, neighbours. Changes them while a server
+runs, and compares the answers to packets with those of the kernel's sockets on a twin host. A difference is repeated,
+shrunk and printed as a list of ip commands and packets. Needs root.
+
+  --seeds N       how many seeds (100)
+  --from S        the first seed (1)
+  --faults        known faults count as differences too
+  --without ID    the accepted difference ID counts, for instance to see an example of it
+  --keep-going    all seeds, also after a difference
+
+Ends with 1 if something differs that docs/design/addresses-and-rules.md does not list, with 2 for wrong arguments.
+USAGE
+}
+
 test_usage() {
   cat <<'USAGE'
-usage: ./rdma-raw test [--fast | --containers | --kernels | --conformance | --frameworks |
-                       --netty-versions | --matrix | --engine | --faults SEEDS | --rdma-core 44|56|65 |
-                       --aarch64 [machine] | --jcstress | --musl | CLASS[,CLASS...]]
+usage: ./rdma-raw test [--fast | --containers | --kernels | --conformance | --contract [--seeds N] [--from N] |
+                       --host-model | --frameworks | --netty-versions | --matrix | --engine | --programs |
+                       --faults SEEDS | --rdma-core 44|56|65 | --aarch64 [machine] | --jcstress | --litmus | --musl |
+                       CLASS[,CLASS...]]
                        [OPTIONS of Maven, such as -pl testsuite -am]
 
 Runs tests: all of them, those that are quick, or one class.
@@ -70,14 +93,19 @@ Runs tests: all of them, those that are quick, or one class.
   --containers          servers in podman's containers, asked by stock clients
   --kernels             Debian's kernels, old and new, and drivers of network cards, in emulated machines; root
   --conformance         h2spec, Autobahn's suite and foreign clients against servers on this transport
+  --contract            generated Netty programs on NIO, epoll and this transport (soft:loop): 1000 seeds, or --seeds N,
+                        beginning with --from N; --show prints all observations of the seeds
   --frameworks          the tests that frameworks publish of themselves, on this transport
   --netty-versions      the transport as it was built with other versions of Netty 4.2
   --matrix              the transport as it was built on the oldest and the newest JDK and Netty; root
+  --programs            programs from Maven Central with the agent and without: the same exit and output
   --engine              jobs of Spark, BookKeeper or Spring Cloud Gateway on nodes in namespaces, with the agent; root
   --faults SEEDS        faults of an emulated card at random moments, while frames pass: 1000 seeds, or as many as given
   --rdma-core 56        the emulated card's tests on another generation of rdma-core; root
   --aarch64             what a processor decides, on an emulated one of 64-bit Arm; machine: there with its kernel, alone
   --jcstress            what threads share without locks in Java, by OpenJDK's jcstress, and faults planted there
+  --host-model          generated hosts in namespaces, beside the kernel's own sockets on a twin; root
+  --litmus              memory orders in C and across the kernel, by herd7 under the models of C11 and Arm
   --musl                softverbs, the broker and their tests in C against musl, Alpine's C library
   CLASS                 classes of Java tests, such as CongestionTest, or CLASS#method
 
@@ -101,7 +129,7 @@ usage: ./rdma-raw install
 
 Puts the transport, softverbs, the modules for frameworks and the agent into Maven's local repository.
 
-A project of your own then depends on io.rdmaraw:netty-transport-rdma-raw (docs/quickstart.md). Maven's messages go to
+Your project then depends on io.rdmaraw:netty-transport-rdma-raw (docs/guide/quickstart.md). Maven's messages go to
 target/rdma-raw-install.log, and to the terminal if the build fails. Ends with 2 then.
 USAGE
 }

@@ -17,12 +17,12 @@ USAGE
 # The pages, where they are in the repository, so that the links between them hold; and what is shown as it is.
 copy_pages() {
   local to="$1"
-  mkdir -p "$to/public/docs/report"
-  (cd "$ROOT" && printf '%s\0' README.md CONTRIBUTING.md CHANGELOG.md SECURITY.md examples/README.md docs/*.md docs/report/*.md \
-    docs/report/*.svg | tar -c --null -T -) | tar -x -C "$to"
+  mkdir -p "$to/public/docs/lab"
+  (cd "$ROOT" && printf '%s\0' README.md CONTRIBUTING.md CHANGELOG.md SECURITY.md GOVERNANCE.md CODE_OF_CONDUCT.md \
+    examples/README.md docs/*.md docs/*/*.md docs/lab/*.svg | tar -c --null -T -) | tar -x -C "$to"
   mv "$to/README.md" "$to/index.md"
-  cp "$ROOT/docs/report/report.html" "$to/public/docs/report"
-  cp "$ROOT"/docs/report/*.svg "$to/public/docs/report"
+  cp "$ROOT/docs/lab/report.html" "$to/public/docs/lab"
+  cp "$ROOT"/docs/lab/*.svg "$to/public/docs/lab"
   mkdir -p "$to/.vitepress"
   cp "$ROOT/scripts/site/config.mjs" "$to/.vitepress"
 }

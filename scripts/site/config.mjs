@@ -8,25 +8,21 @@ import { withMermaid } from 'vitepress-plugin-mermaid'
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..')
 
-// The order of README.md's list.
-const groups = {
-  Use: ['docs/quickstart', 'docs/deploying', 'docs/containers', 'docs/cloud', 'docs/cards', 'docs/security',
-    'docs/frameworks', 'docs/observability', 'docs/tools', 'examples/README'],
-  Understand: ['docs/architecture', 'docs/receiving-and-sending', 'docs/addresses-and-rules', 'docs/waiting', 'docs/tcp', 'docs/tcp-settings',
-    'docs/simulation', 'docs/memory-ordering', 'docs/hardware', 'docs/design-decisions', 'docs/glossary', 'docs/notebook'],
-  Results: ['docs/report/conformance', 'docs/report/frameworks', 'docs/report/kernels', 'docs/report/containers',
-    'docs/report/rfc9293', 'docs/report/packetdrill'],
-  Change: ['CONTRIBUTING', 'CHANGELOG', 'docs/release', 'SECURITY'],
-}
+const pagesOf = folder => readdirSync(join(root, folder)).filter(name => name.endsWith('.md')).sort()
+  .map(name => `${folder}/${name.slice(0, -3)}`)
 
-const listed = Object.values(groups).flat()
-for (const folder of ['docs', 'docs/report']) {
-  for (const file of readdirSync(join(root, folder)).filter(name => name.endsWith('.md'))) {
-    const page = `${folder}/${file.slice(0, -3)}`
-    if (!listed.includes(page)) {
-      throw new Error(`${page} is in no group of scripts/site/config.mjs: the search alone would find it`)
-    }
-  }
+/** The pages of a folder, those that are named first. */
+const inOrder = (folder, ...names) => [...new Set([...names.map(name => `${folder}/${name}`), ...pagesOf(folder)])]
+
+const groups = {
+  Start: ['docs/README'],
+  Guide: [...inOrder('docs/guide', 'quickstart', 'what-changes', 'frameworks', 'deploying', 'broker', 'containers', 'cloud', 'cards',
+    'capacity', 'monitoring', 'troubleshooting'), 'examples/README'],
+  Reference: inOrder('docs/reference', 'supported', 'differences', 'settings', 'tcp-settings', 'interfaces', 'observability',
+    'tools', 'errors', 'security', 'raw-frames'),
+  Design: inOrder('docs/design', 'architecture', 'receiving-and-sending', 'addresses-and-rules', 'tcp', 'waiting'),
+  Lab: inOrder('docs/lab', 'figures', 'notebook'),
+  Project: ['CONTRIBUTING', 'CHANGELOG', 'SECURITY', 'GOVERNANCE', 'CODE_OF_CONDUCT'],
 }
 
 const heading = page => readFileSync(join(root, `${page}.md`), 'utf8').match(/^# (.*)$/m)[1].replaceAll('`', '')
@@ -84,7 +80,7 @@ export default withMermaid(defineConfig({
     outline: 'deep',
     nav: [
       { text: 'Javadoc', link: '/javadoc/index.html', target: '_self' },
-      { text: 'Measurements', link: '/docs/report/report.html', target: '_self' },
+      { text: 'Measurements', link: '/docs/lab/report.html', target: '_self' },
     ],
     sidebar: Object.entries(groups).map(([text, pages]) => ({
       text,

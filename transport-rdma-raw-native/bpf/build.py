@@ -10,7 +10,7 @@ version of clang and a hash over the sources and the instructions. check.sh comp
 compiles again where the same clang is installed; `make check` runs it.
 
 The programs refer to maps and to nothing else. Clang leaves an ELF relocation for each reference. The file lists them as
-pairs of instruction and map number, and steering.c replaces each by the map's descriptor when it loads the program.
+pairs of instruction and map number, and steering_load.c replaces each by the map's descriptor when it loads the program.
 
 After a change of steer.bpf.c: run this script, run the tests named "xdp" as root, and compare the number of
 instructions, since the verifier's time when a device is opened grows with it.
@@ -26,8 +26,9 @@ HERE = pathlib.Path(__file__).resolve().parent
 OUTPUT = HERE.parent / "softverbs" / "steering_programs.h"
 SOFTVERBS = HERE.parent / "softverbs"
 # In the order of their names, as in check.sh. This script is among them, since it changes the code.
-SOURCES = [HERE / "build.py", HERE / "classify.bpf.h", HERE / "steer.bpf.c", SOFTVERBS / "steering_hash.h",
-           SOFTVERBS / "steering_maps.h", SOFTVERBS / "wire_defs.h"]
+SOURCES = [HERE / "build.py", HERE / "classify.bpf.h", HERE / "parse.bpf.h", HERE / "steer.bpf.c",
+           SOFTVERBS / "headers.h", SOFTVERBS / "steering_hash.h", SOFTVERBS / "steering_maps.h",
+           SOFTVERBS / "wire_defs.h"]
 PROGRAMS = ["xdp", "classify", "redirect", "tc", "filter", "copies"]
 MAPS = ["sv_map_directory", "sv_map_rules", "sv_map_deep_rules", "sv_map_scratch", "sv_map_sockets", "sv_map_recent",
         "sv_map_heads", "sv_map_syns", "sv_map_known", "sv_map_opening", "sv_map_programs", "sv_map_traffic"]

@@ -7,8 +7,8 @@ cd "$(dirname "$0")"
 programs=../softverbs/steering_programs.h
 recorded=$(sed -n 's/^ \* SHA-256 of the sources and of what follows: //p' "$programs")
 # The hash of hash_of() in build.py.
-actual=$( (cat build.py classify.bpf.h steer.bpf.c ../softverbs/steering_hash.h ../softverbs/steering_maps.h \
-  ../softverbs/wire_defs.h
+actual=$( (cat build.py classify.bpf.h parse.bpf.h steer.bpf.c ../softverbs/headers.h ../softverbs/steering_hash.h \
+  ../softverbs/steering_maps.h ../softverbs/wire_defs.h
   sed '1,/^ \*\/$/d' "$programs") | sha256sum | cut -d ' ' -f 1)
 if [ "$recorded" != "$actual" ]; then
   echo "steering_programs.h does not belong to these sources: run bpf/build.py, which needs clang" >&2

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Classifies received frames under overload: SYNs, segments of connections, and unsolicited ones (docs/security.md).
+ * Classifies frames under overload: SYNs, segments of connections, unsolicited ones (docs/reference/security.md).
  * steer.bpf.c includes this file for its program classify_xdp.
  */
 /*
- * Prevents clang from merging identical code for different constant offsets. The verifier needs constant offsets where
- * the process lacks CAP_PERFMON. Each use has another name.
+ * Prevents clang from merging identical code for different constant offsets. The verifier needs constant offsets if the
+ * process lacks CAP_PERFMON. Each use has another name.
  */
 #define KEEP_SEPARATE(name) asm volatile("# " name)
 
@@ -14,7 +14,7 @@ INLINE u32 word_at(const u8 *at)
     return *(volatile const u32 *)at;
 }
 
-/* What classify_xdp reads of a TCP segment. The hashes are those of steering_hash.h. */
+/* The parts of a TCP segment that classify_xdp uses. The hashes are those of steering_hash.h. */
 struct segment {
     u64 connection;
     u64 endpoint;       /* the local address and port */
@@ -28,7 +28,10 @@ INLINE int is_syn(u32 flags)
     return (flags & (SV_TCP_SYN | SV_TCP_RST | SV_TCP_ACK)) == SV_TCP_SYN;
 }
 
-/* `ip` and `tcp`: the headers. All offsets into them are constants, as the verifier needs without CAP_PERFMON. */
+/*
+ * `ip` and `tcp` point to the headers. All offsets into them are constant, as the verifier requires without
+ * CAP_PERFMON.
+ */
 INLINE void hash_segment(const u8 *ip, int is_ipv6, const u8 *tcp, u64 secret, struct segment *segment)
 {
     u64 local = secret;
@@ -54,7 +57,7 @@ INLINE void hash_segment(const u8 *ip, int is_ipv6, const u8 *tcp, u64 secret, s
 
 /*
  * Reads the segment in place: IPv4 without options or IPv6 without extension headers, untagged. Returns FOUND,
- * NO_SEGMENT, or NEEDS_COPY for a frame with a VLAN tag or IPv4 options. Finds SYNs only, unless `all` is set.
+ * NO_SEGMENT, or NEEDS_COPY for a frame with a VLAN tag or IPv4 options. Finds only SYNs unless `all` is set.
  */
 INLINE int find_segment(const u8 *head, const u8 *head_end, u64 secret, int all, struct segment *segment)
 {
@@ -130,7 +133,9 @@ INLINE int load_segment(struct xdp_md *xdp, u64 secret, struct segment *segment)
     return NO_SEGMENT;
 }
 
-/* Whether this is a retransmission: the same segment came a plausible time ago (see SV_STEER_SYNS), not just now. */
+/*
+ * Returns true for a retransmission: the same segment arrived a plausible time ago (see SV_STEER_SYNS), not just now.
+ */
 INLINE int is_repeated(const struct segment *segment, u64 now)
 {
     u64 hash = sv_steer_mix(segment->connection, segment->number);
@@ -147,7 +152,7 @@ INLINE int is_repeated(const struct segment *segment, u64 now)
     return (before & ~SV_STEER_SYN_AGES) == mark && age >= SV_STEER_SYN_LEAST_AGE && age <= SV_STEER_SYN_LAST_AGE;
 }
 
-/* The counts of admitted segments start anew each millisecond. */
+/* Resets the counts of admitted segments each millisecond. */
 INLINE void new_window(struct sv_steer_scratch *scratch, u64 now)
 {
     u32 window = (u32)(now >> SV_STEER_SYN_WINDOW_SHIFT);
@@ -160,7 +165,7 @@ INLINE void new_window(struct sv_steer_scratch *scratch, u64 now)
     scratch->unsolicited = 0;
 }
 
-/* Admits retransmissions up to a limit, since a sender can forge them. */
+/* Admits retransmissions up to a limit, because a sender can forge them. */
 INLINE int admit_repeated(const struct segment *segment, struct sv_steer_scratch *scratch, u64 now)
 {
     if (!is_repeated(segment, now) || scratch->syns_again >= SV_STEER_SYNS_PER_WINDOW)
@@ -170,8 +175,8 @@ INLINE int admit_repeated(const struct segment *segment, struct sv_steer_scratch
 }
 
 /*
- * SYNs can come in any number. A SYN longer than the interface's frames comes from a peer on this host that relies on
- * segmentation offload; it cannot open a connection.
+ * Classifies a SYN, which may arrive in any number. A SYN longer than the interface's frames comes from a peer on this
+ * host that relies on segmentation offload. It cannot open a connection.
  */
 INLINE int classify_syn(struct xdp_md *xdp, const struct segment *segment, struct sv_steer_traffic *traffic,
                         struct sv_steer_scratch *scratch)
@@ -212,7 +217,10 @@ INLINE int age_of_mark(void *map, u32 buckets, u64 hash, u64 now)
     return (int)(((u32)(now >> SV_STEER_MARK_TIME_SHIFT) - found) & SV_STEER_MARK_TIMES);
 }
 
-/* Only a peer that received our SYN knows its sequence number, so an acknowledgment of it proves the peer genuine. */
+/*
+ * Only a peer that received our SYN knows its sequence number, so an acknowledgment of it proves that the peer is
+ * genuine.
+ */
 INLINE int acknowledges_our_syn(const struct segment *segment, u64 now)
 {
     u64 proof = sv_steer_proof(segment->connection, segment->acknowledgement);
@@ -220,8 +228,9 @@ INLINE int acknowledges_our_syn(const struct segment *segment, u64 now)
 }
 
 /*
- * Classifies a segment other than a SYN while unsolicited segments are limited: admits all segments of connections and
- * few others. A local endpoint without any connection takes all segments: its answers may leave by another interface.
+ * Classifies a segment other than a SYN while unsolicited segments are limited. Admits all segments of connections and
+ * few others. A local endpoint without any connection receives all segments, because its answers may leave through
+ * another interface.
  */
 INLINE int classify_other(const struct segment *segment, struct sv_steer_traffic *traffic,
                           struct sv_steer_scratch *scratch)
@@ -245,7 +254,7 @@ INLINE int classify_other(const struct segment *segment, struct sv_steer_traffic
         return RXC_MAIN;
     if (scratch->unsolicited++ == 0 && scratch->syn_window % SV_STEER_UNSOLICITED_WINDOWS == 0)
         return RXC_MAIN;
-    /* Extends the limit here; otherwise a flood would pass once a second until the library sees its ring fill again. */
+    /* Extends the limit here. Otherwise a flood would pass once a second until the library sees its ring fill again. */
     if (scratch->unsolicited == SV_STEER_UNSOLICITED_FLOOD)
         *(volatile u64 *)&traffic->unsolicited_limited_until_nanos = now + SV_STEER_LIMITED_NANOS;
     __sync_fetch_and_add(&traffic->unsolicited_dropped, 1);

@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See acceptor.h. */
+/* See session.h. */
 #define _GNU_SOURCE
-#include "acceptor.h"
+#include "session.h"
 
 #include "confinement.h"
-#include "passing.h"
-#include "privileges.h"
-#include "session.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -20,13 +17,13 @@
 
 /* ---- in the process ---- */
 
-/* The call itself: glibc has a name for it from 2.34 on, musl none. */
+/* A direct system call: glibc has close_range() from 2.34 on, musl does not. */
 static void close_from_to(unsigned first, unsigned last)
 {
     (void)syscall(SYS_close_range, first, last, 0);
 }
 
-/* Of what the broker has open, this needs two descriptors beside standard error. */
+/* Closes the broker's descriptors except these two and standard error. */
 static void close_others(int a, int b)
 {
     unsigned low = (unsigned)(a < b ? a : b), high = (unsigned)(a < b ? b : a);
@@ -37,7 +34,7 @@ static void close_others(int a, int b)
     close_from_to(high + 1, ~0u);
 }
 
-/* The broker ends in good order on these signals, and then this process does too. */
+/* On these signals the broker ends in good order, and this process ends with it. */
 static void ignore_signals(void)
 {
     static const int signals[] = {SIGHUP, SIGINT, SIGTERM, SIGPIPE, SIGCHLD};
@@ -72,7 +69,7 @@ static void report_failure(int reports, int error)
     (void)pass_send(reports, &none, sizeof none, NULL, 0, 0);
 }
 
-/* A session that ends before it has reported leaves the pipe without a byte. */
+/* If a session ends before its report, the pipe closes without a byte. */
 static void fork_session(int listener, int reports, bool confined)
 {
     int reported[2];

@@ -4,14 +4,17 @@
 #include "confinement.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/membarrier.h>
 #include <linux/seccomp.h>
+#include <linux/sockios.h>
 #include <sched.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -25,9 +28,9 @@
 #endif
 
 enum {
-    X32_CALLS = 0x40000000,         /* of x86-64: calls with pointers of 32 bits, which no list has */
+    X32_CALLS = 0x40000000,         /* x86-64: calls with 32-bit pointers, which no list contains */
     MAX_INSTRUCTIONS = 512,
-    /* Of fork(3), by the C library: no thread, no namespace. */
+    /* The flags of the C library's fork(3): neither a thread nor a namespace. */
 #ifdef __GLIBC__
     FORK_FLAGS = CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID | SIGCHLD,
 #else
@@ -37,8 +40,8 @@ enum {
 
 struct call {
     int number;
-    bool refused;                   /* fails with EACCES and does not kill */
-    bool has_check;                 /* the argument's lower half under the mask must be the value */
+    bool refused;                   /* fails with EACCES instead of killing the process */
+    bool has_check;                 /* the masked lower half of the argument must equal the value */
     uint8_t argument;
     uint32_t mask;
     uint32_t value;
@@ -49,7 +52,9 @@ struct call {
 #define CHECKED(NAME, ARGUMENT, MASK, VALUE) \
     {.number = SYS_##NAME, .has_check = true, .argument = ARGUMENT, .mask = MASK, .value = VALUE}
 
-/* Musl has fork(3) as fork(2) where the processor has that, and newer ones ask for the child's number by another call. */
+/*
+ * On processors with fork(2), musl implements fork(3) by it. Newer versions read the child's number with another call.
+ */
 #if defined(SYS_fork) && !defined(__GLIBC__)
 #define FORK CALL(fork), CALL(set_tid_address)
 #elif !defined(__GLIBC__)
@@ -57,7 +62,7 @@ struct call {
 #else
 #define FORK CHECKED(clone, 0, UINT32_MAX, FORK_FLAGS)
 #endif
-/* What all of them need: messages, time, the end. */
+/* Calls of all processes: messages, time, exit. */
 #ifdef SYS_poll
 #define POLL CALL(poll), CALL(ppoll)
 #else
@@ -66,7 +71,9 @@ struct call {
 #define COMMON \
     POLL, CALL(recvmsg), CALL(sendmsg), CALL(recvfrom), CALL(sendto), CALL(getsockopt), CALL(setsockopt), CALL(close), \
     CALL(exit), CALL(exit_group), CALL(rt_sigreturn), CALL(restart_syscall), CALL(clock_gettime), CALL(write)
-/* Memory, but none that could be executed. */
+/* Queries whether a client has read its messages. */
+#define WAS_READ CHECKED(ioctl, 1, UINT32_MAX, SIOCOUTQ)
+/* Memory that is not executable. */
 #define MEMORY \
     CALL(brk), CALL(munmap), CALL(mremap), CALL(madvise), CHECKED(mmap, 2, PROT_EXEC, 0), \
     CHECKED(mprotect, 2, PROT_EXEC, 0)
@@ -74,18 +81,22 @@ struct call {
 static const struct call broker_calls[] = {
     COMMON, MEMORY, CALL(bpf), CALL(socket), CALL(bind), CALL(ioctl), CALL(getrandom), CALL(pidfd_send_signal),
     CALL(wait4), CHECKED(membarrier, 0, UINT32_MAX, MEMBARRIER_CMD_GLOBAL),
-    /* Explanations of errors look at the capabilities; they would look at /proc too, and do without. */
+    /* Memory for sockets. */
+    CALL(memfd_create), CALL(ftruncate), CALL(fallocate), CHECKED(fcntl, 1, UINT32_MAX, F_ADD_SEALS),
+    /* Explanations of errors read the capabilities. They would also open /proc, and work without it. */
     CALL(capget), REFUSED(openat),
 };
 
-/* Also what sessions do before their own filter. */
+/* Includes the calls of sessions before their own filter. */
 static const struct call acceptor_calls[] = {
     COMMON, MEMORY, FORK, CALL(accept4), CALL(socketpair), CALL(pipe2), CALL(read),
     CALL(getpid), CALL(pidfd_open), CALL(prctl), CALL(capget), CALL(capset), CALL(getsockname), CALL(set_robust_list),
     CALL(gettid), CALL(rt_sigprocmask), CALL(rt_sigaction), CALL(sigaltstack),
+    /* For sessions, in which both filters are in force. */
+    WAS_READ,
 };
 
-static const struct call session_calls[] = {COMMON, MEMORY, CALL(getsockname)};
+static const struct call session_calls[] = {COMMON, MEMORY, CALL(getsockname), WAS_READ};
 
 /* ---- the program ---- */
 
@@ -109,14 +120,14 @@ static void end_with(struct program *program, uint32_t verdict)
     put(program, BPF_RET | BPF_K, verdict, 0, 0);
 }
 
-/* The lower half of an argument. */
+/* Returns the offset of the lower half of an argument. */
 static size_t argument_at(unsigned argument)
 {
     size_t at = offsetof(struct seccomp_data, args) + argument * sizeof(uint64_t);
     return at + (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? sizeof(uint32_t) : 0);
 }
 
-/* The number of the call is loaded; other calls go on behind this. */
+/* Appends the checks of one call. The number of the call is loaded; other calls continue after them. */
 static void put_call(struct program *program, const struct call *call)
 {
     put(program, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)call->number, 0, call->has_check ? 5 : 1);

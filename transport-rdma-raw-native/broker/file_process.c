@@ -3,8 +3,8 @@
 #define _GNU_SOURCE
 #include "file_process.h"
 
+#include "confinement.h"
 #include "journal.h"
-#include "privileges.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -18,7 +18,7 @@
 
 enum { WHY_BYTES = 512, END_MILLIS = 1000 };
 
-/* Shared by both; one request is under way at a time. */
+/* Memory shared by both processes. There is one request at a time. */
 struct file_process_answer {
     struct policy policy;
     char why[WHY_BYTES];
@@ -73,7 +73,7 @@ bool file_process_read_policy(struct file_process *process)
 
 bool file_process_take_policy(struct file_process *process, struct policy *policy)
 {
-    /* A copy, as the other process could still write to what is shared. */
+    /* A copy, because the other process could still write to the shared memory. */
     static struct file_process_answer answer;
     char verdict;
     ssize_t got = recv(process->socket, &verdict, 1, MSG_DONTWAIT);
@@ -91,7 +91,7 @@ bool file_process_take_policy(struct file_process *process, struct policy *polic
     return true;
 }
 
-/* It may hang in a service of the C library's. */
+/* The process may hang in a service of the C library. */
 void file_process_end(struct file_process *process)
 {
     struct pollfd wanted = {.fd = process->socket, .events = POLLIN};

@@ -2,51 +2,21 @@
 /* See grant.h. */
 #include "grant.h"
 
-#include "receive_filter.h"
-#include "refusal.h"
+#include "bpf.h"
+#include "sockets.h"
+#include "wire.h"
 #include "xdp_queue.h"
 
 #include <errno.h>
-#include <linux/if_arp.h>
 #include <linux/if_packet.h>
 #include <netinet/in.h>
-#include <stdio.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
-#ifndef AF_XDP
-#define AF_XDP 44
-#endif
-
-/* ---- sockets ---- */
-
-/* Binding it to another interface than this fails from now on, and only CAP_NET_RAW could change that. */
-static int open_confined(const char *netdev, int *fd)
-{
-    *fd = socket(AF_XDP, SOCK_RAW | SOCK_CLOEXEC, 0);
-    if (*fd < 0)
-        return errno;
-    if (setsockopt(*fd, SOL_SOCKET, SO_BINDTODEVICE, netdev, (socklen_t)strlen(netdev)) == 0)
-        return 0;
-    int error = errno;
-    close(*fd);
-    *fd = -1;
-    return error;
-}
-
-/* xsk_bind() looks at the socket's device first, and answers EINVAL; without that it finds no such interface. */
-bool grant_is_confined(void)
-{
-    struct sockaddr_xdp nowhere = {.sxdp_family = AF_XDP, .sxdp_ifindex = INT32_MAX};
-    int fd;
-    if (open_confined("lo", &fd) != 0)
-        return false;
-    bool confined = bind(fd, (struct sockaddr *)&nowhere, sizeof nowhere) != 0 && errno == EINVAL;
-    close(fd);
-    return confined;
-}
+/* On a busy machine, sockets of an ended process are closed more than a second later. */
+enum { BUSY_MILLIS = 3000 };
 
 bool grant_may_use_bpf(void)
 {
@@ -60,124 +30,224 @@ bool grant_may_use_bpf(void)
 
 /* ---- opening ---- */
 
-static int read_mac(struct grant *grant)
+static int64_t now_millis(void)
 {
-    struct ifreq request;
-    memset(&request, 0, sizeof request);
-    memcpy(request.ifr_name, grant->netdev, sizeof request.ifr_name);
-    if (ioctl(grant->members, SIOCGIFHWADDR, &request) != 0)
-        return errno;
-    int type = request.ifr_hwaddr.sa_family;
-    if (type != ARPHRD_ETHER && type != ARPHRD_LOOPBACK)
-        return EOPNOTSUPP;
-    memcpy(grant->mac, request.ifr_hwaddr.sa_data, sizeof grant->mac);
-    return 0;
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
+static bool is_native(const struct grant *grant)
+{
+    return grant->mode != SV_BROKER_GENERIC;
+}
+
+static int explain_busy(const struct grant *grant, const struct sv_attached *program)
+{
+    char text[SV_ATTACHED_TEXT_BYTES];
+    return sv_explain(EBUSY, "'%s' has the XDP program %s: another process uses it, or 'ip link set dev %s xdp off' "
+                      "removes it", grant->netdev, sv_attached_text(program, text), grant->netdev);
+}
+
+/*
+ * Finds the interface, and nothing more: an interface in use must not cost the broker further work. Closing a packet
+ * socket waits for a grace period.
+ */
 static int find_interface(struct grant *grant)
 {
-    /* Protocol 0: it receives nothing. */
+    struct sv_attached program;
+    grant->ifindex = (int)if_nametoindex(grant->netdev);
+    if (grant->ifindex == 0)
+        return sv_explain(ENODEV, "there is no network interface '%s' in the broker's network namespace",
+                          grant->netdev);
+    return sv_attached_xdp(grant->ifindex, &program) ? explain_busy(grant, &program) : 0;
+}
+
+static int open_members(struct grant *grant)
+{
+    /* Protocol 0: the socket receives nothing. */
     grant->members = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
     if (grant->members < 0)
         return sv_explain(errno, "the broker has no CAP_NET_RAW");
-    grant->ifindex = (int)if_nametoindex(grant->netdev);
-    if (grant->ifindex == 0)
-        return sv_explain(ENODEV, "there is no network interface '%s' in the broker's network namespace", grant->netdev);
-    int error = read_mac(grant);
+    int error = interface_mac(grant->members, grant->netdev, grant->mac);
     return error == 0 ? 0 : sv_explain(error, "'%s' is not an Ethernet interface", grant->netdev);
 }
 
-static int open_sockets(struct grant *grant, uint32_t queues, int *fds, unsigned *count)
+static int attach(struct grant *grant)
 {
-    for (uint32_t queue = 0; queue < queues; queue++) {
-        for (int i = 0; i < SV_STEER_SOCKETS; i++) {
-            int error = open_confined(grant->netdev, &fds[*count]);
-            if (error != 0)
-                return sv_explain(error, "AF_XDP sockets for '%s' can't be made: the kernel must be built with "
-                                  "CONFIG_XDP_SOCKETS", grant->netdev);
-            ++*count;
-        }
-        int error = sv_steering_set_sockets(grant->steering, queue, fds[*count - 2], fds[*count - 1]);
-        if (error != 0)
-            return sv_explain(error, "AF_XDP sockets for '%s' can't be put into their map", grant->netdev);
-    }
-    return 0;
-}
-
-static int attach(struct grant *grant, const struct sv_broker_open *wanted)
-{
-    enum sv_xdp_mode mode = wanted->mode == SV_BROKER_GENERIC ? SV_XDP_GENERIC
-                            : sv_xdp_is_jumbo(wanted->mtu) ? SV_XDP_NATIVE_FRAGS : SV_XDP_NATIVE;
+    enum sv_xdp_mode mode = !is_native(grant) ? SV_XDP_GENERIC
+                            : grant->sockets.jumbo ? SV_XDP_NATIVE_FRAGS : SV_XDP_NATIVE;
     int link = sv_steering_attach(grant->steering, SV_PROGRAM_XDP, grant->ifindex, mode);
-    if (link < 0 && sv_explain_verifier(-link))
-        return link;
+    grant->fds[SV_BROKER_LINK] = link;
     if (link >= 0)
-        return link;
-    if (link == -EBUSY || link == -EEXIST)
-        return -sv_explain(EBUSY, "'%s' has an XDP program already: another process uses it, or 'ip link set dev %s xdp "
-                           "off' removes it", grant->netdev, grant->netdev);
-    return -sv_explain(-link, "the XDP program can't be put on '%s' (%s mode)%s", grant->netdev,
-                       mode == SV_XDP_GENERIC ? "generic" : "native",
-                       mode == SV_XDP_GENERIC ? "" : ": its driver may have none; generic mode wants none");
+        return 0;
+    if (sv_explain_verifier(-link))
+        return -link;
+    if (link == -EBUSY || link == -EEXIST) {
+        struct sv_attached program;
+        (void)sv_attached_xdp(grant->ifindex, &program);
+        return explain_busy(grant, &program);
+    }
+    return sv_explain(-link, "the XDP program can't be attached to '%s' (%s mode)%s", grant->netdev,
+                      mode == SV_XDP_GENERIC ? "generic" : "native",
+                      mode == SV_XDP_GENERIC ? "" : ": its driver may have no XDP; use generic mode");
 }
 
-/* The link comes first among the descriptors, and is made last. */
-static int make_device(struct grant *grant, const struct sv_broker_open *wanted, int *fds, unsigned *count)
+/*
+ * Refuses zero copy on queues that disappear with the program: see check_zero_copy_ends() of port_xdp_open.c. So the
+ * program is attached first, and no socket is bound to such an interface. `before` is the number of queues without it.
+ */
+static int check_zero_copy_ends(const struct grant *grant, uint32_t before)
 {
-    int error = find_interface(grant);
+    uint32_t now = interface_receive_queues(grant->members, grant->netdev);
+    if (!grant->sockets.zero_copy || before == 0 || now <= before)
+        return 0;
+    return sv_explain(EOPNOTSUPP, "zero copy is not safe on '%s': it has %u receive queues, and %u more with an XDP "
+                      "program. Use ethtool -L %s combined with the maximum that ethtool -l shows, or mode native",
+                      grant->netdev, before, now - before, grant->netdev);
+}
+
+static int explain_socket(const struct grant *grant, int error)
+{
+    const struct sockets *sockets = &grant->sockets;
+    const char *netdev = grant->netdev;
+    bool unsupported = error == EINVAL || error == EOPNOTSUPP || error == ENOENT;
+    if (error == ENOBUFS)
+        return sv_explain(ENOMEM, "the broker's limit of locked memory is too low for %u bytes of AF_XDP memory per "
+                          "receive queue of '%s': raise LimitMEMLOCK= of its unit", sockets->layout.queue_bytes,
+                          netdev);
+    if (unsupported && sockets->zero_copy)
+        return sv_explain(EOPNOTSUPP, "the driver of '%s' has no zero copy for AF_XDP, or not with this MTU", netdev);
+    if (error == EINVAL && sockets->jumbo)
+        return sv_explain(EOPNOTSUPP, "AF_XDP carries frames of this MTU from Linux 6.6 on: set the MTU of '%s' to %d "
+                          "or less", netdev, SV_XDP_LARGE_CHUNK - SV_XDP_HEADROOM - SV_MAX_OVERHEAD);
+    return sv_explain(error, "AF_XDP sockets for '%s' can't be made (%s): the kernel must be built with "
+                      "CONFIG_XDP_SOCKETS", netdev, strerror(error));
+}
+
+/* Returns EINPROGRESS while a queue is busy, up to a limit. */
+static int wait_for_queue(struct grant *grant)
+{
+    int64_t now = now_millis();
+    if (grant->busy_until_millis == 0)
+        grant->busy_until_millis = now + BUSY_MILLIS;
+    if (now < grant->busy_until_millis)
+        return EINPROGRESS;
+    return sv_explain(EBUSY, "receive queue %u of '%s' has an AF_XDP socket already: another program uses it",
+                      grant->sockets.layout.queues, grant->netdev);
+}
+
+/*
+ * Binds sockets to the next queue, which also shows whether it exists: some drivers report fewer queues than there are.
+ * Returns EINPROGRESS if there may be another queue.
+ */
+static int open_queue(struct grant *grant)
+{
+    uint32_t queue = grant->sockets.layout.queues;
+    int *fds = &grant->fds[grant->fd_count];
+    if (queue == SV_STEER_MAX_QUEUES)
+        return 0;
+    int error = sockets_add_queue(&grant->sockets, fds);
+    if (error == EBUSY)
+        return wait_for_queue(grant);
+    if (error == EINVAL && queue > 0)
+        return 0;
+    if (error != 0)
+        return explain_socket(grant, error);
+    grant->fd_count += SV_STEER_SOCKETS;
+    error = sv_steering_set_sockets(grant->steering, queue, fds[0], fds[1]);
+    return error == 0 ? EINPROGRESS : sv_explain(error, "AF_XDP sockets for '%s' can't be put into their map: %s",
+                                                 grant->netdev, strerror(error));
+}
+
+static int prepare_device(struct grant *grant)
+{
+    int error = open_members(grant);
     if (error == 0)
         error = sv_steering_open(&grant->steering, grant->mac, true);
     if (error != 0)
         return error;
-    fds[SV_BROKER_LINK] = -1;
-    sv_steering_shared(grant->steering, fds + SV_BROKER_MAPS);
-    *count = SV_BROKER_SOCKETS;
-    error = open_sockets(grant, wanted->queues, fds, count);
-    if (error != 0)
-        return error;
-    int link = attach(grant, wanted);
-    fds[SV_BROKER_LINK] = link;
-    if (link < 0)
-        return -link;
-    error = sv_steering_seal(grant->steering);
-    return error == 0 ? 0 : sv_explain(error, "the programs for '%s' can't be sealed: BPF_MAP_FREEZE failed",
-                                       grant->netdev);
+    sockets_init(&grant->sockets, &grant->wanted, grant->ifindex);
+    grant->fds[SV_BROKER_LINK] = grant->fds[SV_BROKER_MEMORY] = -1;
+    sv_steering_shared(grant->steering, grant->fds + SV_BROKER_MAPS);
+    grant->fd_count = SV_BROKER_SOCKETS;
+    uint32_t before = interface_receive_queues(grant->members, grant->netdev);
+    error = attach(grant);
+    return error != 0 ? error : check_zero_copy_ends(grant, before);
 }
 
-/* The maps among the descriptors are the grant's. */
-static void close_sent(int *fds, unsigned count)
+static int finish_device(struct grant *grant)
 {
-    for (unsigned i = 0; i < count; i++)
-        if ((i < SV_BROKER_MAPS || i >= SV_BROKER_SOCKETS) && fds[i] >= 0)
-            close(fds[i]);
+    grant->fds[SV_BROKER_MEMORY] = grant->sockets.memory;
+    int error = sockets_seal(&grant->sockets);
+    if (error == 0)
+        error = sv_steering_seal(grant->steering);
+    return error == 0 ? 0 : sv_explain(error, "the maps and the memory of '%s' can't be sealed: %s", grant->netdev,
+                                       strerror(error));
 }
 
-int grant_open(struct grant *grant, const struct sv_broker_open *wanted, int fds[SV_BROKER_MAX_FDS], unsigned *count)
+/* Closes the sent descriptors, except the maps and the memory, which belong to the grant. */
+static void close_sent(struct grant *grant)
 {
-    *count = 0;
+    for (unsigned i = 0; i < grant->fd_count; i++)
+        if ((i == SV_BROKER_LINK || i >= SV_BROKER_SOCKETS) && grant->fds[i] >= 0)
+            close(grant->fds[i]);
+    grant->fd_count = 0;
+}
+
+int grant_open(struct grant *grant, const struct sv_broker_open *wanted)
+{
     memset(grant, 0, sizeof *grant);
-    grant->open = true;
+    grant->open = grant->is_opening = true;
     grant->mode = wanted->mode;
+    grant->wanted = *wanted;
+    grant->members = grant->sockets.memory = grant->sockets.waiting = -1;
     memcpy(grant->netdev, wanted->netdev, sizeof grant->netdev);
-    int error = make_device(grant, wanted, fds, count);
-    if (error != 0) {
-        close_sent(fds, *count);
-        *count = 0;
-        grant_close(grant);
-    }
+    int error = find_interface(grant);
+    if (error == 0)
+        return EINPROGRESS;
+    grant_close(grant, true);
     return error;
 }
 
-void grant_sent(struct grant *grant, int fds[SV_BROKER_MAX_FDS], unsigned count)
+/* Does one piece of the work. Returns EINPROGRESS if there is more. */
+static int do_piece(struct grant *grant)
 {
-    close_sent(fds, count);
+    if (grant->steering == NULL) {
+        int error = prepare_device(grant);
+        return error == 0 ? EINPROGRESS : error;
+    }
+    int error = open_queue(grant);
+    return error == 0 ? finish_device(grant) : error;
+}
+
+int grant_continue(struct grant *grant)
+{
+    int error = do_piece(grant);
+    if (error == 0)
+        grant->is_opening = false;
+    else if (error != EINPROGRESS)
+        grant_close(grant, true);
+    return error;
+}
+
+bool grant_waits(const struct grant *grant)
+{
+    return grant->is_opening && grant->sockets.waiting >= 0;
+}
+
+void grant_sent(struct grant *grant)
+{
+    close_sent(grant);
     sv_steering_keep_rules(grant->steering);
 }
 
-void grant_close(struct grant *grant)
+void grant_close(struct grant *grant, bool release)
 {
     if (!grant->open)
         return;
+    close_sent(grant);
+    sockets_close(&grant->sockets, release);
     sv_steering_close(grant->steering);
     if (grant->members >= 0)
         close(grant->members);
@@ -197,8 +267,8 @@ static struct policy_place place_of(const struct grant *grant)
 }
 
 /*
- * With ports of its own a user may have rules that name one of them, and TCP or UDP, so that they take nothing else.
- * Addresses are not looked at.
+ * Checks the port of a rule. With a grant of certain ports, a user may have rules that name one of them and TCP or UDP,
+ * so that they take nothing else. Addresses are not checked.
  */
 static int check_port(const struct grant *grant, const struct policy *policy, const struct policy_user *user,
                       const struct sv_broker_rule *rule)
@@ -217,7 +287,42 @@ static int check_port(const struct grant *grant, const struct policy *policy, co
                       port, grant->netdev);
 }
 
-/* The value under the mask, so that what was checked is what is matched. */
+/*
+ * Returns true if the rule names only fields that the library's rules name. Others would make each frame of the
+ * interface more expensive: fields inside a tunnel disable the programs' caches, and fields that differ from frame to
+ * frame fill them.
+ */
+static bool names_known_fields(const union sv_key *mask)
+{
+    static const union sv_key known = {.outer = {
+        .dst_mac = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff}, .ether_type = 0xffff, .vlan_tag = 0xffff,
+        .src_ip = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff},
+        .dst_ip = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff},
+        .src_port = 0xffff, .dst_port = 0xffff, .protocol = 0xff, .vlan_ether_type = 0xffff,
+        .layers = SV_LAYER_IPV4 | SV_LAYER_IPV6 | SV_LAYER_VLAN | SV_LAYER_TCP | SV_LAYER_UDP}};
+    uint64_t beyond = 0;
+    for (int i = 0; i < SV_KEY_WORDS; i++)
+        beyond |= mask->words[i] & ~known.words[i];
+    return beyond == 0;
+}
+
+/* Limits the shapes. Each pair of priority and mask costs a look-up for each frame that is not cached. */
+static int check_shape(const struct grant *grant, const struct policy *policy, const struct policy_user *user,
+                       const struct sv_rule_spec *spec)
+{
+    const struct policy_place place = place_of(grant);
+    if (policy_has_any_port(policy, user, &place))
+        return 0;
+    if (!names_known_fields(&spec->mask))
+        return sv_explain(EACCES, "a rule that names more than MAC address, VLAN, addresses, protocol and ports needs "
+                          "ports=any in the policy");
+    if (!sv_steering_has_shape(grant->steering, spec) && sv_steering_shapes(grant->steering) >= GRANT_MAX_SHAPES)
+        return sv_explain(ENOMEM, "a device has rules of at most %d kinds (priority and fields) without ports=any",
+                          GRANT_MAX_SHAPES);
+    return 0;
+}
+
+/* Masks the value, so that the matched value is the checked one. */
 static struct sv_rule_spec spec_of(const struct sv_broker_rule *rule)
 {
     struct sv_rule_spec spec = {.type = IBV_FLOW_ATTR_NORMAL, .priority = rule->priority,
@@ -231,22 +336,56 @@ static int check_kind(const struct sv_broker_rule *rule)
 {
     if (rule->type == IBV_FLOW_ATTR_NORMAL && rule->continues == 0)
         return 0;
-    return sv_explain(EOPNOTSUPP, "rules that want copies come by packet sockets, which a broker does not hand out");
+    return sv_explain(EOPNOTSUPP, "rules for copies need packet sockets, which a broker does not hand out");
 }
 
 static int receive_filter_of(struct grant *grant, const struct sv_rule_spec *spec)
 {
     int filter = sv_receive_filter_type(spec, grant->mac);
-    /* The interface may have this address since a moment ago, and the client has not said so yet. */
+    /* The interface may have had this address for a moment, and the client has not reported it yet. */
     if (filter == PACKET_MR_UNICAST && grant_mac_changed(grant) == 0)
         filter = sv_receive_filter_type(spec, grant->mac);
     return filter;
 }
 
-/* Also by one more unicast address, where the interface has no filter for them (IFF_UNICAST_FLT of the kernel). */
+static void add_membership(struct grant *grant, int type, const uint8_t mac[6])
+{
+    if (type < 0)
+        return;
+    struct grant_membership *membership = &grant->membership[grant->memberships++];
+    membership->type = type;
+    memcpy(membership->mac, mac, sizeof membership->mac);
+    sv_receive_filter_change(grant->members, grant->ifindex, type, mac, PACKET_ADD_MEMBERSHIP);
+}
+
+/* The address may be the interface's own by now, although it was not when the rule was added. */
+static void drop_membership(struct grant *grant, const struct sv_rule_spec *spec)
+{
+    static const uint8_t nobody[6];
+    int type = sv_receive_filter_type(spec, nobody);
+    for (uint32_t i = 0; i < grant->memberships; i++) {
+        struct grant_membership *membership = &grant->membership[i];
+        if (membership->type != type || memcmp(membership->mac, spec->value.outer.dst_mac, sizeof membership->mac) != 0)
+            continue;
+        sv_receive_filter_change(grant->members, grant->ifindex, type, membership->mac, PACKET_DROP_MEMBERSHIP);
+        *membership = grant->membership[--grant->memberships];
+        return;
+    }
+}
+
+/*
+ * Returns true if the filter entry may make the interface promiscuous. One more unicast address may do so too, if the
+ * interface has no filter for them (IFF_UNICAST_FLT of the kernel).
+ */
 static bool may_make_promiscuous(int filter)
 {
     return filter == PACKET_MR_PROMISC || filter == PACKET_MR_UNICAST;
+}
+
+bool grant_rule_is_slow(const struct grant *grant, const struct sv_broker_rule *rule)
+{
+    const struct sv_rule_spec spec = spec_of(rule);
+    return grant->open && !sv_steering_has_shape(grant->steering, &spec);
 }
 
 int grant_add_rule(struct grant *grant, const struct policy *policy, const struct policy_user *user,
@@ -258,22 +397,24 @@ int grant_add_rule(struct grant *grant, const struct policy *policy, const struc
     if (error != 0)
         return error;
     const struct sv_rule_spec spec = spec_of(rule);
+    error = check_shape(grant, policy, user, &spec);
+    if (error != 0)
+        return error;
     int filter = receive_filter_of(grant, &spec);
     const struct policy_place place = place_of(grant);
     if (may_make_promiscuous(filter) && !policy_has_any_port(policy, user, &place))
-        return sv_explain(EACCES, "a rule on a MAC address that is not its own can make '%s' promiscuous, which wants "
-                          "ports=any", grant->netdev);
+        return sv_explain(EACCES, "a rule on a foreign MAC address can make '%s' promiscuous, which needs ports=any in "
+                          "the policy", grant->netdev);
     if (grant->rules == GRANT_MAX_RULES)
         return sv_explain(ENOMEM, "a device has at most %d rules", GRANT_MAX_RULES);
     if (filter >= 0 && grant->memberships == GRANT_MAX_MEMBERSHIPS)
-        return sv_explain(ENOMEM, "a device has at most %d rules on MAC addresses that are not its own",
+        return sv_explain(ENOMEM, "a device has at most %d rules on foreign MAC addresses",
                           GRANT_MAX_MEMBERSHIPS);
     error = sv_steering_add(grant->steering, &spec);
     if (error != 0)
         return sv_explain(error, "the rule can't be added: %s", strerror(error));
     grant->rules++;
-    grant->memberships += filter >= 0;
-    sv_receive_filter_change(grant->members, grant->ifindex, filter, spec.value.outer.dst_mac, PACKET_ADD_MEMBERSHIP);
+    add_membership(grant, filter, spec.value.outer.dst_mac);
     return 0;
 }
 
@@ -285,16 +426,14 @@ int grant_remove_rule(struct grant *grant, const struct sv_broker_rule *rule)
     const struct sv_rule_spec spec = spec_of(rule);
     if (!sv_steering_remove(grant->steering, &spec))
         return sv_explain(ENOENT, "there is no such rule");
-    int filter = sv_receive_filter_type(&spec, grant->mac);
     grant->rules -= grant->rules > 0;
-    grant->memberships -= filter >= 0 && grant->memberships > 0;
-    sv_receive_filter_change(grant->members, grant->ifindex, filter, spec.value.outer.dst_mac, PACKET_DROP_MEMBERSHIP);
+    drop_membership(grant, &spec);
     return 0;
 }
 
 int grant_mac_changed(struct grant *grant)
 {
-    int error = read_mac(grant);
+    int error = interface_mac(grant->members, grant->netdev, grant->mac);
     if (error != 0)
         return sv_explain(error, "the address of '%s' can't be read", grant->netdev);
     sv_steering_set_mac(grant->steering, grant->mac);

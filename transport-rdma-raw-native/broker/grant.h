@@ -4,10 +4,20 @@
 
 #include "broker.h"
 #include "policy.h"
+#include "sockets.h"
+
+/* Limits: each rule is kernel memory, and each address in the MAC filter is work for the kernel. */
+enum { GRANT_MAX_RULES = 16384, GRANT_MAX_MEMBERSHIPS = 256, GRANT_MAX_SHAPES = 16 };
+
+/* A MAC filter entry of the interface that a rule needs. */
+struct grant_membership {
+    int type;                       /* PACKET_MR_* */
+    uint8_t mac[6];
+};
 
 /*
- * A device that was granted to a client: the rules of its program, and the packet socket that has the interface let in
- * what they name. All else belongs to the client alone once its descriptors are sent.
+ * A device granted to a client: the rules of its program, and the packet socket with the MAC filter entries for them.
+ * Everything else belongs to the client alone once its descriptors have been sent.
  */
 struct grant {
     bool open;
@@ -17,27 +27,42 @@ struct grant {
     uint8_t mac[6];
     uint32_t rules;
     uint32_t memberships;
+    struct grant_membership membership[GRANT_MAX_MEMBERSHIPS];
     struct sv_steering *steering;
     int members;
+    struct sockets sockets;
+    /* Used while the device is opened: */
+    bool is_opening;
+    struct sv_broker_open wanted;
+    int64_t busy_until_millis; /* wait for a queue that another socket has, until this time; 0: no queue was busy */
+    int fds[SV_BROKER_MAX_FDS];     /* descriptors to be sent */
+    unsigned fd_count;
 };
 
-/* Each is memory of the kernel, and each address that is let in is work for it. */
-enum { GRANT_MAX_RULES = 16384, GRANT_MAX_MEMBERSHIPS = 256 };
-
-/* The kernel honours SO_BINDTODEVICE of AF_XDP sockets: from Linux 6.5 on. Else a socket could not be confined. */
-bool grant_is_confined(void);
-/* This process may make maps of eBPF. False with sv_explain(). */
+/* Returns false with sv_explain() if this process may not create eBPF maps. */
 bool grant_may_use_bpf(void);
 
 /*
- * Makes a device. Returns 0 or an errno with sv_explain(). On success `fds` has *count descriptors, which the caller
- * sends, and then gives to grant_sent(), which closes them.
+ * Checks cheaply whether a device can be opened. Returns EINPROGRESS, or an errno with sv_explain(): EBUSY if the
+ * interface is in use.
  */
-int grant_open(struct grant *grant, const struct sv_broker_open *wanted, int fds[SV_BROKER_MAX_FDS], unsigned *count);
-void grant_sent(struct grant *grant, int fds[SV_BROKER_MAX_FDS], unsigned count);
-void grant_close(struct grant *grant);
+int grant_open(struct grant *grant, const struct sv_broker_open *wanted);
+/*
+ * Creates the maps and programs of a device, or the sockets of one more queue. Returns 0 or an errno with sv_explain().
+ * Returns EINPROGRESS until all is created, and while a socket that was closed a moment ago still has the queue
+ * (grant_waits()). On success the caller sends the grant's descriptors and closes them with grant_sent().
+ */
+int grant_continue(struct grant *grant);
+bool grant_waits(const struct grant *grant);
+/*
+ * Returns true if adding the rule rewrites the directory of the programs, which waits milliseconds for a grace period.
+ */
+bool grant_rule_is_slow(const struct grant *grant, const struct sv_broker_rule *rule);
+void grant_sent(struct grant *grant);
+/* `release`: the client has closed the device, so the memory is freed even if the client keeps a descriptor of it. */
+void grant_close(struct grant *grant, bool release);
 
-/* The rest returns 0 or an errno with sv_explain(). */
+/* The following functions return 0 or an errno with sv_explain(). */
 int grant_add_rule(struct grant *grant, const struct policy *policy, const struct policy_user *user,
                    const struct sv_broker_rule *rule);
 int grant_remove_rule(struct grant *grant, const struct sv_broker_rule *rule);

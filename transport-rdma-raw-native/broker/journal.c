@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* By write(2) alone, which is all that a confined process may do (confinement.h). */
+/* Uses write(2) only, because a confined process may do no more (confinement.h). */
 static void put_line(const char *text, unsigned long left_out)
 {
     char line[640];
@@ -30,7 +30,7 @@ void journal(const char *format, ...)
         second = now.tv_sec;
         lines = 0;
     }
-    /* A pipe that nobody reads would stop the program: one that is writable takes a line at once. */
+    /* A pipe that nobody reads would block the program. If it is writable, it has room for one line. */
     struct pollfd output = {.fd = STDERR_FILENO, .events = POLLOUT};
     if (++lines > JOURNAL_LINES || poll(&output, 1, 0) != 1) {
         left_out++;

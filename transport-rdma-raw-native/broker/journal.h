@@ -3,8 +3,8 @@
 #define BROKER_JOURNAL_H
 
 /*
- * One line to standard error for each decision, and no more than JOURNAL_LINES in a second: what was left out is
- * counted, and said with the next line. Text of clients must be printable before it gets here.
+ * Writes one line to standard error for each decision, at most JOURNAL_LINES per second. The next line reports the
+ * number of omitted lines. Text from clients must be printable before it is passed here.
  */
 enum { JOURNAL_LINES = 20 };
 

@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * rdma-raw-broker: opens network interfaces for processes without capabilities (broker.h), as far as a policy grants
- * them (policy.h). See docs/deploying.md for its use, and docs/security.md for what it keeps from whom.
- *
+ * them (policy.h). docs/guide/broker.md describes its use, docs/reference/security.md its protection.
  *   rdma-raw-broker --policy FILE [--socket PATH]
  *   rdma-raw-broker --policy FILE --check
  *
- * Without --socket it takes the socket that systemd has opened for it (LISTEN_FDS of sd_listen_fds(3)).
+ * Without --socket it uses the socket that systemd has opened for it (LISTEN_FDS of sd_listen_fds(3)).
  */
 #define _GNU_SOURCE
 #include "confinement.h"
 #include "file_process.h"
 #include "journal.h"
 #include "policy.h"
-#include "privileges.h"
 #include "server.h"
+#include "sockets.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -49,7 +48,7 @@ static void on_signal(int number)
         ends = 1;
 }
 
-/* Without SA_RESTART: poll() ends, and the loop looks. */
+/* Without SA_RESTART, so that a signal ends poll() and the loop checks for it. */
 static void catch_signals(void)
 {
     struct sigaction action;
@@ -63,7 +62,10 @@ static void catch_signals(void)
 
 /* ---- the socket ---- */
 
-/* The environment says that descriptor 3 is for this process. It has to be a listening socket of the right kind. */
+/*
+ * Returns the socket that systemd has passed as descriptor 3, according to the environment. It must be a listening
+ * socket of the right type.
+ */
 static int inherited_listener(void)
 {
     const char *pid = getenv("LISTEN_PID");
@@ -81,7 +83,7 @@ static int inherited_listener(void)
         fprintf(stderr, "rdma-raw-broker: the socket from systemd is none of ListenSequentialPacket=/PATH\n");
         return -1;
     }
-    /* systemd hands over sockets that block. */
+    /* systemd passes blocking sockets. */
     int flags = fcntl(FIRST_LISTEN_FD, F_GETFL);
     if (flags < 0 || fcntl(FIRST_LISTEN_FD, F_SETFL, flags | O_NONBLOCK) != 0 ||
         fcntl(FIRST_LISTEN_FD, F_SETFD, FD_CLOEXEC) != 0)
@@ -106,8 +108,9 @@ static bool refuses(const struct sockaddr_un *address)
 }
 
 /*
- * A socket file that nobody listens on is left from a broker that was killed. Its acceptor, which listens, is killed with
- * it, and may just be ending. A file of another kind refuses connections too, and is not the broker's to remove.
+ * Returns true if the socket file was left by a killed broker, because nobody listens on it. The acceptor, which
+ * listens, is killed with the broker and may be ending. A file of another kind refuses connections too, and must not be
+ * removed.
  */
 static bool is_stale(const struct sockaddr_un *address)
 {
@@ -127,7 +130,7 @@ static const char *advice(int error, const char *path)
     return error == ENOENT ? ": make its directory first" : "";
 }
 
-/* Anyone may connect: the policy says who gets something. */
+/* Anyone may connect, because the policy limits the grants. */
 static int bind_to(const char *path)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -164,25 +167,27 @@ static bool read_policy(struct policy *policy, const char *path)
     return good;
 }
 
-static void raise_limit(void)
+static void raise_limit(int resource)
 {
     struct rlimit limit;
-    if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+    if (getrlimit(resource, &limit) != 0)
         return;
     limit.rlim_cur = limit.rlim_max;
-    (void)setrlimit(RLIMIT_NOFILE, &limit);
+    (void)setrlimit(resource, &limit);
 }
 
-/* What has to hold before a client comes. Says what does not. */
+/* Checks the requirements before a client connects, and prints the missing ones. */
 static bool is_fit(void)
 {
+    raise_limit(RLIMIT_MEMLOCK);
+    raise_limit(RLIMIT_NOFILE);
     const char *missing = drop_privileges();
     if (missing != NULL) {
         fprintf(stderr, "rdma-raw-broker: it has no %s: start it as root, or with AmbientCapabilities=CAP_NET_RAW "
                         "CAP_NET_ADMIN CAP_BPF\n", missing);
         return false;
     }
-    if (!grant_is_confined()) {
+    if (!sockets_are_confined()) {
         fprintf(stderr, "rdma-raw-broker: this kernel does not confine AF_XDP sockets to an interface: it needs Linux "
                         "6.5 with CONFIG_XDP_SOCKETS\n");
         return false;
@@ -191,7 +196,6 @@ static bool is_fit(void)
         fprintf(stderr, "rdma-raw-broker: %s\n", sv_explanation());
         return false;
     }
-    raise_limit();
     return true;
 }
 
@@ -209,12 +213,12 @@ static bool serve(const struct options *options, struct policy *policy, struct s
     while (!ends) {
         bool accepts = server_turn(server);
         if (reloads) {
-            reloads = 0;        /* first, so that a signal meanwhile is not lost */
+            reloads = 0;        /* before reading, so that a later signal is not lost */
             if (!file_process_read_policy(files))
                 reloads = 1;
         }
         if (!accepts || !file_process_take_policy(files, policy)) {
-            journal("its process that %s has ended, and so does this one", accepts ? "reads the policy"
+            journal("the process that %s has ended, so the broker ends", accepts ? "reads the policy"
                                                                                    : "accepts clients");
             return false;
         }
@@ -229,7 +233,7 @@ static int run(const struct options *options, struct policy *policy)
     if (listener < 0 || !is_fit() || !file_process_start(&files, options->policy, options->socket))
         return EXIT_FAILURE;
     struct server *server = server_create(listener, policy, true);
-    close(listener);        /* the server's acceptor has it */
+    close(listener);        /* the server's acceptor has a copy */
     bool good = server != NULL && serve(options, policy, server, &files);
     if (server != NULL)
         server_destroy(server);

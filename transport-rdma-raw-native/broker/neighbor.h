@@ -6,9 +6,24 @@
 #include "policy.h"
 
 /*
- * Makes the kernel find out a neighbour's MAC address, on an interface that the policy grants. Returns 0 or an errno
- * with sv_explain().
+ * The unanswered next hops of a user. The kernel's table has room for about a thousand neighbours of all network
+ * namespaces, and an address without a host occupies a place for seconds.
  */
-int solicit(const struct policy *policy, const struct policy_user *user, const struct sv_broker_solicit *wanted);
+enum { NEIGHBOR_UNANSWERED = 32 };
+
+struct neighbor_budget {
+    unsigned count;
+    struct {
+        struct sv_broker_solicit of;
+        int64_t until_millis;
+    } asked[NEIGHBOR_UNANSWERED];
+};
+
+/*
+ * Makes the kernel resolve a neighbour's MAC address. The policy must grant the interface, and its route must lead
+ * directly to the address. Returns 0 or an errno with sv_explain().
+ */
+int solicit(const struct policy *policy, const struct policy_user *user, const struct sv_broker_solicit *wanted,
+            struct neighbor_budget *budget, int64_t now_millis);
 
 #endif

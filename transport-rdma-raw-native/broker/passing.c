@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See passing.h. */
-#include "passing.h"
+/* See session.h. */
+#include "session.h"
 
 #include "broker.h"
 
@@ -35,7 +35,7 @@ bool pass_send(int socket, const void *bytes, size_t length, const int *fds, uns
     return sent == (ssize_t)length;
 }
 
-/* The control buffer is rounded up, so that there may come one more than there is room for. */
+/* Takes the descriptors. The control buffer is rounded up, so one more than fits may arrive. */
 static unsigned take(struct msghdr *header, int *fds, unsigned room, bool *whole)
 {
     unsigned count = 0;

@@ -21,12 +21,12 @@ struct parser {
     struct policy *policy;
     policy_lookup *lookup;
     unsigned line;
-    unsigned seen;              /* keys of the present line: HAS_* */
+    unsigned seen;              /* keys of the current line: HAS_* */
     char *why;
     size_t why_bytes;
 };
 
-/* Words of the file go into messages only after they are known to be printable. */
+/* The message contains words of the file only after they are known to be printable. */
 static bool __attribute__((format(printf, 2, 3))) fail(struct parser *parser, const char *format, ...)
 {
     va_list arguments;
@@ -40,7 +40,7 @@ static bool __attribute__((format(printf, 2, 3))) fail(struct parser *parser, co
 
 /* ---- values ---- */
 
-/* Decimal digits and nothing else, so neither signs nor spaces nor hexadecimal numbers. */
+/* Parses decimal digits only: no signs, spaces or hexadecimal numbers. */
 static bool parse_number(const char *text, uint32_t most, uint32_t *number)
 {
     uint64_t value = 0;
@@ -57,7 +57,7 @@ static bool parse_number(const char *text, uint32_t most, uint32_t *number)
     return true;
 }
 
-/* Cuts the next item off a list. Returns it, which may be empty, or NULL after the last one. */
+/* Returns the next item of the list, which may be empty, and removes it; NULL after the last one. */
 static char *next_item(char **list, char separator)
 {
     char *item = *list;
@@ -78,23 +78,27 @@ static bool parse_who(struct parser *parser, struct policy_line *line, bool is_g
     return fail(parser, "there is no %s '%s'", is_group ? "group" : "user", name);
 }
 
-/* As the kernel has it: dev_valid_name(). */
+/* Applies the kernel's rule: dev_valid_name(). */
 static bool parse_interface(struct parser *parser, struct policy_line *line, const char *name)
 {
     size_t length = strlen(name);
     if (length == 0 || length >= sizeof line->netdev || strcmp(name, ".") == 0 || strcmp(name, "..") == 0 ||
         strpbrk(name, "/:*") != NULL)
-        return fail(parser, "'%s' is no name of an interface", name);
+        return fail(parser, "'%s' is not a valid interface name", name);
     memcpy(line->netdev, name, length + 1);
     return true;
 }
 
 static bool parse_modes(struct parser *parser, struct policy_line *line, char *list)
 {
+    static const char *const names[SV_BROKER_MODES] = {"generic", "native", "zerocopy"};
     for (char *item; (item = next_item(&list, ',')) != NULL;) {
-        if (strcmp(item, "generic") != 0 && strcmp(item, "native") != 0)
-            return fail(parser, "'%s' is no mode: they are generic and native", item);
-        line->modes |= 1u << (*item == 'g' ? SV_BROKER_GENERIC : SV_BROKER_NATIVE);
+        uint32_t mode = 0;
+        while (mode < SV_BROKER_MODES && strcmp(item, names[mode]) != 0)
+            mode++;
+        if (mode == SV_BROKER_MODES)
+            return fail(parser, "'%s' is not a mode: use generic, native or zerocopy", item);
+        line->modes |= 1u << mode;
     }
     return true;
 }
@@ -109,7 +113,7 @@ static bool parse_range(struct parser *parser, struct policy_line *line, char *i
     bool tcp = strcmp(protocol, "tcp") == 0;
     if ((!tcp && strcmp(protocol, "udp") != 0) || !parse_number(first, UINT16_MAX, &low) ||
         !parse_number(last, UINT16_MAX, &high) || low == 0 || low > high)
-        return fail(parser, "ports are any, or as in tcp:80,udp:5000-5999, from 1 to 65535");
+        return fail(parser, "ports= is any, or a list such as tcp:80,udp:5000-5999 of ports from 1 to 65535");
     if (line->ranges == POLICY_MAX_RANGES)
         return fail(parser, "a line has at most %d ranges of ports: use another one", POLICY_MAX_RANGES);
     line->range[line->ranges++] = (struct policy_range){tcp ? IPPROTO_TCP : IPPROTO_UDP, (uint16_t)low,
@@ -132,7 +136,7 @@ static bool parse_devices(struct parser *parser, struct policy_line *line, const
 {
     if (parse_number(number, POLICY_MAX_DEVICES, &line->devices) && line->devices > 0)
         return true;
-    return fail(parser, "devices is a number from 1 to %d", POLICY_MAX_DEVICES);
+    return fail(parser, "devices= is a number from 1 to %d", POLICY_MAX_DEVICES);
 }
 
 /* ---- lines ---- */
@@ -145,10 +149,10 @@ static bool parse_word(struct parser *parser, struct policy_line *line, char *wo
                     : strcmp(key, "interface") == 0 ? HAS_INTERFACE : strcmp(key, "modes") == 0 ? HAS_MODES
                     : strcmp(key, "ports") == 0 ? HAS_PORTS : strcmp(key, "devices") == 0 ? HAS_DEVICES : 0;
     if (what == 0 || value == NULL)
-        return fail(parser, "'%s' is not understood: a line has user= or group=, interface=, modes=, ports= and perhaps "
+        return fail(parser, "'%s' is unknown: a line has user= or group=, interface=, modes=, ports= and optionally "
                     "devices=", key);
     if (parser->seen & what)
-        return fail(parser, "'%s' comes twice", key);
+        return fail(parser, "'%s' appears twice", key);
     parser->seen |= what;
     switch (what) {
     case HAS_WHO:
@@ -164,7 +168,7 @@ static bool parse_word(struct parser *parser, struct policy_line *line, char *wo
     }
 }
 
-/* `text` ends with a zero, and is changed. */
+/* `text` is zero-terminated and is changed. */
 static bool parse_line(struct parser *parser, char *text)
 {
     static const char blanks[] = " \t";
@@ -242,7 +246,7 @@ static bool is_ours_alone(const struct stat *facts)
     return (facts->st_uid == 0 || facts->st_uid == geteuid()) && !(facts->st_mode & (S_IWGRP | S_IWOTH));
 }
 
-/* Returns the bytes read, at most `room`, or a negative errno. */
+/* Returns the number of bytes read, at most `room`, or a negative errno. */
 static ssize_t read_all(int fd, char *text, size_t room)
 {
     size_t bytes = 0;

@@ -9,20 +9,21 @@
 #include <sys/types.h>
 
 /*
- * Who may open what. A line grants a user or the members of a group an interface:
+ * The policy: which user may open which interface. A line grants an interface to a user or to the members of a group:
  *
  *   user=www interface=eth1 modes=generic,native ports=tcp:80,tcp:443,udp:50000-50999 devices=1
  *   group=netdev interface=eth2 modes=generic ports=any
+ *   user=router interface=eth3 modes=zerocopy ports=any
  *
- * Lines add up. What no line grants is refused. Blank lines and lines that begin with # say nothing. Everything else
- * is an error: a policy that is not understood as a whole grants nothing at all.
+ * The grants of all lines add up. Everything that no line grants is refused. Blank lines and lines that begin with #
+ * are ignored. Anything else is an error, and a policy with an error grants nothing at all.
  */
 enum {
-    POLICY_MAX_LINES = 256,         /* that grant something */
-    POLICY_MAX_RANGES = 64,         /* of ports in a line */
+    POLICY_MAX_LINES = 256,         /* lines with a grant */
+    POLICY_MAX_RANGES = 64,         /* port ranges per line */
     POLICY_MAX_BYTES = 65536,
-    POLICY_MAX_GROUPS = 256,        /* of a user */
-    POLICY_MAX_DEVICES = 16,        /* of a line, and its default is POLICY_DEVICES */
+    POLICY_MAX_GROUPS = 256,        /* groups per user */
+    POLICY_MAX_DEVICES = 16,        /* devices per line; the default is POLICY_DEVICES */
     POLICY_DEVICES = 1,
 };
 
@@ -39,7 +40,7 @@ struct policy_line {
     uint32_t id;
     char netdev[IFNAMSIZ];
     uint32_t modes;                 /* 1 << enum sv_broker_mode */
-    uint32_t devices;               /* that the user may have open at a time, on all interfaces */
+    uint32_t devices;               /* maximum open at a time, on all interfaces */
     bool any_port;
     uint32_t ranges;
     struct policy_range range[POLICY_MAX_RANGES];
@@ -56,28 +57,30 @@ struct policy_user {
     gid_t group[POLICY_MAX_GROUPS];
 };
 
-/* Finds the number of a user or a group; false: there is none of this name. */
+/* Finds the number of a user or a group. Returns false if the name does not exist. */
 typedef bool policy_lookup(bool is_group, const char *name, uint32_t *id);
 bool policy_system_lookup(bool is_group, const char *name, uint32_t *id);
 
-/* Returns true, or writes a sentence with the number of the line to `why`, and leaves no lines in the policy. */
+/*
+ * Parses a policy. On an error returns false, writes a sentence with the line number to `why`, and clears the policy.
+ */
 bool policy_parse(struct policy *policy, const char *text, size_t bytes, policy_lookup *lookup, char *why,
                   size_t why_bytes);
-/* Reads a file, which only root or this program's user may be able to write. As above. */
+/* Parses a file, which must be writable only for root or this program's user. Returns as above. */
 bool policy_read(struct policy *policy, const char *path, char *why, size_t why_bytes);
 
-/* Whether it can be asked: a policy that another process has made may have any bytes. */
+/* Returns true if the policy is valid. A policy from another process may contain any bytes. */
 bool policy_is_sound(const struct policy *policy);
 
-/* How many devices the user may have open if one of them is this; 0: it is refused. */
+/* Returns how many devices the user may have open if one of them is this; 0: the device is not granted. */
 uint32_t policy_devices(const struct policy *policy, const struct policy_user *user, const char *netdev,
                         uint32_t mode);
-/* Whether some line grants the user the interface, in whatever mode. */
+/* Returns true if a line grants the user the interface, in any mode. */
 bool policy_has_interface(const struct policy *policy, const struct policy_user *user, const char *netdev);
-/* Some TCP port of some interface. */
+/* Returns true if a line grants the user a TCP port. */
 bool policy_has_tcp_port(const struct policy *policy, const struct policy_user *user);
 
-/* Where a port is asked for: one line has to grant all of it. */
+/* The place for which a port is requested. A single line has to grant it completely. */
 struct policy_place {
     const char *netdev;             /* NULL: any */
     uint32_t modes;                 /* 1 << enum sv_broker_mode, or POLICY_ANY_MODE */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See privileges.h. */
-#include "privileges.h"
+/* See confinement.h. */
+#include "confinement.h"
 
 #include <errno.h>
 #include <linux/capability.h>
@@ -19,19 +19,23 @@
 static const struct {
     unsigned number;
     const char *name;
-} kept[] = {{CAP_NET_ADMIN, "CAP_NET_ADMIN"}, {CAP_NET_RAW, "CAP_NET_RAW"}, {CAP_BPF, "CAP_BPF"}};
+} needed[] = {{CAP_NET_ADMIN, "CAP_NET_ADMIN"}, {CAP_NET_RAW, "CAP_NET_RAW"}, {CAP_BPF, "CAP_BPF"}};
 
-enum { KEPT = sizeof kept / sizeof kept[0] };
+enum { NEEDED = sizeof needed / sizeof needed[0] };
 
+/*
+ * With CAP_IPC_LOCK, memory of sockets does not count against the limit of locked memory. The queues of the interfaces
+ * bound it.
+ */
 static uint64_t kept_set(void)
 {
-    uint64_t set = 0;
-    for (unsigned i = 0; i < KEPT; i++)
-        set |= UINT64_C(1) << kept[i].number;
+    uint64_t set = UINT64_C(1) << CAP_IPC_LOCK;
+    for (unsigned i = 0; i < NEEDED; i++)
+        set |= UINT64_C(1) << needed[i].number;
     return set;
 }
 
-/* What is left of the permitted set, which is then the effective one too. 0: the kernel refused. */
+/* Returns the remaining permitted set, which becomes the effective one, or 0 if the kernel refuses. */
 static uint64_t keep(uint64_t set)
 {
     struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
@@ -53,14 +57,14 @@ const char *drop_privileges(void)
     prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
     prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
     prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
-    /* Fails without CAP_SETPCAP, and then there is nothing to gain by it: nothing is ever executed. */
+    /* Fails without CAP_SETPCAP, which is harmless because nothing is ever executed. */
     for (unsigned capability = 0; prctl(PR_CAPBSET_READ, capability, 0, 0, 0) >= 0; capability++)
         if (capability >= 64 || !(set >> capability & 1))
             (void)prctl(PR_CAPBSET_DROP, capability, 0, 0, 0);
     uint64_t has = keep(set);
-    for (unsigned i = 0; i < KEPT; i++)
-        if (!(has >> kept[i].number & 1))
-            return kept[i].name;
+    for (unsigned i = 0; i < NEEDED; i++)
+        if (!(has >> needed[i].number & 1))
+            return needed[i].name;
     return NULL;
 }
 

@@ -4,37 +4,47 @@
 #include "session.h"
 
 #include "confinement.h"
-#include "passing.h"
-#include "privileges.h"
-#include "socket_filter.h"
 
 #include <errno.h>
+#include <linux/sockios.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
+
+/* A client has to read the descriptors of its device within this time, or its connection is shut down. */
+enum { DELIVERY_MILLIS = 5000, READ_AGAIN_MILLIS = 10 };
 
 struct session {
     int connection;
     int broker;
     union {
         struct sv_broker_request request;
-        uint8_t bytes[SESSION_MAX_MESSAGE_BYTES + 1];       /* one more shows a message that is too long */
+        uint8_t bytes[SESSION_MAX_MESSAGE_BYTES + 1];       /* one more byte shows that a message is too long */
     } in;
     size_t in_bytes;
-    int passed;                                             /* the descriptor that came with it, or -1 */
+    int passed;                                             /* descriptor received with the message, or -1 */
     struct session_message question;
     struct sv_broker_reply reply;
-    int fds[SV_BROKER_MAX_FDS];                             /* of the reply */
+    int fds[SV_BROKER_MAX_FDS];                             /* descriptors of the reply */
     unsigned fd_count;
 };
 
-/* The kernel closes all descriptors, and does not wait for data of an ending process's sockets. */
+/* Ends the process at once. The kernel closes all descriptors and does not wait for data of its sockets. */
 static void __attribute__((noreturn)) end(void)
 {
     _exit(EXIT_SUCCESS);
+}
+
+static int64_t now_millis(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
 /* ---- the broker ---- */
@@ -77,10 +87,10 @@ static int check_filter(const struct session *session)
     if (session->passed >= 0 && instructions > 0 && code_bytes % sizeof(struct sock_filter) == 0 &&
         code_bytes / sizeof(struct sock_filter) == instructions)
         return 0;
-    return sv_explain(EINVAL, "a filter comes with a socket and all of its instructions");
+    return sv_explain(EINVAL, "a filter request needs a socket and all instructions");
 }
 
-/* The broker says whether the port is the client's, and the session does the rest. */
+/* Attaches a filter to the client's socket if the broker confirms that the port is granted. */
 static void filter(struct session *session)
 {
     int error = check_filter(session);
@@ -90,7 +100,7 @@ static void filter(struct session *session)
     }
     uint16_t port = socket_filter_port(session->passed);
     if (port == 0) {
-        tell_outcome(session, sv_explain(EINVAL, "a filter is put on TCP sockets that are bound to a port only"));
+        tell_outcome(session, sv_explain(EINVAL, "a filter needs a TCP socket that is bound to a port"));
         return;
     }
     session->question.port = port;
@@ -118,18 +128,24 @@ static void handle(struct session *session, bool sound)
     else if (call == SV_BROKER_FILTER)
         filter(session);
     else if (call >= SV_BROKER_CALLS || !plain)
-        tell_outcome(session, sv_explain(EPROTO, "the request is none that this broker knows"));
+        tell_outcome(session, sv_explain(EPROTO, "the broker does not know this request"));
     else
         forward(session);
 }
 
 /* ---- the client ---- */
 
-/* Never waits for the client: one that does not read its answers is left. */
+/*
+ * Sends the answer without waiting. A client that does not read its answers is disconnected. Each protocol version has
+ * its own replies.
+ */
 static void answer(struct session *session)
 {
-    bool sent = pass_send(session->connection, &session->reply, sizeof session->reply, session->fds,
-                          session->fd_count, MSG_DONTWAIT);
+    uint32_t version = session->question.version;
+    size_t bytes = version == SV_BROKER_VERSION ? sizeof session->reply : SV_BROKER_OLD_REPLY_BYTES;
+    session->reply.version = version;
+    session->reply.sequence = session->in.request.sequence;
+    bool sent = pass_send(session->connection, &session->reply, bytes, session->fds, session->fd_count, MSG_DONTWAIT);
     for (unsigned i = 0; i < session->fd_count; i++)
         close(session->fds[i]);
     session->fd_count = 0;
@@ -137,6 +153,44 @@ static void answer(struct session *session)
         tell_broker(session, SESSION_DEAF);
         end();
     }
+}
+
+/*
+ * Returns true if the client has read everything. The kernel counts sent bytes until the other end reads them or is
+ * closed.
+ */
+static bool is_read(const struct session *session)
+{
+    int bytes = 0;
+    return ioctl(session->connection, SIOCOUTQ, &bytes) != 0 || bytes == 0;
+}
+
+/* Returns false if the client has not read everything by then. */
+static bool wait_until_read(const struct session *session, int64_t until_millis)
+{
+    struct pollfd broker = {.fd = session->broker, .events = POLLIN};
+    while (!is_read(session)) {
+        if (now_millis() >= until_millis)
+            return false;
+        if (poll(&broker, 1, READ_AGAIN_MILLIS) > 0)
+            end();
+    }
+    return true;
+}
+
+/*
+ * Keeps the session, and with it the device, until the client has read the descriptors. Descriptors in flight count for
+ * the broker's user, and at a limit no process of the broker could send any. A client can take them without reading the
+ * message (MSG_PEEK).
+ */
+static void deliver(struct session *session)
+{
+    if (wait_until_read(session, now_millis() + DELIVERY_MILLIS))
+        return;
+    (void)shutdown(session->connection, SHUT_RDWR);
+    (void)wait_until_read(session, INT64_MAX);
+    ask_broker(session, SESSION_CLOSED);
+    end();
 }
 
 static void serve(struct session *session)
@@ -148,20 +202,25 @@ static void serve(struct session *session)
     if (got < 0 && (errno == EAGAIN || errno == EINTR))
         return;
     if (got <= 0) {
-        /* So that a client that waits for the end finds its device given back. */
+        /* The broker closes the device first, so that a client that waits for the end can open it again. */
         ask_broker(session, SESSION_CLOSED);
         end();
     }
     if (passed == 0)
         session->passed = -1;
     session->in_bytes = (size_t)got;
+    bool has_version = session->in_bytes >= sizeof session->in.request.version;
+    session->question.version = has_version ? session->in.request.version : SV_BROKER_VERSION;
     bool sound = whole && session->in_bytes >= sizeof session->in.request &&
-                 session->in_bytes <= SESSION_MAX_MESSAGE_BYTES && session->in.request.version == SV_BROKER_VERSION;
+                 session->in_bytes <= SESSION_MAX_MESSAGE_BYTES && session->question.version == SV_BROKER_VERSION;
     handle(session, sound);
+    bool has_descriptors = session->fd_count > 0;
     answer(session);
     if (!sound)
         end();
-    /* May take long, but the client has its answer. */
+    if (has_descriptors)
+        deliver(session);
+    /* This may block, but the client has its answer. */
     if (session->passed >= 0)
         close(session->passed);
 }
@@ -176,7 +235,7 @@ static void read_user(int connection, struct session_report *report)
     socklen_t bytes = sizeof user->group - sizeof user->group[0];
     if (getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0)
         end();
-    /* Someone with more groups than there is room for is a member of the first one alone. */
+    /* A user with more groups than fit is treated as a member of the first one only. */
     if (getsockopt(connection, SOL_SOCKET, SO_PEERGROUPS, user->group + 1, &bytes) != 0)
         bytes = 0;
     report->pid = peer.pid;
@@ -202,7 +261,7 @@ static void report_to_broker(struct session *session, int reports)
     close(fds[SESSION_PROCESS]);
 }
 
-/* Until the broker has said so, nothing of the client's is read. */
+/* Reads nothing from the client before the broker allows it. */
 static void wait_for_start(struct session *session)
 {
     struct session_start start;
@@ -246,7 +305,7 @@ void session_run(int listener, int reports, int reported, bool confined)
                                    {.fd = session.broker, .events = POLLIN}};
         if (poll(wanted, 2, -1) < 0)
             continue;
-        /* The broker says nothing unasked, so this is its end. */
+        /* The broker sends nothing unasked, so it has ended. */
         if (wanted[1].revents != 0)
             end();
         serve(&session);

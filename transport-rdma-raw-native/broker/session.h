@@ -5,21 +5,26 @@
 #include "broker.h"
 #include "policy.h"
 
+#include <linux/filter.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
 /*
- * The process that serves one client. It alone has the client's connection, reads what comes by it, and closes the
- * descriptors that come with it: that can take as long as the client likes (SO_LINGER, a locked socket, a file of
- * FUSE). It asks the broker (server.h) by a socket pair, one question at a time. Whatever it is waiting for, the broker
- * waits for none of it, and kills it when the client's time is over.
+ * The process that serves one client. Only this process has the client's connection. It reads the messages and closes
+ * the descriptors that arrive with them, which can block as long as the client likes (SO_LINGER, a locked socket, a
+ * file of FUSE). It asks the broker (server.h) through a socket pair, one question at a time. The broker never waits
+ * for it, and kills it when the client's time is over.
  *
- * The broker trusts nothing that a session says but that it belongs to this client.
+ * The broker trusts nothing from a session except that it belongs to this client.
  */
 enum session_kind {
-    SESSION_REQUEST,        /* a request of the client's */
-    SESSION_UNSOUND,        /* a message that is none; the session ends after the answer */
-    SESSION_PORT,           /* may the client filter sockets of this TCP port? */
-    SESSION_OUTCOME,        /* what the session has done itself, with the error and its text */
-    SESSION_CLOSED,         /* the client has closed the connection; after the answer it hears of the end */
-    SESSION_DEAF,           /* the client does not read its answers; no answer */
+    SESSION_REQUEST,        /* a request from the client */
+    SESSION_UNSOUND,        /* an invalid message; the session ends after the answer */
+    SESSION_PORT,           /* asks whether the client may filter sockets of this TCP port */
+    SESSION_OUTCOME,        /* reports the result of the session's own work, with the error and its text */
+    SESSION_CLOSED,         /* the client has closed the connection; the answer follows after the device is closed */
+    SESSION_DEAF,           /* the client does not read its answers; not answered */
     SESSION_KINDS
 };
 
@@ -27,16 +32,17 @@ struct session_message {
     uint32_t kind;
     int32_t error;
     uint32_t port;
+    uint32_t version;       /* protocol version of the client */
     char text[SV_BROKER_TEXT_BYTES];
     struct sv_broker_request request;
 };
 
-/* What the broker says first; the answers that follow are struct sv_broker_reply. */
+/* The broker's first message. The answers that follow are struct sv_broker_reply. */
 struct session_start {
-    uint32_t may_filter;    /* the policy grants the client some TCP port: it may send descriptors */
+    uint32_t may_filter;    /* the policy grants the client a TCP port, so it may send descriptors */
 };
 
-/* The first message to the broker: who it is, or the errno for which there is no client. */
+/* The first message to the broker: the client's user, or the errno for which there is no client. */
 struct session_report {
     int32_t error;
     int32_t pid;
@@ -53,9 +59,64 @@ enum {
 enum { SESSION_MAX_MESSAGE_BYTES = sizeof(struct sv_broker_request) + SV_BROKER_MAX_INSTRUCTIONS * 8 };
 
 /*
- * Takes a connection from the listener, if there is one, and says so to the broker by `reports`, and to the acceptor by a
- * byte to `reported`. Runs until the client or the broker is gone. `confined`: under a filter of its own (confinement.h).
+ * Accepts a connection from the listener if there is one. Reports to the broker through `reports`, and to the acceptor
+ * with a byte to `reported`. Runs until the client or the broker has gone. `confined`: runs under a session's filter
+ * (confinement.h).
  */
 void session_run(int listener, int reports, int reported, bool confined) __attribute__((noreturn));
+
+/* ---- acceptor.c ---- */
+
+/*
+ * The process that waits for clients and forks a session for each. It is forked before the broker has any device, so
+ * sessions hold nothing of other clients. A connection that no session has accepted stays in the queue: closing it
+ * would close descriptors in flight in it.
+ *
+ * It accepts one client at a time: each byte that the broker sends through the socket allows one more, and a struct
+ * session_report answers. The process ends with the broker, and all sessions with it.
+ */
+struct acceptor {
+    pid_t pid;
+    int reports;            /* SOCK_SEQPACKET */
+};
+
+bool acceptor_start(struct acceptor *acceptor, int listener, bool confined);
+/* Allows one more client. Returns true if the byte was sent. */
+bool acceptor_allow_one(const struct acceptor *acceptor);
+/* Ends the acceptor and all sessions. */
+void acceptor_end(struct acceptor *acceptor);
+
+/* ---- passing.c ---- */
+
+/* Sends and receives messages with descriptors: sendmsg(2) and recvmsg(2) of SOCK_SEQPACKET. */
+
+/* Returns true if the whole message was sent. The caller keeps its descriptors. */
+bool pass_send(int socket, const void *bytes, size_t length, const int *fds, unsigned count, int flags);
+
+/*
+ * Returns the length, 0 at the end of the connection, or -1 with errno. The caller owns the received descriptors, at
+ * most `room_fds`. `whole` is set if neither bytes nor descriptors were cut off.
+ */
+ssize_t pass_receive(int socket, void *bytes, size_t room, int *fds, unsigned room_fds, unsigned *count, bool *whole,
+                     int flags);
+
+/* Refuses descriptors at this end from now on (Linux 6.16). Older kernels do not know the option. */
+void pass_refuse(int socket);
+
+/* ---- socket_filter.c ---- */
+
+/*
+ * Filters on a client's TCP sockets, for which the kernel requires CAP_NET_ADMIN (seen with Linux 6.18). Each call may
+ * wait for a lock of the socket, which the client can hold as long as it likes.
+ */
+
+/* Returns the port to which a TCP socket is bound, or 0. */
+uint16_t socket_filter_port(int socket);
+
+/*
+ * Attaches a filter to the socket. The program may accept a packet whole or drop it, nothing in between. Returns 0 or
+ * an errno with sv_explain().
+ */
+int socket_filter_attach(int socket, uint16_t port, const struct sock_filter *code, uint32_t instructions);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See socket_filter.h. */
-#include "socket_filter.h"
+/* See session.h. */
+#include "session.h"
 
 #include "broker.h"
 
@@ -11,7 +11,10 @@
 #include <string.h>
 #include <sys/socket.h>
 
-/* A program that returned another length would cut packets of a connection, and not just refuse them. */
+/*
+ * Returns false if the program may return another length, which would truncate packets of a connection instead of
+ * dropping them.
+ */
 static bool takes_all_or_nothing(const struct sock_filter *code, uint32_t instructions)
 {
     for (uint32_t i = 0; i < instructions; i++)
@@ -47,7 +50,7 @@ uint16_t socket_filter_port(int socket)
 int socket_filter_attach(int socket, uint16_t port, const struct sock_filter *code, uint32_t instructions)
 {
     if (!takes_all_or_nothing(code, instructions))
-        return sv_explain(EACCES, "the filter for TCP port %u would cut packets", port);
+        return sv_explain(EACCES, "the filter for TCP port %u would truncate packets", port);
     struct sock_fprog program = {(unsigned short)instructions, (struct sock_filter *)(uintptr_t)code};
     if (setsockopt(socket, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program) != 0)
         return sv_explain(errno, "the filter for TCP port %u is refused by the kernel: %s", port, strerror(errno));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of commands, and what all commands share: sizes, injected errors, a device that is gone. */
-#include "uverbs.h"
+/* The table of commands, and the common checks: sizes, injected errors, a removed device. */
+#include "commands.h"
 
 #include <errno.h>
 
@@ -8,7 +8,7 @@
 
 struct entry {
     uint32_t number;
-    uint16_t in_bytes;              /* of the old ABI, where the driver's part follows at once */
+    uint16_t in_bytes;              /* in the old ABI, where the driver's part follows directly */
     uint16_t out_bytes;
     int (*execute)(struct cx_command *command);
 };
@@ -80,7 +80,7 @@ static int injected_error(struct cx_device *device, uint32_t number)
     return device->faults.next_command.error;
 }
 
-/* The commands that a device that is gone still accepts: those that destroy objects. */
+/* Returns true for the commands that a removed device still accepts: those that destroy objects. */
 static bool takes_apart(uint32_t number)
 {
     switch (number) {
@@ -115,23 +115,4 @@ int cx_command_execute(uint32_t number, struct cx_command *command)
         error = entry->execute(command);
     cx_unlock(device);
     return error;
-}
-
-int cx_request(const struct cx_buffer *buffer, void *to, size_t bytes)
-{
-    size_t there = buffer->in_bytes < bytes ? buffer->in_bytes : bytes;
-    memset(to, 0, bytes);
-    if (there > 0)
-        memcpy(to, buffer->in, there);
-    for (size_t i = bytes; i < buffer->in_bytes; i++)
-        if (buffer->in[i] != 0)
-            return EOPNOTSUPP;
-    return 0;
-}
-
-void cx_respond(struct cx_buffer *buffer, const void *from, size_t bytes)
-{
-    size_t room = buffer->out_bytes < bytes ? buffer->out_bytes : bytes;
-    if (room > 0)
-        memcpy(buffer->out, from, room);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Writes completion queue entries and raises completion events: struct mlx5_cqe64 in infiniband/mlx5dv.h. */
-#include "emulator.h"
+#include "engine.h"
 
 #include "checksum.h"
 
@@ -58,7 +58,7 @@ static uint8_t header_checks(const struct sv_frame *frame)
     return ok;
 }
 
-/* CHECKSUM_COMPLETE of the kernel: the sum of everything behind the Ethernet header. */
+/* CHECKSUM_COMPLETE of the kernel: the sum of all bytes after the Ethernet header. */
 static uint16_t payload_checksum(const struct sv_frame *frame)
 {
     uint32_t sum = 0;
@@ -71,7 +71,7 @@ static uint16_t payload_checksum(const struct sv_frame *frame)
 
 /* ---- entries ---- */
 
-/* The stride count is above the length, which has 16 bits then. */
+/* The stride count is above the length, which then has 16 bits. */
 static uint32_t strides_and_filler(const struct cx_completion *completion)
 {
     uint32_t strides = completion->strides;
@@ -95,7 +95,7 @@ static void build_good(struct mlx5_cqe64 *cqe, const struct cx_completion *compl
     cqe->hds_ip_ext = header_checks(completion->frame);
     cqe->l4_hdr_type_etc = header_types(completion->frame);
     cqe->flags_rqpn = 0;
-    /* rx_hash_res, in bytes that the header does not name */
+    /* rx_hash_res, in bytes for which the header has no name */
     uint32_t hash = htobe32(completion->rss_hash);
     memcpy((uint8_t *)cqe + 12, &hash, sizeof hash);
 }
@@ -121,7 +121,7 @@ static void build_cqe(struct mlx5_cqe64 *cqe, const struct cx_completion *comple
         build_error(cqe, completion);
     else
         build_good(cqe, completion);
-    /* With entries of version 1 this is the number that the driver gave the queue. */
+    /* With entries of version 1 this is the number that the driver has given the queue. */
     cqe->srqn_uidx = htobe32(completion->uidx & INDEX_MASK);
     cqe->wqe_counter = htobe16((uint16_t)(completion->wqe_counter + cx_mutant(CX_MUTANT_WRONG_COUNTER)));
     if (completion->strides > 0)
@@ -130,14 +130,15 @@ static void build_cqe(struct mlx5_cqe64 *cqe, const struct cx_completion *comple
         cqe->wqe_counter = 0;
 }
 
-/* PCIe promises no order within a write: words come in another order from entry to entry. */
+/* PCIe guarantees no order within a write, so the words are written in a different order for each entry. */
 static void write_words(uint8_t *slot, const struct mlx5_cqe64 *cqe, uint32_t first)
 {
     enum { WORD = sizeof(uint64_t), WORDS = sizeof *cqe / WORD, STEP = 3 };
     for (uint32_t i = 0; i < WORDS; i++) {
         uint32_t at = (first + i * STEP) % WORDS * WORD;
-        /* But op_own, the last byte. */
-        memcpy(slot + at, (const uint8_t *)cqe + at, at == offsetof(struct mlx5_cqe64, op_own) / WORD * WORD ? WORD - 1 : WORD);
+        /* All bytes except op_own, the last one. */
+        bool is_last = at == offsetof(struct mlx5_cqe64, op_own) / WORD * WORD;
+        memcpy(slot + at, (const uint8_t *)cqe + at, is_last ? WORD - 1 : WORD);
         atomic_signal_fence(memory_order_seq_cst);
     }
 }
@@ -151,7 +152,7 @@ static void publish_cqe(struct cx_cq *cq, const struct mlx5_cqe64 *cqe, uint8_t 
     slot += cq->entry_bytes - CX_CQE_BYTES;
     _Atomic uint8_t *op_own_slot = (_Atomic uint8_t *)(slot + offsetof(struct mlx5_cqe64, op_own));
     if (cx_mutant(CX_MUTANT_STALE_CQE)) {
-        /* The other bytes are from the last lap. */
+        /* The other bytes are from the previous lap. */
         atomic_store_explicit(op_own_slot, op_own, memory_order_release);
     } else {
         write_words(slot, cqe, cq->produced);
@@ -221,7 +222,7 @@ bool cx_cq_is_arming(const struct cx_cq *cq, uint32_t word)
     return be32toh(atomic_load_explicit(&cq->record[1], memory_order_acquire)) == word;
 }
 
-/* What completes there can tell of nothing any more, and stops. */
+/* Stops the queues that complete to this queue, because they cannot report anything any more. */
 static void stop_queues(const struct cx_cq *cq)
 {
     const struct cx_device *device = cq->object.context->device;
@@ -255,7 +256,7 @@ static bool is_full(const struct cx_cq *cq)
            !cx_mutant(CX_MUTANT_CONSUMER_IGNORED);
 }
 
-/* Returns false if the completion must be written by itself. */
+/* Returns false if the completion must be written separately. */
 static bool compress(struct cx_cq *cq, const struct cx_completion *completion, const struct mlx5_cqe64 *cqe)
 {
     if (cq->session == NULL)
@@ -276,7 +277,7 @@ bool cx_cq_add(struct cx_cq *cq, const struct cx_completion *completion)
 {
     struct mlx5_cqe64 cqe;
     if (is_full(cq)) {
-        /* A request that is flushed held no frame. */
+        /* A flushed request held no frame. */
         if (completion->syndrome != MLX5_CQE_SYNDROME_WR_FLUSH_ERR)
             cq->object.context->device->counters.cq_overruns++;
         cx_cq_overrun(cq);

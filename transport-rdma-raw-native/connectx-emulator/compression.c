@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Compressed completions, as a ConnectX-5 writes them. A title is the first completion with the number of completions
- * in place of the byte count. Miniature entries of eight bytes have the fields that differ. Eight of these fill an
- * entry: the one behind the title, then every eighth counted from the title. The entries between keep their contents.
+ * Compressed completions, as a ConnectX-5 writes them. A title is the first completion, with the number of completions
+ * in place of the byte count. Miniature entries of eight bytes contain the fields that differ. Eight of them fill an
+ * entry: the one after the title, then every eighth counted from the title. The entries in between keep their contents.
  */
-#include "emulator.h"
+#include "engine.h"
 
 #include <endian.h>
 #include <rdma/mlx5-abi.h>
@@ -59,7 +59,7 @@ static struct mini mini_of(const struct cx_session *session, const struct mlx5_c
     return mini;
 }
 
-/* Whether a completion differs from the title only in fields of a miniature entry. */
+/* Returns true if a completion differs from the title only in fields of a miniature entry. */
 static bool goes_with(const struct cx_session *session, const struct mlx5_cqe64 *cqe)
 {
     struct mlx5_cqe64 expected = session->title;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* An opened device: its doorbell pages, and its destruction when the descriptor is closed. */
-#include "uverbs.h"
-#include "hooks.h"
+#include "kernel.h"
 
 #include <errno.h>
 #include <rdma/mlx5-abi.h>
@@ -93,7 +92,7 @@ void cx_context_close(struct cx_context *context)
     free_context(context);
 }
 
-/* libmlx5 requests a page by (command << 8 | index) pages into the device; indexes above 255 continue in bit 16. */
+/* libmlx5 requests a page at (command << 8 | index) pages into the device; indexes above 255 continue in bit 16. */
 int cx_context_map(struct cx_context *context, uint64_t offset, uint32_t *page)
 {
     uint64_t number = offset / CX_PAGE_BYTES;
@@ -113,33 +112,4 @@ int cx_context_map(struct cx_context *context, uint64_t offset, uint32_t *page)
         return EINVAL;
     *page = (uint32_t)index;
     return 0;
-}
-
-/*
- * The last registers belong to one queue pair each, since libmlx5 takes no lock there. The others are shared, the least
- * used first. Register 0 has neither a lock nor BlueFlame and is used when no other is left.
- */
-uint32_t cx_bfreg_take(struct cx_context *context)
-{
-    uint32_t dedicated = context->static_bfregs - context->low_latency_bfregs;
-    uint32_t chosen = 0;
-    for (uint32_t i = dedicated; i < context->static_bfregs; i++) {
-        if (context->bfreg_users[i] == 0) {
-            context->bfreg_users[i]++;
-            return i;
-        }
-    }
-    for (uint32_t i = 1; i < dedicated; i++)
-        if (chosen == 0 || context->bfreg_users[i] < context->bfreg_users[chosen])
-            chosen = i;
-    if (context->static_bfregs == 0)
-        return UINT32_MAX;
-    context->bfreg_users[chosen]++;
-    return chosen;
-}
-
-void cx_bfreg_put(struct cx_context *context, uint32_t bfreg)
-{
-    if (bfreg < context->static_bfregs)
-        context->bfreg_users[bfreg]--;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Requests of tests: see include/connectx_emulator.h. */
-#include "emulator.h"
+#include "program.h"
 
 #include <errno.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 
 enum { MIN_MTU = 68, MAX_MTU = 9000 };
 
-/* Runs `statement` with the device's mutex held; ENODEV without such a device. */
+/* Runs `statement` with the device's mutex held. Returns ENODEV if there is no such device. */
 #define WITH_DEVICE(name, device, statement) \
     do { \
         struct cx_device *device = cx_device_by_name(name); \
@@ -254,7 +254,7 @@ EXPORT int cxemu_inject(const char *name, const void *frame, uint32_t length)
         return EINVAL;
     WITH_DEVICE(name, device, {
         cx_device_receive(device, frame, length);
-        /* In step mode other commands may come before the device goes on. */
+        /* In step mode other commands may precede the next step. */
         if (!device->stepping)
             cx_cqs_close_sessions(device);
     });

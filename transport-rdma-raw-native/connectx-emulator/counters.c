@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Counters of flow rules. The first rule that uses them defines the position of each in the result. */
-#include "uverbs.h"
+#include "commands.h"
 
 #include <errno.h>
 #include <rdma/mlx5-abi.h>

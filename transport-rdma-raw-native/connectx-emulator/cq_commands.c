@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Completion channels and completion queues. */
-#include "uverbs.h"
-#include "files.h"
-#include "hooks.h"
+#include "commands.h"
 
 #include <errno.h>
 #include <rdma/mlx5-abi.h>
@@ -13,7 +11,7 @@ int cx_create_comp_channel(struct cx_command *command)
     struct cx_events *events = cx_events_open(CX_COMPLETION_EVENTS);
     if (events == NULL)
         return errno;
-    int error = cx_file_add(events->fd, NULL, events);
+    int error = cx_file_add_events(events->fd, events);
     if (error != 0) {
         cx_real()->close(events->fd);
         cx_events_release(events);
@@ -52,10 +50,12 @@ static int check_ring(uint32_t cqe, const struct mlx5_ib_create_cq *driver)
         return EINVAL;
     if (driver->db_addr % 8 != 0 || driver->buf_addr % 64 != 0)
         return EINVAL;
-    return cx_is_mapped(driver->buf_addr, ring_bytes(cqe, driver), true) && cx_is_mapped(driver->db_addr, 8, true) ? 0 : EFAULT;
+    bool mapped = cx_is_mapped(driver->buf_addr, ring_bytes(cqe, driver), true) &&
+                  cx_is_mapped(driver->db_addr, 8, true);
+    return mapped ? 0 : EFAULT;
 }
 
-/* Takes a reference on the channel; the caller stores or releases it. */
+/* Adds a reference to the channel, which the caller stores or releases. */
 static int find_channel(int32_t fd, struct cx_events **channel)
 {
     *channel = NULL;
@@ -71,7 +71,7 @@ static int find_channel(int32_t fd, struct cx_events **channel)
     return fits ? 0 : EINVAL;
 }
 
-/* The page that arms the queue: the one that the program names, or its first. */
+/* Finds the page that arms the queue: the one that the program names, or its first. */
 static int find_page(const struct cx_context *context, const struct mlx5_ib_create_cq *driver, uint32_t *page)
 {
     *page = driver->flags & MLX5_IB_CREATE_CQ_FLAGS_UAR_PAGE_INDEX ? driver->uar_page_index : 0;
@@ -196,7 +196,7 @@ int cx_ex_create_cq(struct cx_command *command)
 }
 
 /*
- * A special entry marks the end of the old ring. It takes an index, and all later entries are in the new ring. The
+ * A special entry marks the end of the old ring. It uses an index, and all later entries are in the new ring. The
  * program copies the unread entries itself.
  */
 int cx_resize_cq(struct cx_command *command)
@@ -259,7 +259,7 @@ int cx_destroy_cq(struct cx_command *command)
         return EINVAL;
     if (cq->object.users > 0)
         return EBUSY;
-    /* Unread events are withdrawn, so that the counts are final. */
+    /* Withdraws unread events, so that the counts are final. */
     if (cq->channel != NULL)
         cx_events_forget(cq->channel, &cq->object.events);
     if (command->context->async != NULL)

@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Queries of the device and its port: a ConnectX-5, or as little of it as a ConnectX-4 Lx has. */
-#include "uverbs.h"
-#include "files.h"
-#include "hooks.h"
+/* Queries of the device and its port: a ConnectX-5, or the smaller feature set of a ConnectX-4 Lx. */
+#include "commands.h"
 
 #include <endian.h>
 #include <errno.h>
 #include <rdma/mlx5-abi.h>
 
 enum {
-    VENDOR_ID = 0x15b3,
+    VENDOR_ID = 0x02c9,
     PART_ID = 4119,
     PHYS_STATE_DISABLED = 3,
     PHYS_STATE_LINK_UP = 5,
@@ -33,7 +31,7 @@ int cx_async_open(struct cx_context *context, int *fd)
     if (events == NULL)
         return errno;
     *fd = events->fd;
-    int error = cx_file_add(*fd, NULL, events);
+    int error = cx_file_add_events(*fd, events);
     if (error != 0) {
         cx_real()->close(*fd);
         cx_events_release(events);
@@ -43,7 +41,7 @@ int cx_async_open(struct cx_context *context, int *fd)
     return 0;
 }
 
-/* A program that allocates doorbell pages itself gets none with the context: libmlx5's dynamic UARs. */
+/* A program that allocates doorbell pages itself receives none with the context: libmlx5's dynamic UARs. */
 static int give_doorbells(struct cx_context *context, const struct mlx5_ib_alloc_ucontext_req_v2 *request)
 {
     uint32_t total = (request->total_num_bfregs + 1) & ~1u;
@@ -97,7 +95,7 @@ int cx_get_context(struct cx_command *command)
     if (command->driver.in_bytes < sizeof(struct mlx5_ib_alloc_ucontext_req))
         return EINVAL;
     if (request.flags & MLX5_IB_ALLOC_UCTX_DEVX)
-        return EPERM;       /* as without CAP_NET_RAW: libmlx5 retries without it */
+        return EPERM;       /* as without CAP_NET_RAW: libmlx5 retries without this request */
     if (request.max_cqe_version < CQE_VERSION)
         return EOPNOTSUPP;
     error = give_doorbells(context, &request);
@@ -115,7 +113,7 @@ int cx_get_context(struct cx_command *command)
 
 /* ---- device ---- */
 
-static uint64_t guid_of(const struct cx_device *device)
+uint64_t cx_guid(const struct cx_device *device)
 {
     const uint8_t *m = device->mac;
     const uint8_t guid[8] = {m[0] ^ 2, m[1], m[2], 0xff, 0xfe, m[3], m[4], m[5]};
@@ -128,8 +126,8 @@ static struct ib_uverbs_query_device_resp describe(const struct cx_device *devic
 {
     return (struct ib_uverbs_query_device_resp){
         .fw_ver = (uint64_t)16 << 32 | 35 << 16 | 2000,
-        .node_guid = guid_of(device),
-        .sys_image_guid = guid_of(device),
+        .node_guid = cx_guid(device),
+        .sys_image_guid = cx_guid(device),
         .max_mr_size = UINT64_MAX,
         .page_size_cap = 0xfffffffffffff000,
         .vendor_id = VENDOR_ID,
@@ -204,13 +202,19 @@ int cx_ex_query_device(struct cx_command *command)
 
 /* ---- port ---- */
 
-/* The largest of the verbs sizes that a frame's payload holds. */
+/* Returns the largest MTU of verbs that fits the payload of a frame. */
 static uint8_t mtu_code(uint32_t mtu)
 {
     uint8_t code = IBV_MTU_256;
     for (uint32_t size = 512; size <= 4096 && size <= mtu; size *= 2)
         code++;
     return code;
+}
+
+/* If RoCE is off or the port is a representor, mlx5_query_port_roce() leaves the table of GIDs empty. */
+uint32_t cx_gids(void)
+{
+    return cx_setup("roce-off") || cx_setup("switchdev") ? 0 : 1;
 }
 
 int cx_query_port(struct cx_command *command)
@@ -223,7 +227,7 @@ int cx_query_port(struct cx_command *command)
     struct ib_uverbs_query_port_resp response = {
         .port_cap_flags = IBV_PORT_CM_SUP | IBV_PORT_IP_BASED_GIDS,
         .max_msg_sz = 0x40000000,
-        .gid_tbl_len = cx_setup("roce-off") || cx_setup("switchdev") ? 0 : 1,
+        .gid_tbl_len = (int)cx_gids(),
         .pkey_tbl_len = 1,
         .state = device->port_up ? IBV_PORT_ACTIVE : IBV_PORT_DOWN,
         .max_mtu = IBV_MTU_4096,

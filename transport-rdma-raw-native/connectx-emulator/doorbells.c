@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Doorbells. A program writes the first eight bytes of its last request, or the whole request, to the halves of a
- * BlueFlame register in turns. This code first exchanges the word for zero and then reads the doorbell record, so the
- * next round sees a bell that rings in between.
+ * Doorbells. A program writes the first eight bytes of its last request, or the whole request, alternately to the
+ * halves of a BlueFlame register. This code first exchanges the word for zero and then reads the doorbell record. So
+ * the next round sees a doorbell that rings in between.
  *
- * A word has to name a queue of its page, and a request that the queue's record has announced; it is ignored otherwise.
- * The engine is a thread, so two rings of one register may look like one: while it runs, all queues of the page are
- * checked. In step mode nothing is missed, and a bell rings for the one queue and up to the one request that it names.
+ * A word must name a queue of its page and a request that the queue's record has announced; otherwise it is ignored.
+ * The engine is a thread, so two rings of one register may look like one: while it runs, it checks all queues of the
+ * page. In step mode no ring is missed, and a ring applies to one queue, up to the request that it names.
  */
-#include "emulator.h"
+#include "engine.h"
 
 #include <endian.h>
 #include <stdatomic.h>
 #include <string.h>
 
-/* What was written to a register: at least the first eight bytes, with BlueFlame all of them. */
+/* The bytes written to a register: at least the first eight, with BlueFlame all of the request. */
 struct bell {
     uint64_t word;
     uint8_t bytes[CX_BF_BYTES / 2];
@@ -26,7 +26,7 @@ static bool take_doorbell(struct cx_device *device, struct cx_context *context, 
     uint8_t *at = context->uars[page].page + offset;
     _Atomic uint64_t *word = (_Atomic uint64_t *)at;
     if (atomic_load_explicit(word, memory_order_relaxed) == 0) {
-        /* Lines of a request that came without its first one, or behind it, are lost. */
+        /* Lines of a request that arrived without its first line, or after it, are lost. */
         if (device->stepping && offset >= CX_BF_OFFSET)
             memset(at + sizeof bell->word, 0, sizeof bell->bytes - sizeof bell->word);
         return false;
@@ -42,7 +42,7 @@ static bool take_doorbell(struct cx_device *device, struct cx_context *context, 
     return true;
 }
 
-/* The two big-endian words of a bell. */
+/* Returns one of the two big-endian words of a doorbell. */
 static uint32_t half_of(const struct bell *bell, unsigned half)
 {
     uint32_t words[2];
@@ -50,7 +50,7 @@ static uint32_t half_of(const struct bell *bell, unsigned half)
     return be32toh(words[half]);
 }
 
-/* The bytes behind the word are there only if the program used BlueFlame. */
+/* The bytes after the word exist only if the program used BlueFlame. */
 static void keep_blueflame(struct cx_sq *sq, const struct bell *bell)
 {
     static const uint8_t none[sizeof bell->bytes - sizeof bell->word];

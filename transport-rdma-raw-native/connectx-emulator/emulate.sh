@@ -8,7 +8,7 @@
 # Each --wire makes a device: the first is mlx5_0. KIND is loop (the default: one device, which
 # receives of its own frames only what is asked for), plug (a loopback connector: everything comes back), cable (two devices with a
 # cable between them: give it twice), tap:NAME (a TAP device of the kernel) or unix:A:B (the device of another
-# process, which has unix:B:A). --setup says how host and card are set up: words of devices.c, with a + between.
+# process, which has unix:B:A). --setup says how host and card are set up: words of setup.c, with a + between.
 # CONNECTX_EMULATOR_MUTANT=NAME makes the device wrong on purpose.
 set -euo pipefail
 
@@ -34,8 +34,8 @@ while [ $# -gt 0 ]; do
   esac
 done
 [ $# -gt 0 ] || die "which program?"
-# devices.c refuses them too, but not before the first process asks for a device.
-known=" $(sed -n '/ known\[\] =/,/;/p' "$here/devices.c" | grep -o '"[a-z0-9-]*"' | tr -d '"' | tr '\n' ' ')"
+# setup.c refuses them too, but not before the first process asks for a device.
+known=" $(sed -n '/ known\[\] =/,/;/p' "$here/setup.c" | grep -o '"[a-z0-9-]*"' | tr -d '"' | tr '\n' ' ')"
 for word in ${setup//+/ }; do
   [[ "$known" == *" $word "* ]] || die "no setup '$word'; there are$known"
 done

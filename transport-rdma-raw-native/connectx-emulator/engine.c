@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The thread that plays the NIC: it reads the doorbells, executes work requests, and receives from the wire. Doorbells
- * are plain memory and wake no thread, so the engine polls them; the longer nothing happens, the longer it sleeps
- * between polls.
+ * The engine, a thread that acts as the NIC: it reads the doorbells, executes work requests, and receives from the
+ * wire. Doorbells are plain memory and wake no thread, so the engine polls them. The longer nothing happens, the longer
+ * it sleeps between polls.
  */
-#include "emulator.h"
+#include "engine.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -14,7 +14,7 @@
 
 enum {
     ROUND_BUDGET = 64,              /* work requests per queue and round */
-    ROUNDS_PER_LOOK = 16,           /* reads of the clock cost more than a round */
+    ROUNDS_PER_LOOK = 16,           /* reading the clock costs more than a round */
     SPIN_MICROS = 20,
     SHORT_NAPS_MICROS = 20 * 1000,
     SHORT_NAP_NANOS = 5 * 1000,
@@ -87,7 +87,7 @@ static void *run(void *argument)
     return NULL;
 }
 
-/* The program does not know this thread, so it takes no signals. */
+/* The program does not know this thread, so the thread blocks all signals. */
 int cx_engine_start(struct cx_device *device)
 {
     sigset_t all, before;

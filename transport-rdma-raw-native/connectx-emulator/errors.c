@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Moves queues to the error state, and raises asynchronous events. */
-#include "emulator.h"
+#include "engine.h"
 
 void cx_raise(struct cx_object *object, enum ibv_event_type type)
 {

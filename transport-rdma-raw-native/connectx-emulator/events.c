@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "events.h"
-#include "hooks.h"
+#include "base.h"
 
 #include <errno.h>
 #include <rdma/ib_user_verbs.h>
@@ -12,7 +11,7 @@
 struct cx_event {
     struct cx_event *next;
     struct cx_event_source *source;
-    struct ib_uverbs_async_event_desc description;  /* a completion's starts alike: with the element */
+    struct ib_uverbs_async_event_desc description;  /* the element of a completion event is at the same place */
 };
 
 struct cx_events *cx_events_open(enum cx_event_type type)
@@ -66,7 +65,7 @@ void cx_events_push(struct cx_events *events, struct cx_event_source *source, ui
     event->description.event_type = type;
     pthread_mutex_lock(&events->mutex);
     if (events->fd < 0) {
-        /* The program has closed it, so queued events would never be read. */
+        /* The program has closed the file, so queued events would never be read. */
         pthread_mutex_unlock(&events->mutex);
         free(event);
         return;
@@ -78,13 +77,13 @@ void cx_events_push(struct cx_events *events, struct cx_event_source *source, ui
     events->last = event;
     const uint64_t one = 1;
     if (cx_real()->write(events->fd, &one, sizeof one) < 0)
-        abort();        /* an eventfd takes 2^64 - 2 tokens */
+        abort();        /* an eventfd holds 2^64 - 2 tokens */
     pthread_mutex_unlock(&events->mutex);
 }
 
 /*
- * Takes the token of a withdrawn event, unless a reader has it already and finds the list shorter. Never blocks, even
- * on a blocking descriptor.
+ * Takes the token of a withdrawn event, unless a reader has taken it already and finds the list shorter. Never blocks,
+ * even on a blocking descriptor.
  */
 static void take_token(int fd)
 {

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "files.h"
-#include "emulator.h"
-#include "rdma_netlink.h"
+#include "base.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -18,7 +16,7 @@ bool cx_file_is_ours(int fd)
     return fd >= 0 && fd < MAX_FILES && atomic_load_explicit(&files[fd], memory_order_acquire) != NULL;
 }
 
-static int add(int fd, const struct cx_file *wanted)
+int cx_file_add(int fd, const struct cx_file *wanted)
 {
     if (fd < 0 || fd >= MAX_FILES)
         return EMFILE;
@@ -33,16 +31,15 @@ static int add(int fd, const struct cx_file *wanted)
     return 0;
 }
 
-int cx_file_add(int fd, struct cx_context *context, struct cx_events *events)
+static void close_events(struct cx_file *file)
 {
-    const struct cx_file file = {.context = context, .events = events};
-    return add(fd, &file);
+    cx_events_release(file->events);
 }
 
-int cx_file_add_netlink(int fd, struct cx_netlink *netlink)
+int cx_file_add_events(int fd, struct cx_events *events)
 {
-    const struct cx_file file = {.netlink = netlink};
-    return add(fd, &file);
+    const struct cx_file file = {.events = events, .close = close_events};
+    return cx_file_add(fd, &file);
 }
 
 struct cx_file *cx_file_get(int fd)
@@ -64,12 +61,7 @@ void cx_file_put(struct cx_file *file)
     pthread_mutex_unlock(&mutex);
     if (left > 0)
         return;
-    if (file->context != NULL)
-        cx_context_close(file->context);
-    if (file->events != NULL)
-        cx_events_release(file->events);
-    if (file->netlink != NULL)
-        cx_netlink_close(file->netlink);
+    file->close(file);
     free(file);
 }
 
@@ -83,7 +75,7 @@ void cx_file_remove(int fd)
     if (file == NULL)
         return;
     if (file->events != NULL) {
-        /* Objects may still refer to the file; events that they queue from now on are never read. */
+        /* Objects may still refer to the file. Events that they queue from now on are never read. */
         pthread_mutex_lock(&file->events->mutex);
         file->events->fd = -1;
         pthread_mutex_unlock(&file->events->mutex);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Flow rules. This translates the kernel's form of a rule (rdma/ib_user_verbs.h of Linux 6.1) to that of libibverbs,
- * which softverbs' flow table takes. softverbs' code decides which rules are valid.
+ * Flow rules. Translates the kernel's form of a rule (rdma/ib_user_verbs.h of Linux 6.1) to that of libibverbs, for
+ * softverbs' flow table. softverbs' code decides which rules are valid.
  */
-#include "uverbs.h"
+#include "commands.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -26,7 +26,7 @@ static void add_spec(struct rule_text *rule, uint32_t *used, const void *spec, u
     rule->attr.size = (uint16_t)(rule->attr.size + bytes);
 }
 
-/* Type, size and two reserved bytes begin each spec, in both forms. */
+/* Each spec begins with type, size and two reserved bytes, in both forms. */
 struct spec_header {
     uint32_t type;
     uint16_t size;
@@ -91,7 +91,7 @@ static const struct form *find_form(uint32_t type)
     return NULL;
 }
 
-/* A program may pass shorter filters, whose missing end is zero. The excess of a longer one must be zero. */
+/* A program may pass shorter filters; the missing end is zero. The excess of a longer one must be zero. */
 static int translate_filters(struct rule_text *rule, uint32_t *used, const uint8_t *kernel, uint16_t bytes)
 {
     struct spec_header header;
@@ -166,12 +166,12 @@ static int translate(const struct cx_command *command, const struct ib_uverbs_cr
 }
 
 /*
- * Where mlx5_ib and mlx5_core (drivers/infiniband/hw/mlx5/fs.c, core/fs_core.c) differ from softverbs.
+ * Differences of mlx5_ib and mlx5_core (drivers/infiniband/hw/mlx5/fs.c, core/fs_core.c) from softverbs.
  *
- * parse_flow_attr() refuses fields behind LAST_IPV4_FIELD and LAST_IPV6_FIELD. It matches on a VLAN only if the rule
- * names one, so other rules take tagged frames, too. flow_is_multicast_only() has a rule for a multicast address, but
- * for copies, in a table behind those of all priorities (MLX5_IB_FLOW_MCAST_PRIO). create_leftovers_rule() and
- * create_sniffer_rule() make attributes of their own, in which the tag is missing.
+ * parse_flow_attr() refuses fields after LAST_IPV4_FIELD and LAST_IPV6_FIELD. It matches on a VLAN only if the rule
+ * names one, so other rules take tagged frames too. flow_is_multicast_only() puts a rule for a multicast address,
+ * except for copies, into a table after those of all priorities (MLX5_IB_FLOW_MCAST_PRIO). create_leftovers_rule() and
+ * create_sniffer_rule() build their own attributes, in which the tag is missing.
  */
 static int apply_driver_rules(struct sv_rule_spec *spec)
 {
@@ -196,8 +196,8 @@ static bool same_match(const struct cx_flow *flow, const struct sv_rule_spec *sp
 }
 
 /*
- * check_conflicting_ftes(): a rule with the match of another one must have its tag, or none. Both queues then get each
- * frame, be it multicast or not.
+ * check_conflicting_ftes(): a rule with the same match as another must have its tag, or none. Both queues then receive
+ * each frame, multicast or not.
  */
 static int merge(const struct cx_context *context, struct sv_rule_spec *spec)
 {

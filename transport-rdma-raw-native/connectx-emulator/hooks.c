@@ -1,20 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Interposes the functions of the C library through which libibverbs and libmlx5 reach the kernel. The dynamic linker
- * finds the preloaded functions first; they pass calls for other files on to the C library.
+ * finds the preloaded functions first. They pass calls for other files on to the C library.
  */
-#include "hooks.h"
-#include "emulator.h"
-#include "files.h"
-#include "rdma_netlink.h"
-#include "uverbs.h"
+#include "program.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/netlink.h>
 #include <rdma/rdma_user_ioctl_cmds.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -25,34 +21,6 @@
 #define EXPORT __attribute__((visibility("default")))
 
 static const char uverbs_path[] = "/dev/infiniband/uverbs";
-
-static struct cx_real real;
-static pthread_once_t real_once = PTHREAD_ONCE_INIT;
-
-/* dlsym returns a void pointer, which ISO C cannot convert to a function pointer. */
-#define FIND(name) *(void **)&real.name = dlsym(RTLD_NEXT, #name)
-
-static void find_real(void)
-{
-    FIND(open);
-    FIND(open64);
-    FIND(stat);
-    FIND(stat64);
-    FIND(close);
-    FIND(read);
-    FIND(write);
-    FIND(ioctl);
-    FIND(mmap);
-    FIND(socket);
-    FIND(sendto);
-    FIND(sendmsg);
-}
-
-const struct cx_real *cx_real(void)
-{
-    pthread_once(&real_once, find_real);
-    return &real;
-}
 
 /* ---- opening ---- */
 
@@ -67,13 +35,19 @@ static struct cx_device *device_of_path(const char *path)
     return cx_device_by_index((unsigned)index);
 }
 
+static void close_device(struct cx_file *file)
+{
+    cx_context_close(file->context);
+}
+
 static int open_device(struct cx_device *device, int flags)
 {
     int fd = cx_real()->open("/dev/null", flags & ~O_CREAT);
     if (fd < 0)
         return -1;
     struct cx_context *context = cx_context_open(device);
-    int error = context == NULL ? errno : cx_file_add(fd, context, NULL);
+    const struct cx_file file = {.context = context, .close = close_device};
+    int error = context == NULL ? errno : cx_file_add(fd, &file);
     if (error == 0)
         return fd;
     if (context != NULL)
@@ -81,6 +55,53 @@ static int open_device(struct cx_device *device, int flags)
     cx_real()->close(fd);
     errno = error;
     return -1;
+}
+
+/*
+ * Returns the device if the path names its counter of missing receive requests. mlx5_ib exposes it as
+ * hw_counters/out_of_buffer (drivers/infiniband/hw/mlx5/counters.c, basic_q_cnts). It counts for all queues of the
+ * port.
+ */
+static struct cx_device *device_of_counter(const char *path)
+{
+    const char *sysfs = getenv("SYSFS_PATH");
+    size_t prefix = sysfs == NULL ? 0 : strlen(sysfs);
+    if (path == NULL || prefix == 0 || strncmp(path, sysfs, prefix) != 0)
+        return NULL;
+    unsigned index;
+    int end = 0;
+    if (sscanf(path + prefix, "/class/infiniband/mlx5_%u/ports/1/hw_counters/out_of_buffer%n", &index, &end) != 1 ||
+        end == 0 || path[prefix + (size_t)end] != '\0')
+        return NULL;
+    return cx_device_by_index(index);
+}
+
+static int open_counter(const struct cx_device *device)
+{
+    int fd = memfd_create("out_of_buffer", MFD_CLOEXEC);
+    if (fd < 0)
+        return -1;
+    struct cxemu_counters counters = {0};
+    cxemu_query_counters(device->name, &counters);
+    if (dprintf(fd, "%llu\n", (unsigned long long)counters.no_receive) > 0 && lseek(fd, 0, SEEK_SET) == 0)
+        return fd;
+    cx_real()->close(fd);
+    errno = EIO;
+    return -1;
+}
+
+/* Opens a file of the emulator. Returns false for any other path. */
+static bool open_own(const char *path, int flags, int *fd)
+{
+    struct cx_device *device = device_of_path(path);
+    if (device != NULL) {
+        *fd = open_device(device, flags);
+        return true;
+    }
+    device = device_of_counter(path);
+    if (device != NULL)
+        *fd = open_counter(device);
+    return device != NULL;
 }
 
 static mode_t mode_argument(int flags, va_list arguments)
@@ -96,8 +117,8 @@ EXPORT int open(const char *path, int flags, ...)
     va_start(arguments, flags);
     mode_t mode = mode_argument(flags, arguments);
     va_end(arguments);
-    struct cx_device *device = device_of_path(path);
-    return device != NULL ? open_device(device, flags) : cx_real()->open(path, flags, mode);
+    int fd;
+    return open_own(path, flags, &fd) ? fd : cx_real()->open(path, flags, mode);
 }
 
 EXPORT int open64(const char *path, int flags, ...)
@@ -106,11 +127,11 @@ EXPORT int open64(const char *path, int flags, ...)
     va_start(arguments, flags);
     mode_t mode = mode_argument(flags, arguments);
     va_end(arguments);
-    struct cx_device *device = device_of_path(path);
-    return device != NULL ? open_device(device, flags) : cx_real()->open64(path, flags, mode);
+    int fd;
+    return open_own(path, flags, &fd) ? fd : cx_real()->open64(path, flags, mode);
 }
 
-/* The character device that stands for all: the number is that in the fake sysfs tree. */
+/* One character device stands for all. Its number is that in the fake sysfs tree. */
 EXPORT int stat(const char *path, struct stat *to)
 {
     return cx_real()->stat(device_of_path(path) != NULL ? "/dev/null" : path, to);
@@ -122,8 +143,8 @@ EXPORT int stat64(const char *path, struct stat64 *to)
 }
 
 /*
- * libibverbs first asks the kernel for RDMA devices by netlink; after an error it reads the sysfs tree. Without netlink
- * the kernel is one whose ib_core has been built without it.
+ * libibverbs first queries the kernel for RDMA devices through netlink, and after an error reads the sysfs tree. The
+ * setup without netlink acts as a kernel built without it.
  */
 EXPORT int socket(int domain, int type, int protocol)
 {
@@ -143,7 +164,7 @@ static bool is_netlink(int fd)
     return getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &bytes) == 0 && domain == AF_NETLINK;
 }
 
-/* The interface of an emulated port is not the kernel's, so neither is its list of addresses. */
+/* The interface of an emulated port does not exist in the kernel, so neither does its list of addresses. */
 static ssize_t send_to_kernel(int fd, const void *from, size_t bytes, int flags, const struct sockaddr *to,
                               socklen_t to_bytes)
 {

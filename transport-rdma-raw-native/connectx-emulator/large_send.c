@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Large sends: cuts the payload into segments, each with a copy of the header, by softverbs' rules. */
-#include "emulator.h"
-#include "segment.h"
+#include "engine.h"
+#include "frame.h"
 
 #include <string.h>
 

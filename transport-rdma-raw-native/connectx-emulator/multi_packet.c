@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Enhanced multi-packet requests: a control and an Ethernet segment, then one data segment for each frame, which points
- * to the frame or holds it. The Ethernet segment is for all of them: their checksums are filled in the same way, and no
- * frame has its beginning there, so a device that asks for inline headers has no such requests. After DPDK's
+ * Enhanced multi-packet requests: a control and an Ethernet segment, then one data segment per frame, which points to
+ * the frame or contains it. The Ethernet segment applies to all frames: their checksums are filled in the same way. It
+ * holds the beginning of no frame, so a device that requires inline headers has no such requests. Modelled after DPDK's
  * mlx5_tx_burst_empw_simple() and mlx5_tx_burst_empw_inline().
  */
-#include "send_request.h"
+#include "engine.h"
 
 #include <endian.h>
 #include <string.h>
 
-/* DPDK hands the device nothing shorter: "some offloads may cause an error". */
+/* DPDK passes no shorter frame to the device: "some offloads may cause an error". */
 enum { SHORTEST_FRAME_BYTES = 19 };
 
 uint8_t cx_multi_packet_send(struct cx_qp *qp, const struct cx_request *request)

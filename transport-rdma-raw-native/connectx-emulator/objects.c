@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Objects by handle, and what they share: destroying, pages of memory. */
-#include "uverbs.h"
+/* Objects by handle, their destruction, doorbell registers, and the device's lock. */
+#include "objects.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 
 enum { FIRST_SLOTS = 64, MAX_SLOTS = 1 << 20 };
 
-/* Handle 0 is never given, so that a field that a program left zero names nothing. */
+/* Handle 0 is never used, so a field that a program left zero names nothing. */
 static int free_slot(struct cx_context *context, uint32_t *slot)
 {
     for (uint32_t i = 1; i < context->object_slots; i++) {
@@ -81,7 +81,7 @@ int cx_object_destroy(struct cx_context *context, enum cx_kind kind, uint32_t ha
     return 0;
 }
 
-/* The kernel itself says whether memory can be read or written, by doing it for us: without a signal if not. */
+/* The kernel shows whether memory can be read or written by accessing it here, without a signal if not. */
 bool cx_is_mapped(uint64_t address, uint64_t length, bool writable)
 {
     const uint64_t mask = CX_PAGE_BYTES - 1;
@@ -92,7 +92,7 @@ bool cx_is_mapped(uint64_t address, uint64_t length, bool writable)
     return madvise((void *)(uintptr_t)first, end - first + 1, writable ? MADV_POPULATE_WRITE : MADV_POPULATE_READ) == 0;
 }
 
-/* What softverbs' flow table allocates with. */
+/* The allocator of softverbs' flow table. */
 void *sv_alloc_zeroed(size_t size)
 {
     size_t rounded = (size + 127) & ~(size_t)127;
@@ -100,4 +100,53 @@ void *sv_alloc_zeroed(size_t size)
     if (memory != NULL)
         memset(memory, 0, rounded);
     return memory;
+}
+
+/* ---- doorbell registers ---- */
+
+/*
+ * The last registers belong to one queue pair each, because libmlx5 takes no lock there. The others are shared, the
+ * least used first. Register 0 has neither a lock nor BlueFlame and is used when no other is left.
+ */
+uint32_t cx_bfreg_take(struct cx_context *context)
+{
+    uint32_t dedicated = context->static_bfregs - context->low_latency_bfregs;
+    uint32_t chosen = 0;
+    for (uint32_t i = dedicated; i < context->static_bfregs; i++) {
+        if (context->bfreg_users[i] == 0) {
+            context->bfreg_users[i]++;
+            return i;
+        }
+    }
+    for (uint32_t i = 1; i < dedicated; i++)
+        if (chosen == 0 || context->bfreg_users[i] < context->bfreg_users[chosen])
+            chosen = i;
+    if (context->static_bfregs == 0)
+        return UINT32_MAX;
+    context->bfreg_users[chosen]++;
+    return chosen;
+}
+
+void cx_bfreg_put(struct cx_context *context, uint32_t bfreg)
+{
+    if (bfreg < context->static_bfregs)
+        context->bfreg_users[bfreg]--;
+}
+
+/* ---- the lock ---- */
+
+/*
+ * The engine and programs acquire the mutex repeatedly, and the last holder would nearly always acquire it again. A
+ * thread that waits for the mutex holds the turnstile and so keeps later threads out.
+ */
+void cx_lock(struct cx_device *device)
+{
+    pthread_mutex_lock(&device->turnstile);
+    pthread_mutex_lock(&device->mutex);
+    pthread_mutex_unlock(&device->turnstile);
+}
+
+void cx_unlock(struct cx_device *device)
+{
+    pthread_mutex_unlock(&device->mutex);
 }

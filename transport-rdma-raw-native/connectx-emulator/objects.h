@@ -7,11 +7,11 @@
  * create through uverbs, and the rings in the program's memory. The binary interface is that of libmlx5 in rdma-core 44
  * and of Linux 6.1 (rdma/mlx5-abi.h, MLX5_IB_UVERBS_ABI_VERSION 1).
  *
- * One lock per device, `mutex`, guards everything here: commands hold it, and so does the engine thread during a round.
- * Only event files have a lock of their own, which is taken last.
+ * One lock per device, `mutex`, guards everything here. Commands hold it, and so does the engine thread during a round.
+ * Only event files have a separate lock, which is acquired last.
  *
  * Flow rules and RSS are those of softverbs. A queue pair contains the sv_qp, and a work queue the sv_wq, to which the
- * flow table points. Nothing else of them is used.
+ * flow table points. Nothing else in these structures is used.
  */
 
 #include <infiniband/mlx5dv.h>
@@ -22,9 +22,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base.h"
+#include "connectx_emulator.h"
 #include "device.h"         /* softverbs */
-#include "events.h"
-#include "frame_limits.h"
+#include "frame.h"
 
 enum {
     CX_PAGE_BYTES = 4096,
@@ -35,8 +36,8 @@ enum {
     CX_BFREGS_PER_UAR = 4,          /* as libmlx5 counts them; */
     CX_USED_BFREGS_PER_UAR = 2,     /* the other two are for the kernel's fast path */
     CX_BF_OFFSET = 0x800,
-    CX_BF_BYTES = 512,              /* two halves, rung in turns */
-    CX_LINE_BYTES = 64,             /* in which a processor writes to registers */
+    CX_BF_BYTES = 512,              /* two halves, used alternately */
+    CX_LINE_BYTES = 64,             /* unit in which a processor writes to registers */
     CX_CQ_DOORBELL = 0x20,
     CX_L2_INLINE_BYTES = 18,        /* minimum inline mode L2: Ethernet and a VLAN tag */
     CX_MAX_SEND_WQEBBS = 32768,
@@ -50,10 +51,10 @@ enum {
     CX_MKEYS = 16384,
     CX_MAX_SESSION = 64,            /* completions that are compressed together */
     CX_CQE_BYTES = 64,
-    /* Striding receive queues: what the device reports, as logarithms. */
-    CX_MIN_STRIDE_SHIFT = 6,        /* bytes of a stride */
+    /* Striding receive queues: the limits that the device reports, as logarithms. */
+    CX_MIN_STRIDE_SHIFT = 6,        /* bytes per stride */
     CX_MAX_STRIDE_SHIFT = 13,
-    CX_MIN_STRIDES_SHIFT = 3,       /* strides of a request */
+    CX_MIN_STRIDES_SHIFT = 3,       /* strides per request */
     CX_MAX_STRIDES_SHIFT = 16,
 };
 
@@ -65,10 +66,10 @@ struct cx_context;
 struct cx_object {
     enum cx_kind kind;
     uint32_t handle;
-    uint32_t users;                 /* objects that refer to this one and so keep it */
+    uint32_t users;                 /* number of objects that refer to this one and so keep it */
     uint64_t user_handle;           /* the program's name for it in events */
-    uint64_t pinned_pages;          /* of its memory, which count against the limit of locked memory */
-    struct cx_record_page *record_page;     /* where its doorbell record is; NULL: it has none */
+    uint64_t pinned_pages;          /* pages of its memory that count against the limit of locked memory */
+    struct cx_record_page *record_page;     /* page of its doorbell record, or NULL */
     struct cx_context *context;
     struct cx_event_source events;
 };
@@ -115,11 +116,11 @@ struct cx_cq {
     uint32_t entry_bytes;           /* 64, or 128 with the entry in the second half */
     _Atomic uint32_t *record;       /* [0] consumer index, [1] arming; big-endian */
     uint32_t produced;
-    uint32_t vector;                /* of its completion events */
-    uint32_t uar;                   /* doorbell page that arms it */
+    uint32_t vector;                /* vector of its completion events */
+    uint32_t uar;                   /* doorbell page for arming it */
     struct cx_events *channel;      /* NULL: none */
     enum cx_arm armed;
-    int fired_sn;                   /* sequence number of the last arming that raised an event; -1: none */
+    int fired_sn;                   /* sequence number of the last arming that raised an event, or -1 */
     bool overrun;
     bool ignores_overrun;           /* unread entries are overwritten */
     struct cx_session *session;     /* NULL: entries are not compressed */
@@ -132,7 +133,7 @@ struct cx_ring {
     uint32_t unit_shift;
     _Atomic uint32_t *record;       /* big-endian producer index, 16 bits */
     uint16_t consumed;
-    uint16_t produced;              /* the record as last read */
+    uint16_t produced;              /* the record when it was last read */
 };
 
 /* MLX5_QP_FLAG_TIR_ALLOW_SELF_LB_UC and _MC. */
@@ -140,7 +141,7 @@ enum { CX_OWN_UNICAST = 1, CX_OWN_MULTICAST = 2 };
 
 enum cx_ring_state { CX_OFF, CX_READY, CX_ERROR };
 
-/* Requests of several strides. A frame takes as many as its length needs. */
+/* Requests of several strides. A frame occupies as many strides as its length needs. */
 struct cx_strides {
     uint32_t per_request;           /* 0: a request is for one frame */
     uint32_t shift;                 /* logarithm of a stride's bytes */
@@ -164,15 +165,15 @@ struct cx_rq {
 struct cx_sq {
     struct cx_ring ring;
     struct cx_cq *cq;
-    uint32_t uar;                   /* page of its doorbell */
+    uint32_t uar;                   /* doorbell page */
     bool rung;
-    bool bounded;                   /* step mode: the bell is for requests up to `last` */
+    bool bounded;                   /* step mode: the doorbell applies to requests up to `last` */
     uint16_t last;
-    bool blueflame;                 /* step mode: the bell came with the request itself */
+    bool blueflame;                 /* step mode: the doorbell contained the request itself */
     uint8_t blueflame_bytes[CX_BF_BYTES / 2];
     enum cx_ring_state state;
     uint8_t fail_next;
-    uint32_t unreported;            /* frames of requests executed since the last completion that was written */
+    uint32_t unreported;            /* frames executed since the last completion that was written */
     struct sv_steer_cache cache;
     struct softverbs_queue_counters counters;
 };
@@ -181,18 +182,18 @@ struct cx_qp {
     struct cx_object object;
     struct cx_qp *next;             /* on the device's list */
     struct sv_qp steering;          /* its rq.qp leads back here */
-    uint32_t receives_own;          /* CX_OWN_UNICAST, CX_OWN_MULTICAST: what its own port sends */
+    uint32_t receives_own;          /* CX_OWN_UNICAST, CX_OWN_MULTICAST: whether it receives frames sent by its port */
     struct cx_pd *pd;
     uint32_t number;
     uint32_t uidx;
-    uint32_t state;                 /* enum ibv_qp_state, as the driver has it: see qp_state.c */
+    uint32_t state;                 /* enum ibv_qp_state in the driver's view: see qp_state.c */
     uint32_t static_bfreg;          /* index, or UINT32_MAX */
     struct ib_uverbs_create_qp_resp cap;
     uint8_t sq_sig_all;
     uint8_t port;
     bool has_rq;
     bool has_sq;
-    struct cx_ind_table *ind_table; /* non-null: an RSS queue pair */
+    struct cx_ind_table *ind_table; /* NULL unless it is an RSS queue pair */
     struct cx_sq sq;
     struct cx_rq rq;
 };
@@ -200,7 +201,7 @@ struct cx_qp {
 struct cx_wq {
     struct cx_object object;
     struct cx_wq *next;             /* on the device's list */
-    uint32_t state;                 /* enum ibv_wq_state, as the driver has it: errors change rq.state alone */
+    uint32_t state;                 /* enum ibv_wq_state in the driver's view; errors change only rq.state */
     struct sv_wq steering;          /* its rq.wq leads back here */
     struct cx_rq rq;
 };
@@ -236,31 +237,106 @@ struct cx_uar {
 struct cx_context {
     struct cx_device *device;
     struct cx_context *next;
-    struct cx_events *async;        /* NULL until the program has its descriptor */
-    bool opened;                    /* GET_CONTEXT was answered */
+    struct cx_events *async;        /* NULL until the program has opened the descriptor */
+    bool opened;                    /* GET_CONTEXT has been answered */
     int doorbell_file;              /* memfd with the pages */
     struct cx_record_page *record_pages;
     uint32_t static_bfregs;
     uint32_t low_latency_bfregs;
     uint32_t bfreg_users[CX_MAX_BFREGS];
     struct cx_uar uars[CX_MAX_UARS];
-    uint32_t uar_pages;             /* pages from here on are unused */
+    uint32_t uar_pages;             /* number of used pages */
     struct cx_object **objects;     /* by handle */
     uint32_t object_slots;
 };
 
-/* object.c. The device's mutex is held. */
+/* ---- the device ---- */
+
+struct cx_wire;
+
+enum { CX_TRACE_ENTRIES = 1024, CX_MORE_MACS = 64 };
+
+/* Requests of tests; see include/connectx_emulator.h. */
+struct cx_faults {
+    struct {
+        uint32_t command;           /* enum ib_uverbs_write_cmds, with the flag of extended commands */
+        int error;
+        uint32_t count;
+    } next_command;
+    uint32_t drop_frames;
+    uint32_t duplicate_frames;
+};
+
+struct cx_device {
+    unsigned index;
+    char name[16];
+    char interface[16];             /* the network interface of the port */
+    uint8_t mac[6];
+    /* Further addresses that the interface accepts; a virtual function accepts no others. */
+    uint8_t more_macs[CX_MORE_MACS][6];
+    uint32_t more_mac_count;
+    uint32_t mtu;
+    bool port_up;
+    bool removed;
+    struct sv_flow_table flows;
+    struct cx_wire *wire;
+
+    pthread_mutex_t turnstile;      /* taken before the mutex, for fairness: see cx_lock() */
+    pthread_mutex_t mutex;
+    struct cx_context *contexts;
+    struct cx_qp *qps;
+    struct cx_wq *wqs;
+    struct cx_cq *cqs;
+    uint32_t next_number;           /* next number of a queue */
+    uint32_t next_cqn;
+    uint32_t next_pdn;
+    uint32_t next_mkey;
+    struct cx_mkey mkeys[CX_MKEYS];
+
+    bool engine_runs;
+    pthread_cond_t opened;          /* the engine sleeps while the device is not open */
+    bool stepping;
+    /* Bytes of a frame that a request has to hold; 0: none, and multi-packet requests exist. */
+    uint32_t min_inline_bytes;
+    bool eager;                     /* step mode: records are read without a doorbell */
+    uint8_t *scratch;               /* the frame that is being sent */
+    uint8_t *segment;               /* a segment of a large send */
+    bool own_frame;                 /* the frame being steered was sent by this port */
+    struct sv_steer_cache wire_cache;
+    struct softverbs_queue_counters wire_counters;
+    struct cxemu_counters counters;
+    struct cx_faults faults;
+    struct cxemu_doorbell trace[CX_TRACE_ENTRIES];
+    uint64_t traced;
+};
+
+/* ---- objects.c. The device's mutex is held. ---- */
+
 void *cx_object_new(struct cx_context *context, enum cx_kind kind, size_t bytes, uint64_t user_handle);
 void cx_object_free(struct cx_object *object);
 /* Returns NULL for an unknown handle or one of another kind. */
 void *cx_object_find(struct cx_context *context, enum cx_kind kind, uint32_t handle);
-/* memory.c: the device reads or writes these bytes until the object is freed. 0, or ENOMEM at the limit. */
+int cx_object_destroy(struct cx_context *context, enum cx_kind kind, uint32_t handle,
+                      void (*destroy)(struct cx_object *object));
+/* Returns a doorbell register for a queue pair, or UINT32_MAX. */
+uint32_t cx_bfreg_take(struct cx_context *context);
+void cx_bfreg_put(struct cx_context *context, uint32_t bfreg);
+/* Take and release the device's mutex. The caller of cx_lock() does not hold it. */
+void cx_lock(struct cx_device *device);
+void cx_unlock(struct cx_device *device);
+
+/* ---- memory.c ---- */
+
+/* Locks these bytes, which the device reads or writes until the object is freed. Returns 0, or ENOMEM at the limit. */
 int cx_object_pin(struct cx_object *object, uint64_t address, uint64_t bytes);
 void cx_object_unpin(struct cx_object *object, uint64_t pages);
-/* The same for the page that its doorbell record is in. */
+/* Locks the page of the object's doorbell record. */
 int cx_record_pin(struct cx_object *object, uint64_t address);
 void cx_record_unpin(struct cx_object *object);
-/* Whether [address, address + length) is memory of this process. */
+/* Returns true if [address, address + length) is memory of this process. */
 bool cx_is_mapped(uint64_t address, uint64_t length, bool writable);
+/* Returns the address for a key, or NULL if the key does not cover the bytes with this access. */
+uint8_t *cx_translate(const struct cx_device *device, const struct cx_pd *pd, uint32_t key, uint64_t address,
+                      uint32_t length, uint32_t access);
 
 #endif

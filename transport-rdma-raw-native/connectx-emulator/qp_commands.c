@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Queue pairs: create, destroy, query. qp_state.c has their states. */
-#include "queues.h"
-#include "uverbs.h"
+#include "commands.h"
 
 #include <errno.h>
 #include <rdma/mlx5-abi.h>
@@ -53,7 +52,7 @@ static uint32_t receives_own(uint32_t flags)
            (flags & MLX5_QP_FLAG_TIR_ALLOW_SELF_LB_MC ? CX_OWN_MULTICAST : 0);
 }
 
-/* process_vendor_flags() of mlx5_ib: what is not of a raw packet queue pair is refused. */
+/* process_vendor_flags() of mlx5_ib: refuses flags that raw packet queue pairs do not have. */
 static int check_wanted(const struct wanted *wanted)
 {
     const uint32_t known = MLX5_QP_FLAG_SIGNATURE | MLX5_QP_FLAG_SCATTER_CQE | MLX5_QP_FLAG_ALLOW_SCATTER_CQE |
@@ -237,7 +236,7 @@ static int init_rss(struct cx_qp *qp, const struct ib_uverbs_ex_create_qp *reque
     if (table == NULL || pd == NULL)
         return EINVAL;
     int error = sv_rss_check(&hash);
-    /* No hash fields are valid if there is nothing to choose from. */
+    /* No hash fields are valid if there is only one queue. */
     if (error == 0 && hash.rx_hash_fields_mask == 0 && table->entries > 1)
         error = EINVAL;
     if (error != 0)

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The states of a raw packet queue pair, with the kernel's rules for which attributes a transition takes.
+ * The states of a raw packet queue pair, with the kernel's rules for the attributes of each transition.
  *
- * For mlx5_ib such a queue pair is two objects, a receive queue and a send queue, with a state each. The driver keeps
- * the state that it last set (qp->state). An error changes the state of one half alone, and the driver learns of it
- * only by a query.
+ * For mlx5_ib such a queue pair consists of a receive queue and a send queue with a state each. The driver keeps the
+ * state that it last set (qp->state). An error changes the state of one half only, and the driver learns of it only by
+ * a query.
  */
-#include "queues.h"
-#include "uverbs.h"
+#include "commands.h"
 
 #include <errno.h>
 
@@ -65,7 +64,7 @@ static void apply(struct cx_qp *qp, uint32_t to)
         return;
     }
     if (to == IBV_QPS_RESET) {
-        /* A command overtakes no doorbell. */
+        /* Handles pending doorbells first, because a command does not overtake them. */
         cx_doorbells_scan(qp->object.context->device);
         qp->sq.bounded = qp->sq.blueflame = false;
         cx_sq_forget(qp);
@@ -95,8 +94,9 @@ static int modify(struct cx_command *command, const struct ib_uverbs_modify_qp *
     if (error != 0)
         return error;
     /*
-     * The driver names the state that it believes the halves to be in, which the device refuses of one that has failed;
-     * the receiving half comes first, and has changed if it is the other one (modify_raw_packet_qp()).
+     * The driver names the state in which it believes the halves to be, which the device refuses for a half that has
+     * failed. The receiving half comes first, so it has changed already if the sending half fails
+     * (modify_raw_packet_qp()).
      */
     if (to != IBV_QPS_RESET && to != qp->state && half_failed(qp)) {
         if (to == IBV_QPS_ERR && qp->has_rq && qp->rq.state != CX_ERROR)
@@ -133,8 +133,8 @@ int cx_ex_modify_qp(struct cx_command *command)
 }
 
 /*
- * What sqrq_state_to_qp_state() makes of the two states. False where it warns (fatal with panic_on_warn) and fails the
- * query: the receiving half has failed, and the sending one has not.
+ * Computes the state as sqrq_state_to_qp_state() does. Returns false if the driver warns (fatal with panic_on_warn) and
+ * fails the query: the receiving half has failed and the sending half has not.
  */
 static bool query_state(struct cx_qp *qp)
 {

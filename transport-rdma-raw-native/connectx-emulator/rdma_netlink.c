@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* drivers/infiniband/core/nldev.c of Linux: devices, ports and their network interfaces. See rdma_netlink.h. */
-#include "rdma_netlink.h"
-
-#include "emulator.h"
-#include "files.h"
-#include "hooks.h"
+/*
+ * The answers of drivers/infiniband/core/nldev.c of Linux: devices, ports and their network interfaces. See kernel.h.
+ */
+#include "kernel.h"
 
 #include <errno.h>
 #include <linux/capability.h>
@@ -29,18 +27,18 @@ enum {
     PHYS_STATE_DISABLED = 3,
     PHYS_STATE_LINK_UP = 5,
     NETNS_MODE_SHARED = 1,
-    FIRST_INTERFACE_INDEX = 1 << 30,    /* no interface of the kernel's has it */
+    FIRST_INTERFACE_INDEX = 1 << 30,    /* no interface of the kernel has such an index */
 };
 
 struct cx_netlink {
-    int kernel;                     /* the socket that answers */
+    int kernel;                     /* socket that sends the answers */
 };
 
 /* A datagram of messages. */
 struct answer {
     _Alignas(NLMSG_ALIGNTO) uint8_t bytes[ANSWER_BYTES];
     uint32_t length;
-    uint32_t message;               /* where the last one begins */
+    uint32_t message;               /* offset of the last message */
 };
 
 static const uint32_t none;
@@ -51,6 +49,11 @@ static int bind_anywhere(int fd)
 {
     const struct sockaddr_nl any = {.nl_family = AF_NETLINK};
     return bind(fd, (const struct sockaddr *)&any, sizeof any);
+}
+
+static void close_netlink(struct cx_file *file)
+{
+    cx_netlink_close(file->netlink);
 }
 
 int cx_netlink_socket(int type)
@@ -65,8 +68,9 @@ int cx_netlink_socket(int type)
         if (netlink->kernel < 0 || bind_anywhere(netlink->kernel) != 0)
             error = errno;
     }
+    const struct cx_file file = {.netlink = netlink, .close = close_netlink};
     if (error == 0)
-        error = cx_file_add_netlink(fd, netlink);
+        error = cx_file_add(fd, &file);
     if (error == 0)
         return fd;
     if (netlink != NULL)
@@ -138,7 +142,7 @@ static void put_text(struct answer *answer, uint16_t type, const char *text)
     put(answer, type, text, (uint32_t)strlen(text) + 1);
 }
 
-/* ---- what nldev.c puts into them ---- */
+/* ---- contents, as in nldev.c ---- */
 
 static void put_handle(struct answer *answer, const struct cx_device *device)
 {
@@ -146,11 +150,12 @@ static void put_handle(struct answer *answer, const struct cx_device *device)
     put_text(answer, RDMA_NLDEV_ATTR_DEV_NAME, device->name);
 }
 
-static uint64_t guid_of(const struct cx_device *device)
+unsigned cx_interface_index(const struct cx_device *device)
 {
-    const uint8_t *m = device->mac;
-    return (uint64_t)(m[0] ^ 2) << 56 | (uint64_t)m[1] << 48 | (uint64_t)m[2] << 40 | (uint64_t)0xfffe << 24 |
-           (uint64_t)m[3] << 16 | (uint64_t)m[4] << 8 | m[5];
+    if (cx_setup("other-namespace"))
+        return 0;
+    unsigned real = if_nametoindex(device->interface);
+    return real != 0 ? real : FIRST_INTERFACE_INDEX + device->index;
 }
 
 /* fill_dev_info() */
@@ -160,27 +165,27 @@ static void put_device(struct answer *answer, const struct cx_device *device)
     put_u32(answer, RDMA_NLDEV_ATTR_PORT_INDEX, 1);
     put_u64(answer, RDMA_NLDEV_ATTR_CAP_FLAGS, 0);
     put_text(answer, RDMA_NLDEV_ATTR_FW_VERSION, "16.35.2000");
-    put_u64(answer, RDMA_NLDEV_ATTR_NODE_GUID, guid_of(device));
-    put_u64(answer, RDMA_NLDEV_ATTR_SYS_IMAGE_GUID, guid_of(device));
+    put_u64(answer, RDMA_NLDEV_ATTR_NODE_GUID, be64toh(cx_guid(device)));
+    put_u64(answer, RDMA_NLDEV_ATTR_SYS_IMAGE_GUID, be64toh(cx_guid(device)));
     put_u8(answer, RDMA_NLDEV_ATTR_DEV_NODE_TYPE, NODE_TYPE_CA);
     put_text(answer, RDMA_NLDEV_ATTR_DEV_PROTOCOL, "roce");
 }
 
-/* fill_port_info(). It leaves out an interface that is in another network namespace than the asker's. */
+/* fill_port_info(). It omits an interface that is in another network namespace than the program. */
 static void put_port(struct answer *answer, const struct cx_device *device)
 {
     put_handle(answer, device);
     put_u32(answer, RDMA_NLDEV_ATTR_PORT_INDEX, 1);
     put_u8(answer, RDMA_NLDEV_ATTR_PORT_STATE, device->port_up ? PORT_STATE_ACTIVE : PORT_STATE_DOWN);
     put_u8(answer, RDMA_NLDEV_ATTR_PORT_PHYS_STATE, device->port_up ? PHYS_STATE_LINK_UP : PHYS_STATE_DISABLED);
-    if (cx_setup("other-namespace"))
+    unsigned index = cx_interface_index(device);
+    if (index == 0)
         return;
-    unsigned real = if_nametoindex(device->interface);
-    put_u32(answer, RDMA_NLDEV_ATTR_NDEV_INDEX, real != 0 ? real : FIRST_INTERFACE_INDEX + device->index);
+    put_u32(answer, RDMA_NLDEV_ATTR_NDEV_INDEX, index);
     put_text(answer, RDMA_NLDEV_ATTR_NDEV_NAME, device->interface);
 }
 
-/* nldev_get_chardev(), of uverbs: the character device is /dev/null's, as in the tree of files. */
+/* nldev_get_chardev(), of uverbs: the character device is that of /dev/null, as in the tree of files. */
 static void put_chardev(struct answer *answer, const struct cx_device *device)
 {
     char name[16];
@@ -190,7 +195,7 @@ static void put_chardev(struct answer *answer, const struct cx_device *device)
     put_text(answer, RDMA_NLDEV_ATTR_CHARDEV_NAME, name);
 }
 
-/* Returns the value of an attribute of the request, or NULL if it has none of that many bytes. */
+/* Returns the value of an attribute of the request, or NULL if it has none of this size. */
 static const uint8_t *attribute_of(const struct nlmsghdr *request, uint16_t type, uint32_t bytes)
 {
     const uint8_t *at = (const uint8_t *)request + NLMSG_HDRLEN;
@@ -266,7 +271,10 @@ static int dump(const struct nlmsghdr *request, struct answer *answer)
     return 0;
 }
 
-/* nldev_get_doit(), nldev_port_get_doit(), nldev_sys_get_doit(), nldev_get_chardev(). The second, too, answers with the type of GET. */
+/*
+ * nldev_get_doit(), nldev_port_get_doit(), nldev_sys_get_doit(), nldev_get_chardev(). The second one also answers with
+ * the type of GET.
+ */
 static int answer_one(const struct nlmsghdr *request, struct answer *answer)
 {
     const struct cx_device *device = device_of(request);
@@ -290,7 +298,7 @@ static int answer_one(const struct nlmsghdr *request, struct answer *answer)
     return 0;
 }
 
-/* An error, or the acknowledgement that the request asked for. */
+/* Sends an error, or the acknowledgement that the request asked for. */
 static void acknowledge(const struct nlmsghdr *request, struct answer *answer, int error)
 {
     const struct nlmsgerr body = {.error = -error, .msg = *request};
@@ -337,15 +345,15 @@ static int change_address(struct cx_device *device, uint16_t type, const uint8_t
     }
     if (there)
         return EEXIST;
-    /* mlx5e_vport_context_update_addr_list() leaves out what the function has no room for. */
+    /* mlx5e_vport_context_update_addr_list() omits the addresses for which the function has no room. */
     if (at < CX_MORE_MACS)
         memcpy(device->more_macs[device->more_mac_count++], mac, 6);
     return 0;
 }
 
 /*
- * The kernel gives the answer, so the request becomes one to which it has the same: to make the loopback interface,
- * which is there, or to remove a next hop object that nobody has made.
+ * The kernel answers, so the request becomes one for which it has the same answer: creating the loopback interface,
+ * which exists, or removing a next hop object that nobody has created.
  */
 static void refuse(struct nlmsghdr *header, uint8_t *body, int error)
 {
@@ -363,7 +371,7 @@ static void refuse(struct nlmsghdr *header, uint8_t *body, int error)
     memcpy(body, error == EEXIST ? (const void *)&loopback : &next_hop, sizeof loopback);
 }
 
-/* CAP_NET_ADMIN */
+/* Returns true with CAP_NET_ADMIN. */
 static bool may_change_interfaces(void)
 {
     struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
@@ -387,7 +395,7 @@ void cx_netlink_take_address(void *message, size_t bytes)
         neighbour.ndm_ifindex < FIRST_INTERFACE_INDEX)
         return;
     struct cx_device *device = cx_device_by_index((unsigned)neighbour.ndm_ifindex - FIRST_INTERFACE_INDEX);
-    /* Without the right the kernel refuses it before it looks for the interface. */
+    /* Without the capability the kernel refuses the request before it looks for the interface. */
     if (device == NULL || !may_change_interfaces())
         return;
     cx_lock(device);
@@ -412,7 +420,7 @@ ssize_t cx_netlink_send(struct cx_netlink *netlink, int fd, const void *from, si
     }
     if (getsockname(fd, (struct sockaddr *)&asker, &asker_bytes) != 0)
         return -1;
-    /* The kernel gives a socket an address when it first sends. */
+    /* The kernel assigns an address to a socket when it first sends. */
     if (asker.nl_pid == 0 &&
         (bind_anywhere(fd) != 0 || getsockname(fd, (struct sockaddr *)&asker, &asker_bytes) != 0))
         return -1;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Fills receive work requests, which are lists of data segments up to one with the key 0x100. The program announces
- * requests in the doorbell record alone. The record is read when a frame needs a request.
+ * Fills receive work requests. Each is a list of data segments that ends before one with the key 0x100. The program
+ * announces requests in the doorbell record only. The record is read when a frame needs a request.
  */
-#include "emulator.h"
+#include "engine.h"
 
-#include "copy.h"
+#include "frame.h"
+#include "receive.h"
 
 #include <endian.h>
 #include <string.h>
@@ -36,7 +37,7 @@ const uint8_t *cx_rq_request(const struct cx_rq *rq)
     return rq->ring.memory + ((size_t)(rq->ring.consumed & (rq->ring.units - 1)) << rq->ring.unit_shift);
 }
 
-/* Completes a request. Of a striding queue's request it takes all strides that are left. */
+/* Completes a request with an error. In a striding queue it uses all remaining strides of the request. */
 static void complete_error(struct cx_rq *rq, uint8_t syndrome)
 {
     struct cx_completion completion = {
@@ -97,8 +98,8 @@ static uint8_t fill(struct cx_rq *rq, const struct sv_frame *frame, struct cx_co
 }
 
 /*
- * Of these alone DPDK's driver resets a receive queue (mlx5_rx_err_handle()). Any other error is of one frame. The
- * sending half of a queue pair goes on in either case.
+ * DPDK's driver resets a receive queue only for these errors (mlx5_rx_err_handle()). Any other error concerns one
+ * frame. The sending half of a queue pair continues in either case.
  */
 static bool stops_queue(uint8_t syndrome)
 {
@@ -122,7 +123,7 @@ static bool spreads_to(const struct cx_qp *qp, const struct cx_object *wq)
     return false;
 }
 
-/* A frame of the port itself is for the queue pairs alone whose TIR lets it in: create_raw_packet_qp_tir(). */
+/* A frame of the port itself is only for queue pairs with a TIR that accepts it: create_raw_packet_qp_tir(). */
 static bool blocks_own(const struct cx_rq *rq, const struct sv_frame *frame)
 {
     uint32_t kind = frame->data[0] & 1 ? CX_OWN_MULTICAST : CX_OWN_UNICAST;
@@ -178,7 +179,7 @@ static struct cx_rq *queue_of(struct sv_rq *steering)
     return &CONTAINER(steering->wq, struct cx_wq, steering)->rq;
 }
 
-/* softverbs' dispatch calls this for the frames of a burst that go to one queue. */
+/* softverbs' dispatch calls this for the frames of a burst for one queue. */
 void sv_rq_deliver(struct sv_rq *steering, const struct sv_frame *frames, const uint8_t *indexes,
                    const uint32_t *tags, unsigned count)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Executes send work requests in the program's queue. A request is one to sixteen 64-byte blocks: a control segment, an
- * Ethernet segment with the beginning of the frame where the device asks for that, and data segments that point to
- * memory or hold bytes. All its fields are checked before use.
+ * Executes send work requests in the program's queue. A request has one to sixteen 64-byte blocks: a control segment,
+ * an Ethernet segment with the beginning of the frame if the device requires it, and data segments that point to memory
+ * or contain bytes. All fields are checked before use.
  */
-#include "send_request.h"
+#include "engine.h"
 
 #include "checksum.h"
 
@@ -116,8 +116,8 @@ static uint8_t execute_send(struct cx_qp *qp, const struct cx_request *request)
 }
 
 /*
- * Compares what was written to the register, line by line as it leaves a processor; sets *whole to whether all of the
- * request was there. Lines may come late, or in another order, and count as nothing then.
+ * Compares the bytes written to the register, line by line, as they leave a processor. Sets *whole to true if the whole
+ * request was there. Lines may arrive late or in another order, and then do not count.
  */
 static bool differs_from_blueflame(const struct cx_sq *sq, const struct cx_request *request, bool *whole)
 {
@@ -135,8 +135,8 @@ static bool differs_from_blueflame(const struct cx_sq *sq, const struct cx_reque
 }
 
 /*
- * The device takes a request from the register, if it was written there, and does not look at the ring. Any other it
- * reads over PCIe.
+ * The device takes a request from the register if it was written there, and then does not read the ring. It reads other
+ * requests over PCIe.
  */
 static bool take_request(struct cx_qp *qp, const struct cx_request *request)
 {
@@ -176,7 +176,7 @@ static uint8_t execute(struct cx_qp *qp, const struct cx_request *request)
 
 /* ---- the queue ---- */
 
-/* Reads the program's index from the doorbell record. False if it exceeds the queue. */
+/* Reads the program's index from the doorbell record. Returns false if it exceeds the queue. */
 static bool read_record(struct cx_qp *qp)
 {
     struct cx_ring *ring = &qp->sq.ring;
@@ -205,8 +205,8 @@ void cx_sq_ring(struct cx_qp *qp, uint16_t index)
     struct cx_sq *sq = &qp->sq;
     uint16_t consumed = sq->ring.consumed;
     if ((uint16_t)(index - consumed) >= sq->ring.units)
-        return;     /* done before the bell was seen */
-    /* Of two bells that wait the one for more counts. */
+        return;     /* executed before the doorbell was seen */
+    /* Of two pending doorbells, the one for more requests applies. */
     if (!sq->rung || !sq->bounded || (uint16_t)(index - consumed) > (uint16_t)(sq->last - consumed))
         sq->last = index;
     sq->bounded = true;
@@ -227,7 +227,7 @@ static void bad_record(struct cx_qp *qp)
     cx_raise(&qp->object, IBV_EVENT_QP_FATAL);
 }
 
-/* Executes the next request; returns false when the queue has failed. */
+/* Executes the next request. Returns false if the queue has failed. */
 static bool run_one(struct cx_qp *qp)
 {
     struct cx_sq *sq = &qp->sq;
@@ -242,7 +242,7 @@ static bool run_one(struct cx_qp *qp)
         sq->unreported++;
     if (syndrome != 0 || request.signalled)
         complete_request(qp, &request, syndrome);
-    /* The completion may have been the one too many. */
+    /* The completion may have caused an overrun. */
     if (syndrome == 0)
         return sq->state == CX_READY;
     qp->object.context->device->counters.send_errors++;

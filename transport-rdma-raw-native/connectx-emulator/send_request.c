@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Gathers what the data segments of a send request point to or hold. */
-#include "send_request.h"
+/* Gathers the bytes that the data segments of a send request point to or contain. */
+#include "engine.h"
 
-#include "copy.h"
+#include "frame.h"
 
 #include <endian.h>
 #include <string.h>

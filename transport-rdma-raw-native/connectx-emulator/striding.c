@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Striding receive queues ("multi-packet receive queues"). A request is a buffer of many strides. A frame starts at the
- * first free stride and takes as many as its length needs. If it does not fit into the rest of the request, a
+ * first free stride and occupies the strides that its length needs. If it does not fit into the rest of the request, a
  * completion without a frame, a filler, returns the rest to the program, and the frame starts the next request.
  *
- * A completion has its number of strides in bits 16 to 30 of byte_cnt, and the number of the first one.
+ * A completion contains its number of strides in bits 16 to 30 of byte_cnt, and the number of the first one.
  */
-#include "emulator.h"
+#include "engine.h"
 
 enum { SEGMENT_BYTES = 16 };
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Makes the tree of files in which libibverbs finds emulated devices: it looks like /sys. The character devices' number
 # is that of /dev/null, which stands for the devices' own. Usage: sysfs-tree.sh DIRECTORY COUNT [SETUP]
-# SETUP is as in devices.c: what mlx5_ib and mlx5_core of Linux show of a host that is set up so.
+# SETUP is as in setup.c: what mlx5_ib and mlx5_core of Linux show of a host that is set up so.
 set -euo pipefail
 
 directory="$1"
@@ -63,6 +63,8 @@ for ((index = 0; index < count; index++)); do
   put "$device/ports/1/pkeys/0" 0xffff
   put "$device/ports/1/link_layer" Ethernet
   put "$device/ports/1/state" "4: ACTIVE"
+  # Processes with the emulator read their own device's count in its place.
+  put "$device/ports/1/hw_counters/out_of_buffer" 0
   if ! is_set_up roce-off && ! is_set_up switchdev; then
     put_gids "$device" "$guid" "$own"
   fi

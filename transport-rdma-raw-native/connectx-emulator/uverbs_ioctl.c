@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ioctl(2) on a device: rdma/ib_user_ioctl_cmds.h. Commands of the old ABI come wrapped as INVOKE_WRITE, GET_CONTEXT
- * has a form of its own, and only this ABI has the file of asynchronous events and doorbell pages as objects. Other
- * methods return EPROTONOSUPPORT, as in an older kernel; libibverbs then wraps the old command.
+ * ioctl(2) on a device: rdma/ib_user_ioctl_cmds.h. Commands of the old ABI arrive wrapped as INVOKE_WRITE. GET_CONTEXT
+ * has a separate form. Only this ABI has the file of asynchronous events and doorbell pages as objects. Other methods
+ * return EPROTONOSUPPORT, as in an older kernel; libibverbs then wraps the old command.
  */
-#include "uverbs.h"
+#include "kernel.h"
 
+#include <endian.h>
 #include <errno.h>
 #include <rdma/ib_user_ioctl_cmds.h>
 #include <rdma/mlx5-abi.h>
@@ -97,6 +98,39 @@ static int get_context(struct cx_context *context, struct ib_uverbs_ioctl_hdr *r
     return error;
 }
 
+/* ---- GIDs: one, the link-local address that follows from the MAC address ---- */
+
+static struct ib_uverbs_gid_entry gid_entry(const struct cx_device *device)
+{
+    return (struct ib_uverbs_gid_entry){
+        .gid = {htobe64(0xfe80000000000000), cx_guid(device)}, .port_num = 1, .gid_type = IB_UVERBS_GID_TYPE_ROCE_V1,
+        .netdev_ifindex = cx_interface_index(device),
+    };
+}
+
+static int query_gid_table(struct cx_context *context, struct ib_uverbs_ioctl_hdr *request)
+{
+    struct ib_uverbs_attr *size = find_attribute(request, UVERBS_ATTR_QUERY_GID_TABLE_ENTRY_SIZE);
+    struct ib_uverbs_attr *entries = find_attribute(request, UVERBS_ATTR_QUERY_GID_TABLE_RESP_ENTRIES);
+    const uint64_t number = cx_gids();
+    struct ib_uverbs_gid_entry entry = gid_entry(context->device);
+    if (!context->opened || size == NULL || entries == NULL || size->data < sizeof entry || entries->len < size->data)
+        return EINVAL;
+    int error = number == 0 ? 0 : respond(request, UVERBS_ATTR_QUERY_GID_TABLE_RESP_ENTRIES, &entry, sizeof entry);
+    return error != 0 ? error : respond(request, UVERBS_ATTR_QUERY_GID_TABLE_RESP_NUM_ENTRIES, &number, sizeof number);
+}
+
+static int query_gid_entry(struct cx_context *context, struct ib_uverbs_ioctl_hdr *request)
+{
+    struct ib_uverbs_attr *port = find_attribute(request, UVERBS_ATTR_QUERY_GID_ENTRY_PORT);
+    struct ib_uverbs_attr *index = find_attribute(request, UVERBS_ATTR_QUERY_GID_ENTRY_GID_INDEX);
+    if (!context->opened || port == NULL || index == NULL || (uint32_t)port->data != 1 ||
+        (uint32_t)index->data >= cx_gids())
+        return EINVAL;
+    struct ib_uverbs_gid_entry entry = gid_entry(context->device);
+    return respond(request, UVERBS_ATTR_QUERY_GID_ENTRY_RESP_ENTRY, &entry, sizeof entry);
+}
+
 static int device_method(struct cx_context *context, struct ib_uverbs_ioctl_hdr *request)
 {
     switch (request->method_id) {
@@ -104,6 +138,10 @@ static int device_method(struct cx_context *context, struct ib_uverbs_ioctl_hdr 
         return invoke_write(context, request);
     case UVERBS_METHOD_GET_CONTEXT:
         return get_context(context, request);
+    case UVERBS_METHOD_QUERY_GID_TABLE:
+        return query_gid_table(context, request);
+    case UVERBS_METHOD_QUERY_GID_ENTRY:
+        return query_gid_entry(context, request);
     default:
         return EPROTONOSUPPORT;
     }

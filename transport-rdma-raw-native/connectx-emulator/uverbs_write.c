@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* write(2) on a device: rdma/ib_user_verbs.h. */
-#include "uverbs.h"
+#include "kernel.h"
 
 #include <errno.h>
 

@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The wire of a device:
- *   loop        nothing but the port itself, which has a link: only queue pairs that were created to receive their own
- *               port's frames get any (MLX5_QP_FLAG_TIR_ALLOW_SELF_LB_UC and _MC)
- *   plug        a loopback connector: everything that is sent comes in again
+ *   loop        the port itself, with a link. Only queue pairs that were created to receive their own port's frames
+ *               receive any (MLX5_QP_FLAG_TIR_ALLOW_SELF_LB_UC and _MC).
+ *   plug        a loopback connector: all sent frames are received again
  *   cable       the next device with a cable: the first of the process to the second, the third to the fourth, ...
- *   tap:NAME    a TAP device of the kernel, created if none has that name
+ *   tap:NAME    a TAP device of the kernel, created if it does not exist
  *   unix:A:B    the device unix:B:A of another process: datagrams between abstract sockets, without privileges
  *
- * With the setup kernel-interface the port has an interface of the kernel, a TAP device by the port's name, as mlx5e makes
- * one: it gets what no rule takes.
+ * With the setup kernel-interface the port has an interface of the kernel, as mlx5e creates one: a TAP device with the
+ * port's name, which receives the frames that no rule takes.
  */
-#include "emulator.h"
+#include "engine.h"
 
-#include "dispatch.h"
-#include "hooks.h"
+#include "receive.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -32,11 +31,11 @@ enum { TAP_BURST = 64, CABLE_FRAMES = 1024, CABLE_PAUSE_BELOW = 256 };
 
 enum wire_kind { WIRE_LOOP, WIRE_PLUG, WIRE_CABLE, WIRE_TAP, WIRE_SOCKET };
 
-/* Frames sent to a device by the engine of another. Its lock is taken with either device's mutex held. */
+/* Frames sent to a device by the engine of another. Its lock is acquired with either device's mutex held. */
 struct inbox {
     pthread_mutex_t mutex;
     uint32_t first;
-    _Atomic uint32_t count;         /* written with the mutex, read as a hint without */
+    _Atomic uint32_t count;         /* written with the mutex held, read without it as a hint */
     struct {
         uint32_t length;
         uint8_t bytes[CX_MAX_FRAME];
@@ -46,12 +45,12 @@ struct inbox {
 struct cx_wire {
     struct cx_device *device;
     enum wire_kind kind;
-    int fd;                         /* of a TAP device or a socket */
+    int fd;                         /* TAP device or socket */
     struct sockaddr_un peer;
     socklen_t peer_bytes;
-    struct cx_wire *other;          /* end of the cable; NULL until it is connected */
+    struct cx_wire *other;          /* other end of the cable, or NULL until it is connected */
     struct inbox *inbox;
-    int kernel;                     /* the TAP device that is the port's interface of the kernel; -1: none */
+    int kernel;                     /* TAP device that is the port's interface of the kernel, or -1 */
     uint8_t buffer[CX_MAX_FRAME];
 };
 
@@ -71,7 +70,7 @@ static int open_tap(const char *name, int *fd)
     return cx_real()->ioctl(*fd, TUNSETIFF, &request) == 0 ? 0 : errno;
 }
 
-/* The port's interface has the port's address, as mlx5e's has. */
+/* The port's interface has the port's address, as with mlx5e. */
 static int open_kernel_interface(struct cx_wire *wire)
 {
     struct ifreq request = {.ifr_hwaddr.sa_family = ARPHRD_ETHER};
@@ -174,7 +173,7 @@ static void put_in_inbox(struct cx_device *device, struct inbox *inbox, const st
     pthread_mutex_unlock(&inbox->mutex);
 }
 
-/* As with pause frames, a device waits while its other end is full. The margin is for large sends. */
+/* A device waits while its other end is full, as with pause frames. The margin is for large sends. */
 bool cx_wire_has_room(const struct cx_device *device)
 {
     const struct cx_wire *wire = device->wire;
@@ -193,7 +192,7 @@ static void write_to_tap(struct cx_device *device, const struct sv_frame *frame)
         device->counters.wire_lost++;
 }
 
-/* A missing or slow peer loses frames. */
+/* If the peer is missing or slow, frames are lost. */
 static void write_to_socket(struct cx_device *device, const struct sv_frame *frame)
 {
     const struct cx_wire *wire = device->wire;
@@ -209,7 +208,7 @@ static void steer(struct cx_device *device, struct cx_qp *sender, struct sv_fram
     uint64_t before = counters->no_match;
     sv_dispatch(&device->flows, sender != NULL ? &sender->steering : NULL, cache, counters, frame, 1);
     device->counters.no_match += counters->no_match - before;
-    /* What no rule takes is the kernel's. */
+    /* The kernel receives the frames that no rule takes. */
     if (sender == NULL && counters->no_match != before && device->wire->kernel >= 0 &&
         cx_real()->write(device->wire->kernel, frame->data, frame->length) != (ssize_t)frame->length)
         device->counters.wire_lost++;
@@ -266,7 +265,7 @@ void cx_wire_send(struct cx_device *device, struct cx_qp *sender, struct sv_fram
 
 /* ---- receiving ---- */
 
-/* The eswitch forwards to a virtual function what is for an address that its driver has named. */
+/* The eswitch forwards frames to a virtual function only for addresses that its driver has named. */
 static bool is_listed(const struct cx_device *device, const uint8_t *mac)
 {
     bool listed = mac[0] & 1 || memcmp(mac, device->mac, sizeof device->mac) == 0;
@@ -339,7 +338,7 @@ static unsigned receive_from_wire(struct cx_device *device)
     }
 }
 
-/* What the kernel sends by the port's interface goes out with the rest. */
+/* Frames that the kernel sends through the port's interface are sent to the wire too. */
 static unsigned send_from_kernel(struct cx_device *device)
 {
     struct cx_wire *wire = device->wire;
@@ -360,7 +359,7 @@ unsigned cx_wire_receive(struct cx_device *device)
     return send_from_kernel(device) + receive_from_wire(device);
 }
 
-/* What comes while no program has the device open finds no rule, and does not wait for the next one that opens it. */
+/* Frames that arrive while no program has the device open match no rule, and do not wait for the next program. */
 void cx_wire_catch_up(struct cx_device *device)
 {
     for (unsigned rounds = 0; rounds < CABLE_FRAMES / TAP_BURST && receive_from_wire(device) > 0; rounds++)
@@ -368,9 +367,9 @@ void cx_wire_catch_up(struct cx_device *device)
 }
 
 /*
- * On a busy machine two engines that pass each other frames would wait for two scheduler turns per frame. So the engine
- * that has put frames into the other's inbox also handles them, if the other is not running. It never blocks on the
- * other's mutex, since both may do this at once.
+ * On a busy machine two engines that exchange frames would wait for two scheduler turns per frame. So the engine that
+ * has put frames into the other's inbox also handles them if the other is not running. It never blocks on the other's
+ * mutex, because both may do this at once.
  */
 void cx_wire_deliver(struct cx_device *device)
 {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Work queues and indirection tables. */
-#include "queues.h"
-#include "uverbs.h"
+#include "commands.h"
 
 #include <errno.h>
 #include <rdma/mlx5-abi.h>
@@ -10,8 +9,8 @@
 enum { MAX_LOG_TABLE = 9, MIN_STRIDING_REQUEST_SHIFT = 5 };
 
 /*
- * A request of a shared receive queue starts with a segment that links it to the next one; here it has no meaning. At
- * least one data segment follows.
+ * A request of a shared receive queue starts with a segment that links it to the next one, which has no meaning here.
+ * At least one data segment follows.
  */
 static int init_strides(struct cx_rq *rq, const struct mlx5_ib_create_wq *driver)
 {

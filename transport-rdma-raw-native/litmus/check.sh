@@ -7,7 +7,7 @@
 set -eu
 here="$(cd "$(dirname "$0")" && pwd)"
 if ! command -v "${HERD7:=herd7}" >/dev/null; then
-  echo "litmus tests need herd7 of herdtools7 (an opam package; no package of Debian): put it on PATH, or name it by HERD7" >&2
+  echo "litmus tests need herd7 of herdtools7: ./rdma-raw test --litmus unpacks it; else put it on PATH, or name it by HERD7" >&2
   exit 77
 fi
 work="$(mktemp -d)"

@@ -179,7 +179,7 @@ static void swap_macs(uint8_t *frame)
     memcpy(frame + 6, macs, 6);
 }
 
-/* The slots return to the receive queue with the send's completion. */
+/* The slots return to the receive queue when the send completes. */
 unsigned echo_frames(struct endpoint *echoer, unsigned burst)
 {
     struct ibv_wc wc[MAX_BURST];
@@ -206,7 +206,7 @@ unsigned echo_frames(struct endpoint *echoer, unsigned burst)
         post_receives(echoer, slots, n);
     }
     if (frames > 0) {
-        echoer->send[frames - 1].wr_id = frames;    /* how many sends this completion stands for */
+        echoer->send[frames - 1].wr_id = frames;    /* number of sends that this completion covers */
         send_list(echoer, frames);
     }
     return frames;

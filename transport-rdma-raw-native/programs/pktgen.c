@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A packet generator, sink and echoer on one raw packet queue pair; on libibverbs only, so that it runs on any provider:
- * on softverbs by LD_LIBRARY_PATH and SOFTVERBS_DEVICES.
- *
+ * A packet generator, sink and echoer on one raw packet queue pair. It uses libibverbs only, so it runs on any
+ * provider; LD_LIBRARY_PATH and SOFTVERBS_DEVICES select softverbs.
  *   tx    sends UDP frames
  *   rx    receives and counts the UDP datagrams to a port
  *   echo  sends them back with the MAC addresses swapped
@@ -86,7 +85,7 @@ static unsigned transmit(struct endpoint *endpoint, unsigned limit)
     unsigned burst = limit < MAX_BURST ? limit : MAX_BURST;
     if (burst == 0 || in_flight + burst > QUEUE)
         return 0;
-    endpoint->send[burst - 1].wr_id = burst;    /* how many sends this completion stands for */
+    endpoint->send[burst - 1].wr_id = burst;    /* number of sends that this completion covers */
     send_list(endpoint, burst);
     in_flight += burst;
     return burst;

@@ -5,8 +5,8 @@
 #include <stdint.h>
 
 /*
- * Ethernet, IPv4, UDP without a checksum, from and to one port: an echoer may swap the ports or leave them. Addresses in
- * network order.
+ * Fills in Ethernet, IPv4 and UDP without a checksum. Both ports are the same, so an echoer need not swap them.
+ * Addresses are in network byte order.
  */
 void fill_template(uint8_t *frame, unsigned length, const uint8_t to_mac[6], const uint8_t from_mac[6], uint32_t to,
                    uint32_t from, uint16_t port);

@@ -11,7 +11,7 @@ void sv_async_raise(struct sv_context *context, const struct ibv_async_event *ev
 {
     struct sv_async_node *node = malloc(sizeof *node);
     if (node == NULL)
-        return;     /* the kernel's event queue is bounded too */
+        return;     /* the kernel's event queue is bounded as well */
     node->event = *event;
     node->next = NULL;
     const uint64_t one = 1;
@@ -26,7 +26,7 @@ void sv_async_raise(struct sv_context *context, const struct ibv_async_event *ev
     pthread_mutex_unlock(&context->async_mutex);
 }
 
-/* An event of the port or the device goes to every context. The caller holds the device's mutex. */
+/* Raises an event of the port or the device in every context. The caller holds the device's mutex. */
 void sv_async_raise_all(struct sv_device *device, enum ibv_event_type type)
 {
     struct ibv_async_event event = {.event_type = type};
@@ -63,7 +63,7 @@ SV_EXPORT int ibv_get_async_event(struct ibv_context *public, struct ibv_async_e
         if (read(public->async_fd, &one, sizeof one) != sizeof one)
             return -1;
         pthread_mutex_lock(&context->async_mutex);
-        node = context->async_first;    /* NULL: its object was destroyed after the token had been read */
+        node = context->async_first;    /* NULL: the object was destroyed after the token had been read */
         if (node != NULL) {
             context->async_first = node->next;
             if (context->async_first == NULL)
@@ -122,7 +122,7 @@ void sv_async_forget(struct sv_context *context, const void *element)
     context->async_last = NULL;
     while (*link != NULL) {
         struct sv_async_node *node = *link;
-        /* The object's address sits in the same place for every kind of object. */
+        /* The object's address is at the same place for every kind of object. */
         if (got_counter(&node->event) != NULL && node->event.element.cq == element) {
             *link = node->next;
             free(node);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See bpf_map.h. */
+/* See bpf.h. */
 #define _GNU_SOURCE
-#include "bpf_map.h"
+#include "bpf.h"
 
 #include <errno.h>
 #include <string.h>
@@ -31,7 +31,7 @@ int sv_map_create(enum bpf_map_type type, uint32_t key, uint32_t value, uint32_t
     return sv_bpf(BPF_MAP_CREATE, &attr);
 }
 
-/* The attributes of a call for one element. */
+/* Returns the attributes of a call for one element. */
 static union bpf_attr element(int map, const void *key, const void *value)
 {
     union bpf_attr attr;

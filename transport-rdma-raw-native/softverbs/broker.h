@@ -6,36 +6,50 @@
 #include "steering.h"
 
 #include <net/if.h>
+#include <stddef.h>
 
 /*
  * A device of a process without capabilities. SOFTVERBS_BROKER in the environment names the socket of rdma-raw-broker,
- * a program with capabilities, whose policy says which user may open which interface and steer which ports. It makes
- * the sockets, maps and programs, sends their descriptors and closes its own, so that they end with the process. What
- * it keeps are the maps of the rules, which only it may change: each change is a request.
+ * a program with capabilities. Its policy grants interfaces and ports to users. The broker makes the sockets with their
+ * memory and rings, the maps and the programs. It sends their descriptors and closes its own, so that they end with the
+ * process. It keeps the maps of the rules, which only the broker may change: each change is a request.
  *
- * The protocol: SOCK_SEQPACKET, one struct sv_broker_request per message, one struct sv_broker_reply for each, in order.
- * All numbers are in the host's byte order, as both ends are on one machine. An open device is a connection. When the
- * broker has ended, what is open goes on with the rules that it has.
+ * The sockets are bound, so neither the sizes of their rings nor zero copy can be changed any more. The process maps
+ * rings and memory.
+ *
+ * Protocol: SOCK_SEQPACKET. Each message is one struct sv_broker_request, answered in order by one struct
+ * sv_broker_reply with the sequence number of its request. All numbers are in the host's byte order, because both ends
+ * are on one machine. Each open device has a separate connection. When the broker ends, open devices keep their rules.
+ *
+ * In all versions a request begins with the version and the call. A reply begins with the version, the error and, in
+ * its first SV_BROKER_OLD_REPLY_BYTES bytes, the text. The broker answers a request of another version with that
+ * version and an error.
  */
-enum { SV_BROKER_VERSION = 2, SV_BROKER_TEXT_BYTES = 192, SV_BROKER_MAX_INSTRUCTIONS = 4096 };
+enum { SV_BROKER_VERSION = 3, SV_BROKER_TEXT_BYTES = 192, SV_BROKER_OLD_REPLY_BYTES = 216,
+       SV_BROKER_MAX_INSTRUCTIONS = 4096 };
 
 enum sv_broker_call {
-    SV_BROKER_OPEN,         /* an interface; the reply has descriptors */
+    SV_BROKER_OPEN,         /* opens an interface; the reply has descriptors */
     SV_BROKER_ADD_RULE,
     SV_BROKER_REMOVE_RULE,
-    SV_BROKER_MAC,          /* the interface's MAC address has changed */
-    SV_BROKER_FILTER,       /* puts a classic BPF program, which follows the request, on the TCP socket sent with it */
-    SV_BROKER_SOLICIT,      /* has the kernel resolve a next hop */
+    SV_BROKER_MAC,          /* reports that the interface's MAC address has changed */
+    SV_BROKER_FILTER, /* attaches a classic BPF program, which follows the request, to the TCP socket sent with it */
+    SV_BROKER_SOLICIT,      /* makes the kernel resolve a next hop */
     SV_BROKER_CALLS
 };
 
-enum sv_broker_mode { SV_BROKER_GENERIC, SV_BROKER_NATIVE, SV_BROKER_MODES };
+enum sv_broker_mode {
+    SV_BROKER_GENERIC,
+    SV_BROKER_NATIVE,
+    SV_BROKER_ZERO_COPY,    /* the card writes all frames of the interface to the process's memory */
+    SV_BROKER_MODES
+};
 
 struct sv_broker_open {
     char netdev[IFNAMSIZ];
     uint32_t mode;
     uint32_t mtu;
-    uint32_t queues;        /* for which it wants sockets */
+    uint32_t multi_buffer;  /* nonzero: frames beyond the MTU may arrive, in several chunks */
 };
 
 struct sv_broker_rule {
@@ -60,6 +74,8 @@ struct sv_broker_solicit {
 struct sv_broker_request {
     uint32_t version;
     uint32_t call;
+    uint32_t sequence;
+    uint32_t reserved;
     union {
         struct sv_broker_open open;
         struct sv_broker_rule rule;
@@ -68,23 +84,43 @@ struct sv_broker_request {
     };
 };
 
+/*
+ * The rings and the memory of the queues. The chunks of queue i begin at i * queue_bytes. First come the receive
+ * chunks, one for each entry of the fill ring, then the send chunks, half as many, one for each entry of the send
+ * rings. The main receive ring has the number of receive chunks divided by main_divisor, the ring for SYNs divided by
+ * syn_divisor.
+ */
+struct sv_broker_layout {
+    uint32_t queues;
+    uint32_t queue_bytes;
+    uint32_t chunk_bytes;
+    uint32_t stride_bytes;  /* distance between chunks */
+    uint32_t multi_buffer;
+    uint16_t main_divisor;
+    uint16_t syn_divisor;
+    uint16_t receive_chunks[SV_STEER_MAX_QUEUES];
+};
+
 struct sv_broker_reply {
     uint32_t version;
     int32_t error;          /* 0 or an errno */
     uint32_t ifindex;
-    uint32_t queues;        /* that have sockets in this message */
+    uint32_t sequence;      /* that of the request */
     uint64_t namespace;     /* the broker's network namespace: SO_NETNS_COOKIE */
-    char text[SV_BROKER_TEXT_BYTES];    /* the reason for an error: one sentence, which ends with a zero */
+    char text[SV_BROKER_TEXT_BYTES];    /* reason for an error: one sentence, zero-terminated */
+    struct sv_broker_layout layout;     /* of the queues with sockets in this message */
 };
 
-_Static_assert(sizeof(struct sv_broker_request) == 312, "as the Java side has it");
-_Static_assert(sizeof(struct sv_broker_reply) == 216, "as the Java side has it");
+_Static_assert(sizeof(struct sv_broker_request) == 320, "as the Java side has it");
+_Static_assert(sizeof(struct sv_broker_reply) == 368, "as the Java side has it");
+_Static_assert(offsetof(struct sv_broker_reply, layout) == SV_BROKER_OLD_REPLY_BYTES, "as all versions have it");
 
-/* The order of the descriptors: the link, the shared maps, then two sockets for each queue. */
+/* The order of the descriptors: the link, the shared maps, the memory (memfd_create(2)), two sockets per queue. */
 enum {
     SV_BROKER_LINK,
     SV_BROKER_MAPS,
-    SV_BROKER_SOCKETS = SV_BROKER_MAPS + SV_STEERING_SHARED_MAPS,
+    SV_BROKER_MEMORY = SV_BROKER_MAPS + SV_STEERING_SHARED_MAPS,
+    SV_BROKER_SOCKETS,
     SV_BROKER_MAX_FDS = SV_BROKER_SOCKETS + SV_STEER_SOCKETS * SV_STEER_MAX_QUEUES,
 };
 
@@ -94,16 +130,16 @@ _Static_assert(SV_BROKER_MAX_FDS <= 253, "SCM_MAX_FD of the kernel: one message 
 
 struct sv_broker;
 
-/* Whether the environment names a broker. */
+/* Returns true if the environment names a broker. */
 bool sv_broker_is_named(void);
 
 /*
- * Connects, and asks for an interface. Returns 0 or an errno with an explanation. On success the caller owns the
- * descriptors of `fds`; of the sockets there are as many as `queues` says.
+ * Connects to the broker and requests an interface. Returns 0 or an errno with an explanation. On success the caller
+ * owns the descriptors in `fds`; the layout gives the number of sockets.
  */
 int sv_broker_open(struct sv_broker **broker, const struct sv_broker_open *wanted, int ifindex,
-                   int fds[SV_BROKER_MAX_FDS], uint32_t *queues);
-/* The rest is for one thread at a time. Each waits for the broker, and not for long. */
+                   int fds[SV_BROKER_MAX_FDS], struct sv_broker_layout *layout);
+/* One thread at a time may call the following functions. Each waits for the broker, for a bounded time. */
 int sv_broker_add_rule(struct sv_broker *broker, const struct sv_rule_spec *spec);
 void sv_broker_remove_rule(struct sv_broker *broker, const struct sv_rule_spec *spec);
 void sv_broker_mac_changed(struct sv_broker *broker);

@@ -21,7 +21,8 @@ enum { ANSWER_MILLIS = 5000, CLOSE_MILLIS = 1000, BUSY_RETRIES = 40, BUSY_RETRY_
 
 struct sv_broker {
     int socket;
-    int error;                  /* why there is no use in asking any more, or 0 */
+    uint32_t sequence;          /* of the last request */
+    int error;                  /* reason for which no further request is sent, or 0 */
 };
 
 static const char *path(void)
@@ -81,27 +82,41 @@ static void close_all(int *fds, unsigned count)
         close(fds[i]);
 }
 
-/* Takes the descriptors of a message. `fds` has room for all that its control buffer can bring. */
-static unsigned take_descriptors(struct msghdr *message, int *fds)
+/* Takes the descriptors of a message. The kernel rounds the control buffer up, so one more than fits may arrive. */
+static unsigned take_descriptors(struct msghdr *message, int fds[SV_BROKER_MAX_FDS])
 {
     unsigned count = 0;
     for (struct cmsghdr *header = CMSG_FIRSTHDR(message); header != NULL; header = CMSG_NXTHDR(message, header)) {
         if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS)
             continue;
-        size_t bytes = header->cmsg_len - CMSG_LEN(0);
-        memcpy(fds + count, CMSG_DATA(header), bytes);
-        count += (unsigned)(bytes / sizeof(int));
+        for (size_t at = 0; at + sizeof(int) <= header->cmsg_len - CMSG_LEN(0); at += sizeof(int)) {
+            int fd;
+            memcpy(&fd, CMSG_DATA(header) + at, sizeof fd);
+            if (count < SV_BROKER_MAX_FDS)
+                fds[count++] = fd;
+            else
+                close(fd);
+        }
     }
     return count;
 }
 
-static int receive_reply(int fd, struct sv_broker_reply *reply, int *fds, unsigned *count, int64_t until_millis)
+/* A broker of another version answers with an error in the part that all versions share. */
+static bool is_whole(const struct sv_broker_reply *reply, ssize_t length, int flags)
+{
+    return reply->version == SV_BROKER_VERSION && !(flags & (MSG_TRUNC | MSG_CTRUNC)) &&
+           (length == sizeof *reply || (length == SV_BROKER_OLD_REPLY_BYTES && reply->error != 0));
+}
+
+static int receive_reply(int fd, struct sv_broker_reply *reply, int fds[SV_BROKER_MAX_FDS], unsigned *count,
+                         int64_t until_millis)
 {
     alignas(struct cmsghdr) char control[CMSG_SPACE(SV_BROKER_MAX_FDS * sizeof(int))];
     struct iovec part = {reply, sizeof *reply};
     struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = control,
                              .msg_controllen = sizeof control};
     ssize_t length;
+    memset(reply, 0, sizeof *reply);
     while ((length = recvmsg(fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC)) < 0) {
         if (errno != EAGAIN && errno != EINTR)
             return errno;
@@ -112,43 +127,84 @@ static int receive_reply(int fd, struct sv_broker_reply *reply, int *fds, unsign
     *count = take_descriptors(&message, fds);
     if (length == 0)
         return ECONNRESET;
-    bool whole = length == sizeof *reply && reply->version == SV_BROKER_VERSION &&
-                 !(message.msg_flags & (MSG_TRUNC | MSG_CTRUNC));
     reply->text[sizeof reply->text - 1] = '\0';
-    return whole ? 0 : EPROTO;
+    return is_whole(reply, length, message.msg_flags) ? 0 : EPROTO;
 }
 
-/* After an error of the connection itself requests and replies might no longer belong to each other. */
+static int too_slow(int error)
+{
+    return sv_explain(error, "rdma-raw-broker at '%s' has not answered for %d s: see its log, and try again", path(),
+                      ANSWER_MILLIS / 1000);
+}
+
+/* Records an error after which no request can succeed. */
 static int failed(struct sv_broker *broker, int error)
 {
     broker->error = error;
     shutdown(broker->socket, SHUT_RDWR);
     switch (error) {
     case ECONNRESET:
-        return sv_explain(error, "rdma-raw-broker at '%s' has ended or refused to go on: start it again, and open the "
-                          "device again; until then its rules can't change", path());
-    case ETIMEDOUT:
-        return sv_explain(error, "rdma-raw-broker at '%s' has not answered for %d s: see its log, and open the device "
-                          "again", path(), ANSWER_MILLIS / 1000);
+        return sv_explain(error, "rdma-raw-broker at '%s' has ended or closed the connection: start it again, and "
+                          "open the device again; until then its rules can't change", path());
     case EPROTO:
-        return sv_explain(error, "rdma-raw-broker at '%s' is of another version than this library", path());
+        return sv_explain(error, "rdma-raw-broker at '%s' is of another version than this library: take both from one "
+                          "release", path());
     default:
-        return sv_explain(error, "rdma-raw-broker at '%s' can't be asked: %s", path(), strerror(error));
+        return sv_explain(error, "rdma-raw-broker at '%s' can't be reached: %s", path(), strerror(error));
     }
 }
 
-/* A reply to anything but SV_BROKER_OPEN has no descriptors. */
+static int send_numbered(struct sv_broker *broker, struct sv_broker_request *request, int64_t until_millis)
+{
+    request->version = SV_BROKER_VERSION;
+    request->sequence = ++broker->sequence;
+    return send_request(broker->socket, request, until_millis);
+}
+
+/* Discards replies to earlier requests, which arrive after their timeout. */
+static int receive_matching(struct sv_broker *broker, struct sv_broker_reply *reply, int fds[SV_BROKER_MAX_FDS],
+                            unsigned *count, int64_t until_millis)
+{
+    for (;;) {
+        int error = receive_reply(broker->socket, reply, fds, count, until_millis);
+        if (error != 0 || reply->sequence == broker->sequence)
+            return error;
+        close_all(fds, *count);
+        *count = 0;
+    }
+}
+
+/*
+ * Removes a rule after its addition timed out. The broker executes requests in order, so the rule is gone in the end.
+ * Returns false if the request cannot be sent.
+ */
+static bool undo(struct sv_broker *broker, struct sv_broker_request *request)
+{
+    if (request->call != SV_BROKER_ADD_RULE)
+        return true;
+    request->call = SV_BROKER_REMOVE_RULE;
+    return send_numbered(broker, request, now_millis() + CLOSE_MILLIS) == 0;
+}
+
+/*
+ * Sends a request and receives its reply. Only replies to SV_BROKER_OPEN have descriptors. After a timeout the
+ * connection can still be used.
+ */
 static int ask(struct sv_broker *broker, struct sv_broker_request *request, struct sv_broker_reply *reply,
                int fds[SV_BROKER_MAX_FDS], unsigned *count)
 {
     int64_t until = now_millis() + ANSWER_MILLIS;
+    sv_may_wait();
     *count = 0;
     if (broker->error != 0)
         return failed(broker, broker->error);
-    request->version = SV_BROKER_VERSION;
-    int error = send_request(broker->socket, request, until);
+    int error = send_numbered(broker, request, until);
+    if (error == ETIMEDOUT)
+        return too_slow(error);
     if (error == 0)
-        error = receive_reply(broker->socket, reply, fds, count, until);
+        error = receive_matching(broker, reply, fds, count, until);
+    if (error == ETIMEDOUT && undo(broker, request))
+        return too_slow(error);
     if (error != 0) {
         close_all(fds, *count);
         *count = 0;
@@ -163,9 +219,9 @@ static int connect_to(int fd)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     if (strlen(path()) >= sizeof address.sun_path)
-        return sv_explain(ENAMETOOLONG, "SOFTVERBS_BROKER is longer than a socket's path may be");
+        return sv_explain(ENAMETOOLONG, "SOFTVERBS_BROKER is too long for a socket's path");
     strcpy(address.sun_path, path());
-    /* EAGAIN: its queue of connections is full, which is soon over. */
+    /* EAGAIN: the broker's queue of connections is full, which is temporary. */
     int64_t until = now_millis() + ANSWER_MILLIS;
     while (connect(fd, (struct sockaddr *)&address, sizeof address) != 0) {
         struct timespec pause = {.tv_nsec = BUSY_RETRY_MILLIS * 1000000L};
@@ -175,6 +231,19 @@ static int connect_to(int fd)
         nanosleep(&pause, NULL);
     }
     return 0;
+}
+
+/* Checks the owner of the socket. The listener decides which memory this process maps and which interface it uses. */
+static int check_owner(int fd)
+{
+    struct ucred peer;
+    socklen_t size = sizeof peer;
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0)
+        return errno;
+    if (peer.uid == 0 || peer.uid == geteuid())
+        return 0;
+    return sv_explain(EACCES, "user %u listens at '%s', which SOFTVERBS_BROKER names: a broker must run as root or as "
+                      "the user of this process", peer.uid, path());
 }
 
 static int check_namespace(const struct sv_broker *broker, const struct sv_broker_open *wanted, int ifindex,
@@ -189,14 +258,17 @@ static int check_namespace(const struct sv_broker *broker, const struct sv_broke
                       "interface: run it in this one", path(), wanted->netdev);
 }
 
-/* The interface's last user may be just ending, as in guard.c. */
+/*
+ * Requests the interface, and retries: its last user may be ending, as in guard.c. EAGAIN: the user has opened many
+ * devices.
+ */
 static int ask_to_open(struct sv_broker *broker, const struct sv_broker_open *wanted, struct sv_broker_reply *reply,
                        int fds[SV_BROKER_MAX_FDS], unsigned *count)
 {
     struct timespec pause = {.tv_nsec = BUSY_RETRY_MILLIS * 1000000L};
     struct sv_broker_request request;
     int error = EBUSY;
-    for (int i = 0; i <= BUSY_RETRIES && error == EBUSY; i++) {
+    for (int i = 0; i <= BUSY_RETRIES && (error == EBUSY || error == EAGAIN); i++) {
         if (i > 0)
             nanosleep(&pause, NULL);
         memset(&request, 0, sizeof request);
@@ -209,8 +281,30 @@ static int ask_to_open(struct sv_broker *broker, const struct sv_broker_open *wa
     return error;
 }
 
+/* If the descriptors were read too late, the broker has taken the device back and shut the connection down. */
+static int check_is_open(struct sv_broker *broker)
+{
+    char byte;
+    return recv(broker->socket, &byte, sizeof byte, MSG_PEEK | MSG_DONTWAIT) == 0 ? failed(broker, ECONNRESET) : 0;
+}
+
+/* Returns true if the layout is valid. The sizes are used as masks. */
+static bool is_sound(const struct sv_broker_layout *layout, unsigned fds)
+{
+    if (layout->queues == 0 || layout->queues > SV_STEER_MAX_QUEUES || layout->main_divisor == 0 ||
+        layout->syn_divisor == 0 || fds != SV_BROKER_SOCKETS + SV_STEER_SOCKETS * layout->queues)
+        return false;
+    for (uint32_t i = 0; i < layout->queues; i++) {
+        uint32_t chunks = layout->receive_chunks[i];
+        if (chunks < 2 * layout->main_divisor || chunks < 2 * layout->syn_divisor || (chunks & (chunks - 1)) != 0 ||
+            (chunks + chunks / 2) * (uint64_t)layout->stride_bytes > layout->queue_bytes)
+            return false;
+    }
+    return true;
+}
+
 int sv_broker_open(struct sv_broker **out, const struct sv_broker_open *wanted, int ifindex,
-                   int fds[SV_BROKER_MAX_FDS], uint32_t *queues)
+                   int fds[SV_BROKER_MAX_FDS], struct sv_broker_layout *layout)
 {
     struct sv_broker_reply reply;
     unsigned count = 0;
@@ -220,22 +314,26 @@ int sv_broker_open(struct sv_broker **out, const struct sv_broker_open *wanted, 
     broker->socket = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     int error = broker->socket < 0 ? errno : connect_to(broker->socket);
     if (error == 0)
+        error = check_owner(broker->socket);
+    if (error == 0)
         error = ask_to_open(broker, wanted, &reply, fds, &count);
     if (error == 0)
+        error = check_is_open(broker);
+    if (error == 0)
         error = check_namespace(broker, wanted, ifindex, &reply);
-    if (error == 0 && (reply.queues > wanted->queues || count != SV_BROKER_SOCKETS + SV_STEER_SOCKETS * reply.queues))
+    if (error == 0 && !is_sound(&reply.layout, count))
         error = failed(broker, EPROTO);
     if (error != 0) {
         close_all(fds, count);
         sv_broker_close(broker);
         return error;
     }
-    *queues = reply.queues;
+    *layout = reply.layout;
     *out = broker;
     return 0;
 }
 
-/* Waits for the broker's end of the connection: the device counts as this user's until then. */
+/* Waits until the broker has closed its end of the connection: until then the device counts for this user. */
 static void give_back(int fd)
 {
     char byte;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "burst.h"
+/*
+ * See send.h. Frames of a burst may lie in the scratch area, so the area is reused only after they were transmitted.
+ */
+#include "send.h"
 
 void sv_burst_transmit(struct sv_burst *burst)
 {

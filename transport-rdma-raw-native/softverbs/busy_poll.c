@@ -17,13 +17,13 @@
 #define SO_INCOMING_NAPI_ID 56
 #endif
 #ifndef SO_PREFER_BUSY_POLL
-#define SO_PREFER_BUSY_POLL 69      /* Linux 5.11, as the next */
+#define SO_PREFER_BUSY_POLL 69      /* Linux 5.11, like the next one */
 #endif
 #ifndef SO_BUSY_POLL_BUDGET
 #define SO_BUSY_POLL_BUDGET 70
 #endif
 
-/* Of sysfs, below the interface. */
+/* Files in sysfs, below the interface. */
 #define DEFERS_FILE "napi_defer_hard_irqs"
 #define TIMEOUT_FILE "gro_flush_timeout"
 
@@ -36,7 +36,7 @@ static const struct sv_napi_settings deferring = {
 
 static pthread_mutex_t wanted_mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct sv_busy_poll *all_wanted;
-static _Atomic pid_t owner;     /* who has put some there last */
+static _Atomic pid_t owner;     /* process that has last added to the list */
 
 bool sv_busy_poll_is_left(const struct sv_napi_settings *settings)
 {
@@ -44,7 +44,10 @@ bool sv_busy_poll_is_left(const struct sv_napi_settings *settings)
            settings->gro_flush_timeout_nanos == deferring.gro_flush_timeout_nanos;
 }
 
-/* What a killed process has left would otherwise stay for ever; the kernel's default is 0 for both. */
+/*
+ * Ignores settings that a killed process has left, which would otherwise stay for ever. The kernel's default is 0 for
+ * both.
+ */
 static void forget_what_is_left(struct sv_napi_settings *before)
 {
     if (sv_busy_poll_is_left(before))
@@ -61,11 +64,11 @@ int sv_busy_poll_init(struct sv_busy_poll *poll, const char *netdev, int ifindex
     if (wish == NULL || *wish == '\0' || strcmp(wish, "off") == 0)
         return 0;
     if (strcmp(wish, "on") != 0)
-        return sv_explain(EINVAL, "SOFTVERBS_XDP_BUSY_POLL is '%s': it may be on or off", wish);
+        return sv_explain(EINVAL, "SOFTVERBS_XDP_BUSY_POLL is '%s': use on or off", wish);
     poll->wanted = true;
     poll->pid = getpid();
     owner = poll->pid;
-    (void)sv_netdev_open(&poll->family);    /* before Linux 6.3 there is none */
+    (void)sv_netdev_open(&poll->family);    /* absent before Linux 6.3 */
     pthread_mutex_lock(&wanted_mutex);
     poll->next = all_wanted;
     all_wanted = poll;
@@ -155,7 +158,9 @@ static int write_settings(const struct sv_busy_poll *poll, const struct sv_napi_
     return error != 0 ? error : write_number(poll, TIMEOUT_FILE, settings->gro_flush_timeout_nanos);
 }
 
-/* /sys may be of another network namespace, in which another interface has the name. */
+/*
+ * Returns true if /sys shows this interface. It may belong to another network namespace with an interface of this name.
+ */
 static bool is_ours(const struct sv_busy_poll *poll)
 {
     uint64_t ifindex;
@@ -182,21 +187,22 @@ static int change_interface(struct sv_busy_poll *poll)
 /* ---- both ---- */
 
 /*
- * Before Linux 6.13 a socket of a mode of the driver learned its instance from its first frame, whatever the kernel
- * tells of queues (from 6.8 on; i40e tells none, mlx5_core only from 6.9 on). Since 6.14 (6.15 where the kernel copies)
- * it is that of the queue that it is bound to, where the driver tells which one that is.
+ * Returns true if the socket learns its NAPI instance from its first frame. Before Linux 6.13 this is so in driver
+ * modes, whatever the kernel reports about queues (from 6.8 on; i40e reports none, mlx5_core only from 6.9 on). Since
+ * 6.14 (6.15 if the kernel copies) it is the instance of the queue to which the socket is bound, if the driver reports
+ * it.
  */
 static bool learns_later(const struct sv_busy_poll *poll)
 {
     return !sv_netdev_has_napi_settings(&poll->family);
 }
 
-/* With the mutex held: the program may end meanwhile. */
+/* The caller holds the mutex, because another thread may call exit(3). */
 static int change_settings(struct sv_busy_poll *poll, uint32_t id, uint32_t queue, bool native)
 {
     if (id == 0 && (!native || !learns_later(poll)))
-        return sv_explain(EOPNOTSUPP, "receive queue %u of '%s' has no NAPI instance that a socket can poll (veth and "
-                          "the like have none): run without SOFTVERBS_XDP_BUSY_POLL", queue, poll->netdev);
+        return sv_explain(EOPNOTSUPP, "receive queue %u of '%s' has no NAPI instance that a socket can poll, as with "
+                          "veth: run without SOFTVERBS_XDP_BUSY_POLL", queue, poll->netdev);
     int error = id != 0 ? change_instance(poll, id) : EOPNOTSUPP;
     if (error == EOPNOTSUPP)
         error = change_interface(poll);
@@ -222,8 +228,9 @@ int sv_busy_poll_add(struct sv_busy_poll *poll, int socket, uint32_t queue, bool
 }
 
 /*
- * `ethtool -L` makes new instances. The kernel counts their numbers up, and begins anew: an old one may be another
- * interface's now. Of an interface that is down the kernel tells no instance, but takes settings for it.
+ * Restores an instance. `ethtool -L` creates new instances. The kernel increments their numbers and wraps around, so an
+ * old number may belong to another interface. For an interface that is down the kernel reports no instance but accepts
+ * settings.
  */
 static void put_back_instance(const struct sv_busy_poll *poll, uint32_t id, const struct sv_napi_settings *before)
 {
@@ -232,7 +239,9 @@ static void put_back_instance(const struct sv_busy_poll *poll, uint32_t id, cons
         (void)sv_netdev_set_napi(&poll->family, id, before);
 }
 
-/* With the mutex held. The interface first: what is written there is written to all instances. */
+/*
+ * Restores the interface first, because values written there are written to all instances. The caller holds the mutex.
+ */
 static void put_back(struct sv_busy_poll *poll)
 {
     if (poll->pid != getpid())
@@ -260,7 +269,7 @@ void sv_busy_poll_end(struct sv_busy_poll *poll)
     poll->wanted = false;
 }
 
-/* A child that has not called exec(2) has its parent's list, and its mutex, maybe locked for ever. */
+/* A child that has not called exec(2) has its parent's list and its mutex, which may be locked for ever. */
 __attribute__((destructor)) void sv_busy_poll_end_all(void)
 {
     if (owner != getpid())

@@ -2,55 +2,103 @@
 #ifndef SV_BUSY_POLL_H
 #define SV_BUSY_POLL_H
 
-#include "netdev_family.h"
 #include "steering_maps.h"
 
 #include <net/if.h>
 #include <stdbool.h>
+#include <stdint.h>
+
+/* ---- netdev_family.c ---- */
 
 /*
- * Preferred busy polling: who polls an empty receive ring runs the driver's NAPI instance himself, and its interrupts
- * stay off meanwhile (the kernel's Documentation/networking/napi.rst). SOFTVERBS_XDP_BUSY_POLL=on asks for it.
+ * Queries the kernel about network interfaces by generic netlink, in the family "netdev" (Linux 6.3; the kernel's
+ * Documentation/netlink/specs/netdev.yaml). Functions return 0 or an errno: EOPNOTSUPP if the kernel lacks the family
+ * or the command.
+ */
+
+/* Bits of sv_netdev_facts (enum netdev_xdp_act, enum netdev_xdp_rx_metadata and enum netdev_xsk_flags there). */
+enum { SV_NETDEV_XDP_BASIC = 1, SV_NETDEV_XDP_REDIRECT = 2, SV_NETDEV_XDP_ZERO_COPY = 8, SV_NETDEV_XDP_RX_SG = 32 };
+
+struct sv_netdev_facts {
+    uint64_t xdp_features;
+    uint64_t xdp_rx_metadata;
+    uint64_t xsk_features;
+    uint32_t zero_copy_segments;    /* 0: not reported */
+};
+
+/* Settings of a NAPI instance. */
+struct sv_napi_settings {
+    uint32_t defer_hard_irqs;
+    uint64_t gro_flush_timeout_nanos;
+    int ifindex;                    /* interface of the instance; sv_netdev_set_napi() does not read it */
+};
+
+struct sv_netdev_family {
+    int fd;                         /* -1: not open */
+    uint16_t id;
+};
+
+int sv_netdev_open(struct sv_netdev_family *family);
+void sv_netdev_close(struct sv_netdev_family *family);
+int sv_netdev_facts(const struct sv_netdev_family *family, int ifindex, struct sv_netdev_facts *facts);
+/*
+ * Finds the NAPI instance of a receive queue (Linux 6.8). *napi is 0 if the queue has none. Returns ENOENT if there is
+ * no such queue.
+ */
+int sv_netdev_queue_napi(const struct sv_netdev_family *family, int ifindex, uint32_t queue, uint32_t *napi);
+/* Returns EOPNOTSUPP before Linux 6.13, even if the kernel has the command without these settings. */
+int sv_netdev_napi(const struct sv_netdev_family *family, uint32_t napi, struct sv_napi_settings *settings);
+int sv_netdev_set_napi(const struct sv_netdev_family *family, uint32_t napi, const struct sv_napi_settings *settings);
+/* Returns true from Linux 6.13 on. Needs no capability. */
+bool sv_netdev_has_napi_settings(const struct sv_netdev_family *family);
+
+/* ---- busy_poll.c ---- */
+
+/*
+ * Preferred busy polling: a thread that polls an empty receive ring runs the driver's NAPI instance itself, with its
+ * interrupts off (the kernel's Documentation/networking/napi.rst). SOFTVERBS_XDP_BUSY_POLL=on enables it.
  *
- * While a port has it, NAPI instances defer their interrupts. That is set for each instance where the kernel can
- * (Linux 6.13), else for the interface, and put back at the end, also by exit(3) with the device open. A process that is
- * killed leaves it, by values that no user would choose, so that the next one does not take them for the user's.
+ * While a port uses it, NAPI instances defer their interrupts. This is set for each instance if the kernel supports it
+ * (Linux 6.13), else for the interface. It is restored at the end, also by exit(3) with the device open. A killed
+ * process leaves its settings. Their values are ones that no user would choose, so the next process does not take them
+ * for the user's.
  */
 
 /*
- * For this long after a poll interrupts are off: what a sleeper may wait for a frame. Longer than a poll of a whole
- * budget takes: a timer that fires meanwhile leaves them off for good (Linux before 58e2330bd455, of 2026).
+ * Interrupts stay off for this time after a poll, so a sleeper may wait this long for a frame. It exceeds the duration
+ * of a poll with a full budget: before Linux commit 58e2330bd455 (2026), a timer that fires during the poll leaves the
+ * interrupts off for ever.
  */
 enum { SV_BUSY_POLL_DEFERS = 2, SV_BUSY_POLL_TIMEOUT_NANOS = 200011 };
 
 struct sv_busy_poll {
     bool wanted;
-    struct sv_busy_poll *next;      /* of those that are wanted */
+    struct sv_busy_poll *next;      /* next port with busy polling */
     int pid;
     char netdev[IFNAMSIZ];
     int ifindex;
     struct sv_netdev_family family;
-    uint32_t count;                 /* of the instances that have been changed */
+    uint32_t count;                 /* number of changed instances */
     struct {
         uint32_t id;
         struct sv_napi_settings before;
     } napi[SV_STEER_MAX_QUEUES];
-    bool whole_interface;           /* all instances have been changed, by sysfs */
+    bool whole_interface;           /* all instances have been changed through sysfs */
     struct sv_napi_settings before;
 };
 
-/* Reads the wish. Returns 0, or EINVAL with an explanation. */
+/* Reads SOFTVERBS_XDP_BUSY_POLL. Returns 0, or EINVAL with an explanation. */
 int sv_busy_poll_init(struct sv_busy_poll *poll, const char *netdev, int ifindex);
 /*
- * Sets up a socket that is bound to a receive queue, and the queue's NAPI instance. Returns 0, or an errno with an
- * explanation: EOPNOTSUPP where there is none to poll.
+ * Sets up a socket that is bound to a receive queue, and the queue's NAPI instance. Returns 0 or an errno with an
+ * explanation: EOPNOTSUPP if the queue has no instance to poll.
  */
 int sv_busy_poll_add(struct sv_busy_poll *poll, int socket, uint32_t queue, bool native);
-/* Puts back what was set before. */
+/* Restores the previous settings. */
 void sv_busy_poll_end(struct sv_busy_poll *poll);
-/* The same for all that this process has, when it ends. */
+/* Restores the settings of all ports of this process, when it exits. */
 void sv_busy_poll_end_all(void);
-/* Whether a process that was killed has left these settings. */
+/* Returns true if a killed process has left these settings. */
 bool sv_busy_poll_is_left(const struct sv_napi_settings *settings);
 
 #endif

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Completion channels. An eventfd in semaphore mode holds one token per event, so that the descriptor can be polled,
- * blocks in ibv_get_cq_event() and obeys O_NONBLOCK. A separate list has the completion queues with events.
+ * Completion channels. An eventfd in semaphore mode holds one token per event, so the descriptor can be polled, blocks
+ * in ibv_get_cq_event() and obeys O_NONBLOCK. A separate list contains the completion queues with events.
  *
- * On a wire the descriptor may be readable for frames as well (event_source.c). Then ibv_get_cq_event() moves the
- * frames and finds the event or fails with EAGAIN. So only a non-blocking descriptor becomes readable for frames.
+ * On a network interface the descriptor may also be readable for frames (event_source.c). Then ibv_get_cq_event() moves
+ * the frames and returns the event, or fails with EAGAIN. So only a non-blocking descriptor becomes readable for
+ * frames.
  */
 #define _GNU_SOURCE
 #include "device.h"
@@ -24,7 +25,7 @@ enum { MAX_FRUITLESS_LOOKS = 4 };
 
 /* ---- life ---- */
 
-/* On a wire the public descriptor is an epoll instance, to which the wire's sockets can be added. */
+/* On a network interface the public descriptor is an epoll instance, to which the interface's sockets can be added. */
 static int open_descriptors(struct sv_channel *channel, const struct sv_device *device)
 {
     struct epoll_event token = {.events = EPOLLIN};
@@ -97,15 +98,16 @@ bool sv_channel_polled(const struct sv_channel *channel)
 /* ---- arming ---- */
 
 /*
- * An armed queue counts while rules lead to it: else the wire has nothing for it, and who sends completes its sends. A
- * loop that only accepts connections for others arms its queue once, and would keep them from their own sockets for ever.
+ * Returns true if an armed queue counts, which needs a rule that leads to it. Without a rule no frame arrives for it,
+ * and the sender completes its sends. Otherwise a loop that only accepts connections for others, and arms its queue
+ * once, would keep the sockets from the other loops for ever.
  */
 static bool counts(const struct sv_cq *cq)
 {
     return cq->ibv.channel != NULL && cq->progress_device != NULL && cq->steered > 0;
 }
 
-/* With the queue's produce lock held. */
+/* The caller holds the queue's produce lock. */
 void sv_channel_armed(struct sv_cq *cq)
 {
     struct sv_channel *channel = (struct sv_channel *)cq->ibv.channel;
@@ -113,7 +115,7 @@ void sv_channel_armed(struct sv_cq *cq)
         atomic_fetch_add(&cq->progress_device->armed_channels, 1);
 }
 
-/* With the produce lock held, or when nothing refers to the queue any more. */
+/* The caller holds the produce lock, or nothing refers to the queue any more. */
 void sv_channel_disarmed(struct sv_cq *cq)
 {
     struct sv_channel *channel = (struct sv_channel *)cq->ibv.channel;
@@ -122,8 +124,8 @@ void sv_channel_disarmed(struct sv_cq *cq)
 }
 
 /*
- * A rule is about to lead to the queue, which may be armed already. Where the sockets cannot be watched the receive
- * thread tries again.
+ * Called before a rule leads to the queue, which may be armed already. If the sockets cannot be watched, the receive
+ * thread retries.
  */
 void sv_channel_steered(struct sv_cq *cq)
 {
@@ -137,7 +139,7 @@ void sv_channel_steered(struct sv_cq *cq)
         (void)device->ops->arm(device, cq);
 }
 
-/* A rule leads there no more. */
+/* Called when a rule no longer leads to the queue. */
 void sv_channel_unsteered(struct sv_cq *cq)
 {
     sv_spin_lock(&cq->produce_lock);
@@ -156,12 +158,12 @@ static void token_put(int fd)
         ;
 }
 
-/* Takes a token without blocking, also from a blocking descriptor; false if there is none. */
+/* Takes a token without blocking, even from a blocking descriptor. Returns false if there is none. */
 bool sv_token_take(int fd)
 {
     uint64_t one;
     struct iovec vector = {&one, sizeof one};
-    /* preadv2() itself: musl 1.2.3 has no name for it. The position, -1 for none, is split into two words. */
+    /* A direct system call, because musl 1.2.3 lacks preadv2(). The position, -1 for none, is split into two words. */
     if (syscall(SYS_preadv2, fd, &vector, 1, -1L, -1L, RWF_NOWAIT) >= 0)
         return true;
     if (errno == EAGAIN)
@@ -187,7 +189,7 @@ static void remove_first(struct sv_channel *channel)
         channel->last = NULL;
 }
 
-/* Returns the oldest event, or NULL if its queue has been destroyed. With the mutex held. */
+/* Returns the oldest event, or NULL if its queue has been destroyed. The caller holds the mutex. */
 static struct sv_cq *take_first(struct sv_channel *channel)
 {
     struct sv_cq *cq = channel->first;
@@ -216,7 +218,7 @@ void sv_channel_notify(struct sv_cq *cq)
     pthread_mutex_unlock(&channel->mutex);
 }
 
-/* Moves frames here instead of in the receive thread, which saves two context switches per event. */
+/* Moves frames in this thread rather than in the receive thread, which saves two context switches per event. */
 static struct sv_cq *look(struct sv_channel *channel, struct sv_device *device)
 {
     struct sv_cq *cq = NULL;
@@ -236,7 +238,7 @@ static struct sv_cq *look(struct sv_channel *channel, struct sv_device *device)
         channel->fruitless++;
     bool fruitless = channel->fruitless >= MAX_FRUITLESS_LOOKS;
     pthread_mutex_unlock(&channel->mutex);
-    /* All frames were for queues that other threads poll. The receive thread can wait beside them. */
+    /* All frames were for queues that other threads poll, so the receive thread can watch the sockets. */
     if (fruitless)
         relieve(channel);
     return cq;
@@ -285,7 +287,7 @@ SV_EXPORT void ibv_ack_cq_events(struct ibv_cq *cq, unsigned int nevents)
     pthread_mutex_unlock(&cq->mutex);
 }
 
-/* Drops the unread events of a completion queue and waits for the acknowledgment of the others. */
+/* Drops the unread events of a completion queue and waits until the others are acknowledged. */
 void sv_channel_forget(struct sv_cq *cq)
 {
     struct sv_channel *channel = (struct sv_channel *)cq->ibv.channel;

@@ -40,7 +40,7 @@ uint64_t sv_sum(const uint8_t *data, uint32_t length, uint64_t sum)
 }
 
 #if defined(__x86_64__)
-/* A pass over the bytes in place of two: half of the time, with vectors of this length. */
+/* One pass over the bytes instead of two takes half the time with vectors of this length. */
 __attribute__((target("avx2"))) static uint64_t sum_copy_avx2(uint8_t *restrict to, const uint8_t *restrict from,
                                                               uint32_t length, uint64_t sum)
 {
@@ -89,7 +89,7 @@ static uint32_t be16_at(const uint8_t *data)
     return (uint32_t)data[0] << 8 | data[1];
 }
 
-/* Bytes of L4 header and payload as the IP header has it, or 0 when the frame is too short for it. */
+/* Returns the bytes of L4 header and payload by the IP header, or 0 if the frame is too short. */
 static uint32_t l4_length(const uint8_t *data, uint32_t length, struct sv_layout layout)
 {
     const uint8_t *ip = data + layout.l3_offset;
@@ -112,7 +112,7 @@ uint64_t sv_checksum_pseudo_sum(const uint8_t *ip, struct sv_layout layout, uint
 
 /*
  * Linux leaves the sum of the pseudo header in the field, not complemented (checksum-offloads.rst, CHECKSUM_PARTIAL).
- * Fragments carry complete checksums, since ip_do_fragment() and udp4_hwcsum() compute them; they have no L4 here.
+ * Fragments carry complete checksums, since ip_do_fragment() and udp4_hwcsum() compute them. They have no L4 here.
  */
 bool sv_checksum_fill_partial(uint8_t *data, uint32_t length, struct sv_layout layout)
 {

@@ -10,30 +10,30 @@
 #include "frame.h"
 #include "wire_defs.h"
 
-/* RFC 1071 */
+/* Returns the sum of RFC 1071. */
 uint64_t sv_sum(const uint8_t *data, uint32_t length, uint64_t sum);
-/* The same, of bytes that are copied; the areas do not overlap. */
+/* Copies bytes between areas that do not overlap, and returns their sum. */
 uint64_t sv_sum_copy(uint8_t *restrict to, const uint8_t *restrict from, uint32_t length, uint64_t sum);
 uint16_t sv_sum_fold(uint64_t sum);
-/* Sum of the pseudo header, of RFC 9293 3.1 and RFC 8200 8.1. */
+/* Returns the sum of the pseudo header (RFC 9293 section 3.1, RFC 8200 section 8.1). */
 uint64_t sv_checksum_pseudo_sum(const uint8_t *ip, struct sv_layout layout, uint32_t l4_bytes);
-/* The checksum field of TCP or UDP for a sum over pseudo header, header and payload. */
+/* Returns the checksum field of TCP or UDP for a sum over pseudo header, header and payload. */
 uint16_t sv_checksum_of(uint64_t sum, struct sv_layout layout);
 
-/* Where a TCP or UDP header has its checksum. */
+/* Returns the offset of the checksum in a TCP or UDP header. */
 static inline uint32_t sv_checksum_at(struct sv_layout layout)
 {
     return layout.l4 == IPPROTO_TCP ? SV_TCP_CHECKSUM_AT : SV_UDP_CHECKSUM_AT;
 }
 
 /*
- * Whether the IPv4 header checksum and the TCP or UDP checksum of a received frame are right. As on mlx5, frames of any
- * other kind (IPv6, fragments, other protocols) are never reported as verified.
+ * Returns true if the IPv4 header checksum and the TCP or UDP checksum of a received frame are correct. As on mlx5,
+ * other frames (IPv6, fragments, other protocols) are never reported as verified.
  */
 bool sv_checksum_ipv4_header_ok(const uint8_t *ip);
 bool sv_checksum_l4_ok(const struct sv_frame *frame);
 
-/* Nearly every header has no options: three loads. */
+/* Nearly every header has no options and takes three loads. */
 static inline bool sv_checksum_verify(const struct sv_frame *frame)
 {
     if (frame->layout.l3 != 4 || frame->layout.l4 == 0)
@@ -46,7 +46,7 @@ static inline bool sv_checksum_verify(const struct sv_frame *frame)
     memcpy(&first, ip, 8);
     memcpy(&second, ip + 8, 8);
     memcpy(&third, ip + 16, 4);
-    /* 2^32 is 1 modulo 0xffff, so that words may be added whole; five of them do not overflow 64 bits. */
+    /* 2^32 is 1 modulo 0xffff, so whole words may be added. Five of them do not overflow 64 bits. */
     uint64_t sum = (first & 0xffffffff) + (first >> 32) + (second & 0xffffffff) + (second >> 32) + third;
     return sum % 0xffff == 0 && sv_checksum_l4_ok(frame);
 }
@@ -55,8 +55,8 @@ static inline bool sv_checksum_verify(const struct sv_frame *frame)
 void sv_checksum_fill(uint8_t *data, uint32_t length, struct sv_layout layout);
 void sv_checksum_fill_ipv4_header(uint8_t *ip);
 /*
- * Computes the TCP or UDP checksum of a received frame whose sender left that to hardware which is not there. True if
- * it was such a frame; it is then as good as verified.
+ * Computes the TCP or UDP checksum of a received frame if the sender left it to hardware that does not exist. Returns
+ * true in this case; the frame then counts as verified.
  */
 bool sv_checksum_fill_partial(uint8_t *data, uint32_t length, struct sv_layout layout);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See connections.h. */
-#include "connections.h"
+/* See steering.h. */
+#include "steering.h"
 
 #include "objects.h"
 #include "steering_hash.h"
@@ -23,7 +23,7 @@ static inline uint32_t word_at(const uint8_t *at)
     return word;
 }
 
-/* The ports of the opposite direction. */
+/* Returns the ports of the opposite direction. */
 static inline uint32_t swapped(uint32_t ports)
 {
     return ports << 16 | ports >> 16;
@@ -57,7 +57,7 @@ struct flow_hashes {
     uint64_t endpoint;
 };
 
-/* `received`: the local address is the destination. */
+/* If `received` is set, the local address is the destination. */
 static inline struct flow_hashes hash_flow(uint64_t secret, const uint8_t *ip, uint32_t ports, bool received)
 {
     bool ipv4 = ip[0] >> 4 == 4;
@@ -109,7 +109,7 @@ static int oldest_mark(const struct sv_steer_marks *bucket, uint32_t time)
     return oldest;
 }
 
-/* Returns true if it wrote the mark: it was missing, or from an earlier second. */
+/* Returns true if it wrote the mark, which was missing or from an earlier second. */
 static inline bool conn_insert(struct sv_steer_marks *bucket, uint64_t hash, uint32_t time)
 {
     uint32_t mark = sv_steer_mark(hash) | time;
@@ -145,7 +145,7 @@ static struct sv_steer_marks *opening_bucket(const struct sv_connections *connec
     return &connections->opening[sv_steer_bucket(hash, SV_STEER_OPENING_BUCKETS)];
 }
 
-/* An acknowledgment of a SYN proves that the peer received it, however late it comes. */
+/* Adds the marks of a sent SYN. An acknowledgment of it proves that the peer received it, however late it arrives. */
 static void conn_insert_opening(const struct sv_connections *connections, uint64_t connection, const uint8_t *tcp,
                                 uint32_t time)
 {
@@ -174,7 +174,7 @@ static inline void track_segment(const struct sv_connections *connections, const
 SV_HOT void sv_connections_track(const struct sv_connections *connections, const struct sv_frame *frames,
                                  unsigned count)
 {
-    uint32_t time = SV_STEER_MARK_TIMES + 1;    /* unset: read once per burst, at its first segment */
+    uint32_t time = SV_STEER_MARK_TIMES + 1;    /* unset; read once per burst, at its first segment */
     for (unsigned i = 0; i < count; i++) {
         uint32_t ip;
         uint32_t tcp = find_tcp(frames[i].data, frames[i].length, &ip);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Opening a device: the context, with the function pointers that the header's inline functions call. */
+/* Opens a device: the context, with the function pointers that the header's inline functions call. */
 #include "device.h"
 
 #include <errno.h>
@@ -37,34 +37,54 @@ static void fill_operations(struct verbs_context *verbs)
     verbs->context.ops.post_recv = sv_post_recv;
 }
 
-/* The first context brings the wire up. */
+/* Returns true if it is the only user. */
+static bool add_user(struct sv_device *device)
+{
+    sv_device_lock(device);
+    bool first = device->users++ == 0;
+    sv_device_unlock(device);
+    return first;
+}
+
+/* The first context opens the port. */
 static int attach(struct sv_device *device, struct sv_context *context)
 {
     int error = sv_explain(0, "%s", "");
-    pthread_mutex_lock(&device->mutex);
+    pthread_mutex_lock(&device->port_mutex);
+    bool first = add_user(device);
     if (atomic_load(&device->failed))
         error = EIO;
-    else if (device->contexts == NULL && device->ops->open != NULL)
+    else if (first && device->ops->open != NULL)
         error = device->ops->open(device);
+    sv_device_lock(device);
     if (error == 0) {
         context->next = device->contexts;
         device->contexts = context;
+    } else {
+        device->users--;
     }
     memcpy(device->open_error, sv_explanation(), sizeof device->open_error);
-    pthread_mutex_unlock(&device->mutex);
+    sv_device_unlock(device);
+    pthread_mutex_unlock(&device->port_mutex);
     return error;
 }
 
 static void detach(struct sv_device *device, struct sv_context *context)
 {
-    pthread_mutex_lock(&device->mutex);
+    pthread_mutex_lock(&device->port_mutex);
+    sv_device_lock(device);
     struct sv_context **link = &device->contexts;
     while (*link != context)
         link = &(*link)->next;
     *link = context->next;
-    if (device->contexts == NULL && device->ops->close != NULL)
+    bool last = device->contexts == NULL;
+    sv_device_unlock(device);
+    if (last && device->ops->close != NULL)
         device->ops->close(device);
-    pthread_mutex_unlock(&device->mutex);
+    sv_device_lock(device);
+    device->users--;
+    sv_device_unlock(device);
+    pthread_mutex_unlock(&device->port_mutex);
 }
 
 SV_EXPORT struct ibv_context *ibv_open_device(struct ibv_device *ibv)

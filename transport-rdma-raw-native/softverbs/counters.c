@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Counters of flow rules (ibv_counters), and the device's and queues' own. */
+/* Counters of flow rules (ibv_counters), of devices and of queues. */
 #include "device.h"
 
 #include <errno.h>
@@ -35,7 +35,7 @@ int sv_attach_counters(struct ibv_counters *counters, struct ibv_counter_attach_
     if (attr->comp_mask != 0)
         return EOPNOTSUPP;
     if (flow != NULL || attr->index > 1)
-        return EINVAL;      /* the static attachment only: before the flow is created */
+        return EINVAL;      /* only static attachment, before the flow is created */
     if (atomic_load(&stats->users) != 0)
         return EBUSY;
     if (attr->counter_desc == IBV_COUNTER_PACKETS)
@@ -88,7 +88,7 @@ SV_EXPORT int softverbs_query_counters(struct ibv_context *context, struct softv
 {
     struct sv_device *device = sv_device_of(context);
     memset(counters, 0, sizeof *counters);
-    pthread_mutex_lock(&device->mutex);
+    sv_device_lock(device);
     counters->sent = device->retired_tx;
     counters->received = device->retired_rx;
     for (struct sv_qp *qp = device->qps; qp != NULL; qp = qp->next) {
@@ -99,9 +99,9 @@ SV_EXPORT int softverbs_query_counters(struct ibv_context *context, struct softv
         add_received(&wq->rq, &counters->received);
     if (device->ops->add_counters != NULL)
         device->ops->add_counters(device, counters);
-    counters->flow_rules = device->flows.rules;
+    counters->flow_rules = atomic_load(&device->flows.rules);
     counters->registered_bytes = device->registered_bytes;
-    pthread_mutex_unlock(&device->mutex);
+    sv_device_unlock(device);
     return 0;
 }
 

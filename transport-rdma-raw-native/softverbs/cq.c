@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Completion queues: one ring, producers under one lock, consumers under another. */
-#include "cq_ring.h"
 #include "device.h"
+#include "rings.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -19,8 +19,8 @@ void sv_cq_overrun(struct sv_cq *cq)
 }
 
 /*
- * Arming and publishing both happen under the produce lock. So either the armer's next poll sees the completions, or the
- * producer sees the arming: no wakeup is lost, and an unarmed queue costs one comparison.
+ * Publishes completions. Arming happens under the produce lock too, so either the armer's next poll sees the
+ * completions or the producer sees the arming. No wakeup is lost, and an unarmed queue costs one comparison.
  */
 bool sv_cq_publish(struct sv_cq *cq, uint32_t produced, bool error)
 {
@@ -28,7 +28,7 @@ bool sv_cq_publish(struct sv_cq *cq, uint32_t produced, bool error)
     atomic_store_explicit(&cq->produced, produced, memory_order_release);
     if (SV_LIKELY(cq->armed == SV_ARM_NONE))
         return false;
-    /* Nothing that a raw packet queue pair receives is solicited; errors count as such. */
+    /* A raw packet queue pair receives nothing that is solicited. Errors count as solicited. */
     if (cq->armed != SV_ARM_ANY && !error)
         return false;
     cq->armed = SV_ARM_NONE;
@@ -54,11 +54,9 @@ void sv_cq_push(struct sv_cq *cq, const struct sv_cqe *cqe)
 }
 
 /*
- * Removes the completions of a queue that is reset or destroyed, and returns how many of them were successful. That
- * also
- * ends an overrun: a queue that lost a completion is in the error state and starts anew with its own reset. (Hardware
- *   needs
- * a new completion queue.)
+ * Removes the completions of a queue that is reset or destroyed, and returns how many were successful. This also ends
+ * an overrun: a queue that lost a completion is in the error state and starts again after its own reset. (Hardware
+ * needs a new completion queue.)
  */
 uint32_t sv_cq_purge(struct sv_cq *cq, const struct sv_queue *queue)
 {
@@ -104,7 +102,7 @@ static inline void to_wc(const struct sv_cqe *cqe, struct ibv_wc *wc)
     wc->dlid_path_bits = 0;
 }
 
-/* Copies out `count` completions, and tells each queue how far its work requests are done, once per run of its own. */
+/* Copies `count` completions, and retires the work requests of each queue once per run of its completions. */
 static inline void take_completions(struct sv_cq *cq, uint32_t consumed, uint32_t count, struct ibv_wc *wc)
 {
     uint64_t last = cq->ring[consumed & cq->mask].queue_index;
@@ -113,16 +111,16 @@ static inline void take_completions(struct sv_cq *cq, uint32_t consumed, uint32_
         const struct sv_cqe *cqe = &cq->ring[(consumed + i) & cq->mask];
         to_wc(cqe, &wc[i]);
         if ((cqe->queue_index ^ last) >> 16 != 0)
-            sv_queue_retire((struct sv_queue *)(uintptr_t)(last >> 16), (uint16_t)last);
+            sv_queue_retire((struct sv_queue *)(uintptr_t)SV_UNPACK(last >> 16), (uint16_t)last);
         last = cqe->queue_index;
     }
-    sv_queue_retire((struct sv_queue *)(uintptr_t)(last >> 16), (uint16_t)last);
+    sv_queue_retire((struct sv_queue *)(uintptr_t)SV_UNPACK(last >> 16), (uint16_t)last);
 }
 
 /*
- * A poller that is behind leaves further frames in the kernel's rings. These are deep, and the kernel drops what
- * exceeds them before it costs us anything. In the receive queue those frames would use up receives that other frames
- * need.
+ * Returns true if enough completions wait. A poller that lags behind leaves further frames in the kernel's rings. Those
+ * are deep, and the kernel drops excess frames before they cost anything here. In the receive queue they would use up
+ * receives that other frames need.
  */
 static inline bool has_waiting(const struct sv_cq *cq, int count)
 {
@@ -130,7 +128,7 @@ static inline bool has_waiting(const struct sv_cq *cq, int count)
                  atomic_load_explicit(&cq->consumed, memory_order_relaxed)) >= count;
 }
 
-/* A thread that polls for send completions only is not ready for frames. */
+/* A thread that polls only for send completions does not move frames. */
 static inline bool moves_wire(const struct sv_cq *cq)
 {
     return atomic_load_explicit(&cq->receives, memory_order_relaxed);
@@ -173,7 +171,7 @@ int sv_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
     sv_spin_lock(&cq->produce_lock);
     if (cq->armed == SV_ARM_NONE)
         sv_channel_armed(cq);
-    /* A request for all completions widens one for solicited ones, never the other way round. */
+    /* A request for all completions replaces one for solicited ones, never the reverse. */
     if (!solicited_only)
         cq->armed = SV_ARM_ANY;
     else if (cq->armed == SV_ARM_NONE)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Extended completion queues: start_poll, next_poll, end_poll and readers of single fields. */
-#include "cq_ring.h"
 #include "device.h"
+#include "rings.h"
 
 #include <errno.h>
 
@@ -9,7 +9,7 @@ static const uint64_t supported_fields = IBV_CREATE_CQ_SUP_WC_FLAGS & ~(uint64_t
     IBV_WC_EX_WITH_COMPLETION_TIMESTAMP | IBV_WC_EX_WITH_CVLAN | IBV_WC_EX_WITH_TM_INFO |
     IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK);
 
-/* Steps onto the next completion. The lock is held from start_poll to end_poll. */
+/* Advances to the next completion. The lock is held from start_poll to end_poll. */
 static int advance(struct sv_cq *cq)
 {
     uint32_t consumed = atomic_load_explicit(&cq->consumed, memory_order_relaxed);

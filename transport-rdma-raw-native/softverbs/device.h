@@ -7,7 +7,7 @@
 
 #include <sys/uio.h>
 
-/* A TCP payload to be sent as segments of `segment_bytes`, each with a copy of the header: IBV_WR_TSO. */
+/* A TCP payload to be sent as segments of `segment_bytes`, each with a copy of the header (IBV_WR_TSO). */
 struct sv_large_send {
     const uint8_t *header;      /* Ethernet, IP and TCP */
     uint32_t header_bytes;
@@ -18,25 +18,25 @@ struct sv_large_send {
     uint32_t segment_bytes;
 };
 
-/* With fewer segments a separate call for a large send costs more than segments in a burst with other frames. */
+/* With fewer segments, a separate call for a large send costs more than adding the segments to a burst. */
 enum { SV_LARGE_SEND_SEGMENTS = 4 };
 
 /*
- * The wire below the queue pairs. A device has one port; all contexts of the process on that device share it.
+ * The wire below the queue pairs. A device has one port, which all contexts of the process share.
+ *   transmit: sends a burst of a queue pair. The caller holds its sq.lock. The frames may be read during the call
+ *     only. Each frame is either sent or counted as dropped, by reason.
  *
- * transmit: sends a burst of a queue pair. The caller holds its sq.lock. The frames may be read during the call only.
- *   Each frame is either sent or counted as dropped, by reason.
  * The other functions may be NULL.
- * transmit_large: sends a large send, or returns false; then the caller cuts it and transmits the segments.
- * progress: moves received frames into receive queues and returns their number. poll_cq calls it without a lock.
- * arm: ensures that frames arriving from now on raise completion events.
- * poll: if the descriptor of this channel is readable for frames, moves them and returns true.
- * release: stops the descriptor of this channel from becoming readable for frames. A port has both poll and release or
- *   none.
- * rule_added, rule_removed: update the wire's own steering. The caller holds the device's mutex. rule_added may fail
- *   with an errno.
- * quiesce: part of a grace period, for threads that deliver without an sq.lock.
- * add_counters: adds the drops of frames that belong to no queue.
+ *   transmit_large: sends a large send, or returns false. Then the caller segments it and transmits the segments.
+ *   progress: moves received frames into receive queues and returns their number. poll_cq calls it without a lock.
+ *   arm: ensures that frames arriving from now on raise completion events.
+ *   poll: if frames make the descriptor of this channel readable, moves them and returns true.
+ *   release: stops frames from making the descriptor of this channel readable. A port has both poll and release, or
+ *     neither.
+ *   rule_added, rule_removed: update the wire's own steering, and may wait. The caller holds the device's rules_mutex.
+ *     rule_added may fail with an errno.
+ *   quiesce: part of a grace period, for threads that deliver without an sq.lock.
+ *   add_counters: adds the drops of frames that belong to no queue.
  */
 struct sv_port_ops {
     int (*open)(struct sv_device *device);
@@ -59,7 +59,8 @@ extern const struct sv_port_ops sv_xdp_ops;
 
 /* Injected faults (softverbs.h). */
 struct sv_faults {
-    uint64_t memlock_limit;     /* bytes, UINT64_MAX = none */
+    _Atomic uint64_t armed;     /* one bit per call that has an error in next[]; other calls acquire no lock */
+    uint64_t memlock_limit;     /* in bytes, UINT64_MAX = none */
     int raw_packet_error;       /* errno of every RAW_PACKET creation, 0 = supported */
     struct {
         int error;
@@ -74,45 +75,68 @@ struct sv_device {
     const struct sv_port_ops *ops;
     void *port;                 /* the wire's own state */
     char open_error[SV_EXPLANATION_BYTES];
-    char mode[SV_MODE_BYTES];   /* how it runs and why, since it was opened */
+    char mode[SV_MODE_BYTES];   /* how it runs and why, set when it is opened */
     unsigned index;             /* never used twice */
-    bool configured;            /* "loop" and the devices of the environment: always present */
+    bool configured;            /* "loop" and the devices of the environment, which always exist */
     unsigned lists;             /* lists of ibv_get_device_list() that contain it; guarded by the list's mutex */
-    uint8_t mac[6];             /* guarded by the mutex: it changes with the interface's */
+    uint8_t mac[6];             /* guarded by the mutex, because it changes with the interface's */
     _Atomic uint32_t mtu;
-    _Atomic uint32_t opened_mtu; /* of a wire when it was opened, which users make their receives for */
+    _Atomic uint32_t opened_mtu; /* MTU when the port was opened, for which users size their receives */
     _Atomic bool port_up;
     _Atomic bool failed;        /* DEVICE_FATAL: calls fail with EIO */
     struct sv_mr_table *mrs;
     struct sv_flow_table flows;
-    _Atomic int armed_channels; /* with armed queues, on a wire: arriving frames must wake them */
+    _Atomic int armed_channels; /* channels with armed queues, on a network interface: arriving frames must wake them */
 
+    pthread_mutex_t port_mutex;
+    pthread_mutex_t rules_mutex;
+    pthread_mutex_t grace_mutex;
     pthread_mutex_t mutex;
+    uint32_t users;             /* contexts, including those that are opening or closing the port */
     struct sv_context *contexts;
     struct sv_qp *qps;
     struct sv_wq *wqs;
-    uint32_t next_number;       /* of queue pairs and work queues */
+    uint32_t next_number;       /* next number of a queue pair or work queue */
+    uint32_t next_sender_number;
     uint64_t registered_bytes;
     struct sv_faults faults;
-    struct softverbs_queue_counters retired_tx;     /* of queues that are gone */
+    struct softverbs_queue_counters retired_tx;     /* counters of destroyed queues */
     struct softverbs_queue_counters retired_rx;
     uint64_t retired_cq_overruns;
 };
 
-/* device_list.c; a device is freed when it is neither listed nor open and its interface is gone */
+static inline void sv_device_lock(struct sv_device *device)
+{
+    pthread_mutex_lock(&device->mutex);
+#ifdef SV_CHECK_LOCKS
+    sv_device_locks++;
+#endif
+}
+
+static inline void sv_device_unlock(struct sv_device *device)
+{
+#ifdef SV_CHECK_LOCKS
+    sv_device_locks--;
+#endif
+    pthread_mutex_unlock(&device->mutex);
+}
+
+/* device_list.c. A device is freed when it is neither listed nor open and its interface no longer exists. */
 struct sv_device *sv_device_by_name(const char *name);
 
 /* device.c */
 enum { SV_FIRST_QUEUE_NUMBER = 0x40 };
+/* Waits for a grace period. The caller does not hold the device's mutex. */
 void sv_device_quiesce(struct sv_device *device);
 void sv_device_add_qp(struct sv_device *device, struct sv_qp *qp);
-void sv_device_remove_qp(struct sv_device *device, struct sv_qp *qp);
+/* Returns 0, or EBUSY if rules lead to the queue pair. */
+int sv_device_remove_qp(struct sv_device *device, struct sv_qp *qp);
 void sv_device_add_wq(struct sv_device *device, struct sv_wq *wq);
 void sv_device_remove_wq(struct sv_device *device, struct sv_wq *wq);
 
-/* fault.c: the errno with which this call has to fail, or 0 */
+/* fault.c: returns the errno with which this call has to fail, or 0 */
 int sv_fault(struct sv_device *device, enum softverbs_call call);
-/* Take down a port or a device. The caller holds the device's mutex. */
+/* Take a port or a device down. The caller holds the device's mutex. */
 void sv_device_set_port_up(struct sv_device *device, bool up);
 void sv_device_fail(struct sv_device *device);
 
@@ -124,7 +148,7 @@ struct sv_mr_entry {
     uint32_t access;
     uint64_t iova;
     uint64_t length;
-    uint8_t *base;                      /* where iova is in this process */
+    uint8_t *base;                      /* address of iova in this process */
     const struct sv_pd *pd;
 };
 
@@ -136,8 +160,8 @@ struct sv_mr_table {
 };
 
 /*
- * Returns where [address, address + length) is, or NULL if the key does not cover it. The result is valid as long as
- * the caller holds a lock that a grace period takes.
+ * Returns the address of [address, address + length), or NULL if the key does not cover it. The result is valid while
+ * the caller holds a lock that a grace period acquires.
  */
 static inline uint8_t *sv_mr_translate(const struct sv_mr_table *table, const struct sv_pd *pd, uint32_t lkey,
                                        uint64_t address, uint32_t length, uint32_t access)
@@ -152,7 +176,7 @@ static inline uint8_t *sv_mr_translate(const struct sv_mr_table *table, const st
     if (SV_UNLIKELY(offset > entry->length || length > entry->length - offset || entry->pd != pd ||
                     (entry->access & access) != access))
         return NULL;
-    return (uint8_t *)((uintptr_t)entry->base + offset);      /* the base of all memory is NULL */
+    return (uint8_t *)((uintptr_t)entry->base + offset);      /* a region of all memory has the base NULL */
 }
 
 #endif

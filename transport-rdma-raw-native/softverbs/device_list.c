@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The list of devices. A name denotes the same device as long as its interface exists or the device is in use. */
+/* The list of devices. A name denotes the same device while its interface exists or the device is in use. */
 #include "device.h"
 
 #include "wire.h"
@@ -27,7 +27,7 @@ static const struct sv_port_ops *ops_for(const char *name)
     return NULL;
 }
 
-/* A locally administered unicast address derived from the name (FNV-1a), the same in every run. */
+/* Derives a locally administered unicast address from the name (FNV-1a), the same in every run. */
 static void mac_from_name(const char *name, uint8_t mac[6])
 {
     uint64_t hash = 0xcbf29ce484222325u;
@@ -52,12 +52,12 @@ static void init_ibv_device(struct ibv_device *ibv, const char *name, unsigned i
     ibv->transport_type = IBV_TRANSPORT_IB;
     snprintf(ibv->name, sizeof ibv->name, "%s", name);
     snprintf(ibv->dev_name, sizeof ibv->dev_name, "softverbs%u", index);
-    /* The device is not in sysfs; readers of attributes there get "no such file". */
+    /* The device is not in sysfs. Reading an attribute there fails with "no such file". */
     snprintf(ibv->dev_path, sizeof ibv->dev_path, "/sys/class/infiniband_verbs/softverbs%u", index);
     snprintf(ibv->ibdev_path, sizeof ibv->ibdev_path, "/sys/class/infiniband/%s", name);
 }
 
-/* A device on an interface that does not exist, in this thread's network namespace, is not listed. */
+/* Returns true if the device is listed. A device on an interface is listed if the thread's network namespace has it. */
 static bool is_there(const struct sv_device *device)
 {
     return device->ops->open == NULL || if_nametoindex(strchr(device->ibv.name, ':') + 1) != 0;
@@ -65,9 +65,9 @@ static bool is_there(const struct sv_device *device)
 
 static bool in_use(struct sv_device *device)
 {
-    pthread_mutex_lock(&device->mutex);
-    bool used = device->contexts != NULL || device->configured || device->lists > 0;
-    pthread_mutex_unlock(&device->mutex);
+    sv_device_lock(device);
+    bool used = device->users > 0 || device->configured || device->lists > 0;
+    sv_device_unlock(device);
     return used;
 }
 
@@ -75,13 +75,16 @@ static void destroy(struct sv_device *device)
 {
     sv_flow_table_destroy(&device->flows);
     sv_mr_table_destroy(device->mrs);
+    pthread_mutex_destroy(&device->port_mutex);
+    pthread_mutex_destroy(&device->rules_mutex);
+    pthread_mutex_destroy(&device->grace_mutex);
     pthread_mutex_destroy(&device->mutex);
     free(device);
 }
 
 /*
- * A process on a host with containers sees interfaces come and go, and names ever more devices. Of the unused devices
- * whose interfaces are gone, only the last few are kept.
+ * A process on a host with containers sees interfaces appear and disappear, and names more and more devices. Only the
+ * last few unused devices without an interface are kept.
  */
 static void forget_old_locked(void)
 {
@@ -132,6 +135,9 @@ static struct sv_device *new_device(const char *name, const struct sv_port_ops *
     mac_from_name(name, device->mac);
     atomic_init(&device->mtu, DEFAULT_MTU);
     atomic_init(&device->port_up, true);
+    pthread_mutex_init(&device->port_mutex, NULL);
+    pthread_mutex_init(&device->rules_mutex, NULL);
+    pthread_mutex_init(&device->grace_mutex, NULL);
     pthread_mutex_init(&device->mutex, NULL);
     device->next_number = SV_FIRST_QUEUE_NUMBER;
     device->faults.memlock_limit = UINT64_MAX;

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What wakes sleepers when frames arrive while queues are armed. The wire's sockets are in one epoll instance, that of
- *   - the receive thread (rx_thread.c), which moves the frames and so raises events, or
- *   - a completion channel: its descriptor is readable while frames wait, and ibv_get_cq_event() moves them. That saves
- *     two context switches per event.
+ * Wakes sleepers when frames arrive while queues are armed. The port's sockets are in one epoll instance, that of
+ *   - the receive thread (receive_thread.c), which moves the frames and so raises events, or
+ *   - a completion channel: its descriptor is readable while frames wait, and ibv_get_cq_event() moves them. This
+ *     saves two context switches per event.
  *
  * The sockets may be in a channel's instance only while no other channel has armed queues: the thread that reads the
  * channel may be busy, and frames of others must not wait for it. The program must also have made the descriptor
- * non-blocking, since frames of unarmed queues make it readable without an event.
+ * non-blocking, because frames of unarmed queues make it readable without an event.
  */
-#include "threads.h"
 #include "wire.h"
 
 #include <errno.h>
@@ -17,10 +16,11 @@
 #include <unistd.h>
 
 /*
- * MAX_UNARMED_FRAMES: a socket in an epoll instance costs the kernel a call with locks per frame; to remove and add it
- *   again costs two system calls. So it is removed after this number of frames since the last arming.
+ * MAX_UNARMED_FRAMES: a socket in an epoll instance costs the kernel a call with locks per frame, while removing and
+ * adding it again costs two system calls. So it is removed after this number of frames since the last arming.
+ *
  * SINGLE_ARMINGS: a channel gets the sockets after it was the only armed one this number of times in a row. Moving the
- *   sockets is expensive, and event loops that sleep in turns would move them every time.
+ * sockets is expensive, and event loops that sleep in turns would move them every time.
  */
 enum { MAX_UNARMED_FRAMES = 32, SINGLE_ARMINGS = 8 };
 
@@ -37,11 +37,10 @@ static void remove_sockets(const struct sv_wire *wire, int epoll, uint32_t count
 }
 
 /*
- * Moves the sockets to the epoll instance `to`, or to none if it is -1. With the mutex held. Returns 0 or an errno of
- * the
- * kernel: it may be out of memory, or the user may have too many entries (max_user_watches of epoll(7)). Then the
- *   sockets
- * are in no instance, and the receive thread retries, since other channels may have been armed before.
+ * Moves the sockets to the epoll instance `to`, or to none if it is -1. The caller holds the mutex. Returns 0 or an
+ * errno of the kernel: it may be out of memory, or the user may have too many entries (max_user_watches of epoll(7)).
+ * Then the sockets are in no instance, and the receive thread retries, because other channels may have been armed
+ * before.
  */
 static int set_event_epoll(struct sv_wire *wire, int to)
 {
@@ -66,7 +65,9 @@ static int set_event_epoll(struct sv_wire *wire, int to)
     return error;
 }
 
-/* With the mutex held. A channel counts as armed before it reads event_epoll, so one of the two sees the other. */
+/*
+ * The caller holds the mutex. A channel counts as armed before it reads event_epoll, so one of the two sees the other.
+ */
 static void detach_sockets(struct sv_wire *wire)
 {
     (void)set_event_epoll(wire, -1);
@@ -75,8 +76,8 @@ static void detach_sockets(struct sv_wire *wire)
 }
 
 /*
- * Whether a channel other than this one is armed. A frame may disarm this one at any time, so all are counted first:
- * then a channel disarmed in between counts as another's arming, never the other way round.
+ * Returns true if a channel other than this one is armed. A frame may disarm this one at any time, so all are counted
+ * first. A channel disarmed in between then counts as another's arming, never the reverse.
  */
 static bool others_are_armed(const struct sv_wire *wire, const struct sv_channel *channel)
 {
@@ -84,7 +85,7 @@ static bool others_are_armed(const struct sv_wire *wire, const struct sv_channel
     return all > (atomic_load(&channel->armed) > 0);
 }
 
-/* With the mutex held. A channel armed at the same time may rely on this call: see detach_sockets(). */
+/* The caller holds the mutex. A channel armed at the same time may rely on this call: see detach_sockets(). */
 static int attach_to_channel(struct sv_wire *wire, const struct sv_channel *channel)
 {
     int error = set_event_epoll(wire, channel->ibv.fd);
@@ -156,7 +157,7 @@ void sv_event_source_pause(struct sv_wire *wire)
 void sv_event_source_resume(struct sv_wire *wire)
 {
     pthread_mutex_lock(&wire->event_mutex);
-    /* A channel armed later checks by itself. */
+    /* A channel that is armed later checks by itself. */
     if (atomic_load(&wire->device->armed_channels) <= 0)
         atomic_store(&wire->rx_thread_retries, false);
     else if (atomic_load(&wire->event_epoll) < 0)

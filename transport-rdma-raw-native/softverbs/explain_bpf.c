@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The sentence for users when bpf(2) is refused: see refusal.h. */
+/* Builds the sentence for users when bpf(2) is refused: see bpf.h. */
 #define _GNU_SOURCE
-#include "refusal.h"
+#include "bpf.h"
 
 #include "objects.h"
 
@@ -31,8 +31,8 @@ int sv_explain_bpf(int error, const char *what)
 {
     static const char *const remedies[] = {
         [SV_REFUSED_CAPABILITIES] = "the process needs CAP_BPF and CAP_NET_ADMIN (or CAP_SYS_ADMIN)",
-        [SV_REFUSED_NAMESPACE] = "CAP_BPF is of a user namespace, as in a rootless container, and the kernel wants it of "
-            "the host's: run the container with the host's users, or use soft:packet:",
+        [SV_REFUSED_NAMESPACE] = "CAP_BPF is of a user namespace, as in a rootless container, and the kernel wants it "
+            "of the host's: run the container with the host's users, or use soft:packet:",
         [SV_REFUSED_SECCOMP] = "a seccomp profile refuses bpf(2): use one that allows it, such as "
             "examples/containers/seccomp.json (--security-opt seccomp=FILE)",
         [SV_REFUSED_KERNEL] = "the kernel refuses bpf(2) though the process has the capabilities: is it locked down?"
@@ -41,7 +41,7 @@ int sv_explain_bpf(int error, const char *what)
     read_text("/proc/self/status", status);
     read_text("/proc/self/uid_map", uid_map);
     enum sv_refusal refusal = sv_refusal_of(status, uid_map);
-    /* Profiles answer ENOSYS to calls that they do not know. */
+    /* Seccomp profiles return ENOSYS for calls that they do not know. */
     if (error == EPERM || (error == ENOSYS && refusal == SV_REFUSED_SECCOMP))
         return sv_explain(error, "%s: %s", what, remedies[refusal]);
     return sv_explain(error, "%s: the kernel must be built with CONFIG_BPF_SYSCALL and CONFIG_XDP_SOCKETS", what);
@@ -51,11 +51,11 @@ bool sv_explain_verifier(int error)
 {
     struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
     struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3];
-    /* Not by /proc, which the broker doesn't reach. */
+    /* Not through /proc, which the broker cannot reach. */
     if (syscall(SYS_capget, &header, data) != 0 ||
         !sv_lacks_perfmon((uint64_t)data[1].effective << 32 | data[0].effective, error))
         return false;
-    sv_explain(error, "before Linux 6.17 the kernel's verifier lets the programs pass only with CAP_PERFMON, beside CAP_BPF "
-               "and CAP_NET_ADMIN");
+    sv_explain(error, "before Linux 6.17 the kernel's verifier lets the programs pass only with CAP_PERFMON, beside "
+               "CAP_BPF and CAP_NET_ADMIN");
     return true;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Faults for tests: see include/softverbs.h. */
+/* Injected faults for tests: see include/softverbs.h. */
 #include "device.h"
 
 #include <errno.h>
@@ -7,15 +7,25 @@
 
 enum { MIN_MTU = 68, MAX_MTU = 9000 };
 
+_Static_assert((int)SOFTVERBS_CALL_COUNT <= 64, "a bit for each call");
+
+static uint64_t fault_bit(enum softverbs_call call)
+{
+    return (uint64_t)1 << call;
+}
+
 int sv_fault(struct sv_device *device, enum softverbs_call call)
 {
     int error = 0;
-    pthread_mutex_lock(&device->mutex);
+    if (SV_LIKELY(!(atomic_load_explicit(&device->faults.armed, memory_order_relaxed) & fault_bit(call))))
+        return 0;
+    sv_device_lock(device);
     if (device->faults.next[call].calls > 0) {
-        device->faults.next[call].calls--;
         error = device->faults.next[call].error;
+        if (--device->faults.next[call].calls == 0)
+            atomic_fetch_and(&device->faults.armed, ~fault_bit(call));
     }
-    pthread_mutex_unlock(&device->mutex);
+    sv_device_unlock(device);
     return error;
 }
 
@@ -26,10 +36,14 @@ SV_EXPORT int softverbs_fail_next_call(const char *device_name, enum softverbs_c
         return ENODEV;
     if ((unsigned)call >= SOFTVERBS_CALL_COUNT || error <= 0)
         return EINVAL;
-    pthread_mutex_lock(&device->mutex);
+    sv_device_lock(device);
     device->faults.next[call].error = error;
     device->faults.next[call].calls = calls;
-    pthread_mutex_unlock(&device->mutex);
+    if (calls > 0)
+        atomic_fetch_or(&device->faults.armed, fault_bit(call));
+    else
+        atomic_fetch_and(&device->faults.armed, ~fault_bit(call));
+    sv_device_unlock(device);
     return 0;
 }
 
@@ -38,9 +52,9 @@ SV_EXPORT int softverbs_set_memlock_limit(const char *device_name, uint64_t byte
     struct sv_device *device = sv_device_by_name(device_name);
     if (device == NULL)
         return ENODEV;
-    pthread_mutex_lock(&device->mutex);
+    sv_device_lock(device);
     device->faults.memlock_limit = bytes;
-    pthread_mutex_unlock(&device->mutex);
+    sv_device_unlock(device);
     return 0;
 }
 
@@ -49,9 +63,7 @@ SV_EXPORT int softverbs_set_flow_capacity(const char *device_name, uint32_t rule
     struct sv_device *device = sv_device_by_name(device_name);
     if (device == NULL)
         return ENODEV;
-    pthread_mutex_lock(&device->mutex);
-    device->flows.capacity = rules;
-    pthread_mutex_unlock(&device->mutex);
+    atomic_store(&device->flows.capacity, rules);
     return 0;
 }
 
@@ -113,12 +125,12 @@ SV_EXPORT int softverbs_fail_next_whole(const char *device_name, enum ibv_wc_sta
         return ENODEV;
     if (!is_failure(status))
         return EINVAL;
-    pthread_mutex_lock(&device->mutex);
+    sv_device_lock(device);
     for (struct sv_qp *qp = device->qps; qp != NULL; qp = qp->next)
         fail_large(&qp->rq, status);
     for (struct sv_wq *wq = device->wqs; wq != NULL; wq = wq->next)
         fail_large(&wq->rq, status);
-    pthread_mutex_unlock(&device->mutex);
+    sv_device_unlock(device);
     return 0;
 }
 
@@ -131,9 +143,9 @@ void sv_device_set_port_up(struct sv_device *device, bool up)
 SV_EXPORT int softverbs_set_port_up(struct ibv_context *context, int up)
 {
     struct sv_device *device = sv_device_of(context);
-    pthread_mutex_lock(&device->mutex);
+    sv_device_lock(device);
     sv_device_set_port_up(device, up != 0);
-    pthread_mutex_unlock(&device->mutex);
+    sv_device_unlock(device);
     return 0;
 }
 
@@ -165,9 +177,9 @@ void sv_device_fail(struct sv_device *device)
 SV_EXPORT int softverbs_fail_device(struct ibv_context *context)
 {
     struct sv_device *device = sv_device_of(context);
-    pthread_mutex_lock(&device->mutex);
+    sv_device_lock(device);
     sv_device_fail(device);
-    pthread_mutex_unlock(&device->mutex);
+    sv_device_unlock(device);
     return 0;
 }
 
@@ -196,8 +208,8 @@ SV_EXPORT int softverbs_get_mtu(struct ibv_context *context, uint32_t *mtu)
 SV_EXPORT int softverbs_get_mac(struct ibv_context *context, uint8_t mac[6])
 {
     struct sv_device *device = sv_device_of(context);
-    pthread_mutex_lock(&device->mutex);
+    sv_device_lock(device);
     memcpy(mac, device->mac, 6);
-    pthread_mutex_unlock(&device->mutex);
+    sv_device_unlock(device);
     return 0;
 }

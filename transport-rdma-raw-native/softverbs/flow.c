@@ -16,7 +16,7 @@ static struct sv_rule *new_rule(struct sv_qp *qp, const struct sv_rule_spec *spe
     rule->tag = spec->tag;
     rule->drop = spec->drop;
     rule->whole = spec->whole;
-    /* A sniffer only gets copies. */
+    /* A sniffer only receives copies. */
     rule->continues = spec->continues || spec->type == IBV_FLOW_ATTR_SNIFFER;
     return rule;
 }
@@ -45,14 +45,14 @@ static struct sv_cq *receives_of(const struct sv_qp *qp, uint32_t way)
     return qp->ind_table != NULL ? qp->ind_table->wqs[way]->rq.cq : qp->rq.cq;
 }
 
-/* Before the rule is there, so that who sleeps is woken by the first frame. */
+/* Called before the rule takes effect, so that the first frame wakes a sleeper. */
 static void steer(const struct sv_qp *qp)
 {
     for (uint32_t i = 0; i < ways(qp); i++)
         sv_channel_steered(receives_of(qp, i));
 }
 
-/* While the queue pair is there: who destroys it has to wait for its rules. */
+/* Called while the queue pair exists: its destruction has to wait for its rules. */
 static void unsteer(const struct sv_qp *qp)
 {
     for (uint32_t i = 0; i < ways(qp); i++)
@@ -60,6 +60,13 @@ static void unsteer(const struct sv_qp *qp)
 }
 
 /* ---- rules ---- */
+
+static void add_to_count(struct sv_qp *qp, uint32_t rules)
+{
+    sv_device_lock(qp->device);
+    qp->flows += rules;
+    sv_device_unlock(qp->device);
+}
 
 struct ibv_flow *sv_create_flow(struct ibv_qp *ibqp, struct ibv_flow_attr *attr)
 {
@@ -87,13 +94,12 @@ struct ibv_flow *sv_create_flow(struct ibv_qp *ibqp, struct ibv_flow_attr *attr)
     flow->mask = spec.mask;
 
     steer(qp);
-    pthread_mutex_lock(&device->mutex);
+    pthread_mutex_lock(&device->rules_mutex);
     error = add_rule(device, rule, &spec, flow);
-    if (error == 0) {
-        qp->flows++;
-        flow->ibv.handle = device->flows.rules;
-    }
-    pthread_mutex_unlock(&device->mutex);
+    flow->ibv.handle = atomic_load(&device->flows.rules);
+    pthread_mutex_unlock(&device->rules_mutex);
+    if (error == 0)
+        add_to_count(qp, 1);
     if (error != 0) {
         unsteer(qp);
         free(flow);
@@ -113,13 +119,13 @@ int sv_destroy_flow(struct ibv_flow *ibflow)
     int error = sv_fault(device, SOFTVERBS_CALL_DESTROY_FLOW);
     if (error != 0)
         return error;
-    pthread_mutex_lock(&device->mutex);
+    pthread_mutex_lock(&device->rules_mutex);
     if (device->ops->rule_removed != NULL)
         device->ops->rule_removed(device, flow);
     sv_flow_table_remove(&device->flows, flow);
-    flow->rule->qp->flows--;
     unsteer(flow->rule->qp);
-    pthread_mutex_unlock(&device->mutex);
+    pthread_mutex_unlock(&device->rules_mutex);
+    add_to_count(flow->rule->qp, (uint32_t)-1);
     if (flow->stats != NULL)
         atomic_fetch_sub(&flow->stats->users, 1);
     atomic_fetch_sub(&sv_context_of(ibflow->context)->objects, 1);

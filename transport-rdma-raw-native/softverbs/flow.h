@@ -8,50 +8,22 @@
  * number first.
  *
  * Readers are senders, each under its sq.lock. They see
- *  - the directory (the list of shapes): immutable, replaced as a whole;
- *  - the slots of a shape's table: written in place, one atomic pointer each;
- *  - the generation, which grows with each change and so invalidates cached verdicts.
+ *   - the directory (the list of shapes): immutable, replaced as a whole;
+ *   - the slots of a shape's table: written in place, one atomic pointer each;
+ *   - the generation, which grows with each change and so invalidates cached verdicts.
+ *
  * Removed objects are freed after a grace period (quiesce).
  */
 
+#include "headers.h"
 #include "objects.h"
-
-enum sv_layers {
-    SV_LAYER_IPV4 = 1,
-    SV_LAYER_IPV6 = 2,
-    SV_LAYER_VLAN = 4,
-    SV_LAYER_TCP = 8,
-    SV_LAYER_UDP = 16,
-    SV_LAYER_VXLAN = 32,
-};
-
-/* All fields that a rule can match, in network byte order, at fixed offsets. */
-struct sv_headers {
-    uint8_t dst_mac[6];
-    uint16_t ether_type;        /* the first: 0x8100 for a tagged frame */
-    uint8_t src_mac[6];
-    uint16_t vlan_tag;
-    uint8_t src_ip[16];         /* IPv4: the first 4 bytes */
-    uint8_t dst_ip[16];
-    uint16_t src_port;
-    uint16_t dst_port;
-    uint8_t protocol;
-    uint8_t traffic_class;
-    uint8_t hop_limit;
-    uint8_t ip_flags;           /* 2 = don't fragment, 4 = more fragments */
-    uint32_t flow_label;
-    uint16_t vlan_ether_type;   /* what follows the tag */
-    uint16_t layers;            /* enum sv_layers */
-    uint32_t vni;
-    uint32_t reserved;
-};
 
 enum { SV_HEADER_WORDS = sizeof(struct sv_headers) / 8, SV_KEY_WORDS = 2 * SV_HEADER_WORDS };
 
 union sv_key {
     struct {
         struct sv_headers outer;
-        struct sv_headers inner;    /* behind VXLAN */
+        struct sv_headers inner;    /* inside a VXLAN tunnel */
     };
     uint64_t words[SV_KEY_WORDS];
 };
@@ -59,7 +31,7 @@ union sv_key {
 _Static_assert(sizeof(struct sv_headers) == 72, "the key is made of whole words without holes");
 _Static_assert(sizeof(union sv_key) == 144, "the key is made of whole words without holes");
 
-/* Packets and bytes that a rule with a COUNT action has matched. */
+/* Packets and bytes matched by a rule with a COUNT action. */
 struct sv_flow_stats {
     struct ibv_counters ibv;
     _Atomic uint32_t users;
@@ -77,17 +49,17 @@ struct sv_rule {
     uint32_t tag;
     uint32_t hash;
     bool drop;
-    bool continues;             /* DONT_TRAP: takes a copy, and the search goes on */
-    bool whole;                 /* its receiver takes frames beyond the MTU: SOFTVERBS_FLOW_WHOLE */
+    bool continues;             /* DONT_TRAP: the rule receives a copy, and the search continues */
+    bool whole;                 /* the receiver accepts frames beyond the MTU: SOFTVERBS_FLOW_WHOLE */
     bool wire_claims;           /* wire.c: frames to its MAC address stay inside */
-    int wire_filter;            /* wire.c: the entry of the interface's receive filter for it, or -1 */
-    struct sv_rule *_Atomic next_same;  /* other queue pairs' rules with the same match */
+    int wire_filter;            /* wire.c: the MAC filter entry of this rule, or -1 */
+    struct sv_rule *_Atomic next_same;  /* rules of other queue pairs with the same match */
 };
 
 struct sv_rule_spec {
     enum ibv_flow_attr_type type;
     uint32_t priority;
-    bool multicast;             /* names a multicast destination: several queue pairs may have it */
+    bool multicast;             /* names a multicast destination, which several queue pairs may share */
     union sv_key mask;
     union sv_key value;
     uint32_t tag;
@@ -100,7 +72,7 @@ struct sv_rule_spec {
 struct sv_shape {
     uint32_t priority;
     uint32_t words;
-    uint8_t word[SV_KEY_WORDS];         /* which words of the key the mask touches */
+    uint8_t word[SV_KEY_WORDS];         /* words of the key that the mask touches */
     uint64_t mask[SV_KEY_WORDS];        /* in the order of word[] */
     uint32_t slot_mask;
     uint32_t live;                      /* slots in use */
@@ -116,15 +88,15 @@ struct sv_directory {
 };
 
 struct sv_flow_table {
-    void (*quiesce)(struct sv_flow_table *table);   /* the grace period; NULL: readers hold the writers' lock */
+    void (*quiesce)(struct sv_flow_table *table);   /* waits for a grace period; NULL: readers hold the writers' lock */
     struct sv_directory *_Atomic directory;
     _Atomic uint64_t generation;
-    union sv_key rss_interest;          /* the fields that the hashes use, of all queue pairs that ever had a rule */
+    union sv_key rss_interest;          /* fields used by the hashes of all queue pairs that ever had a rule */
     struct sv_rule *_Atomic sniffer;
     struct sv_rule *_Atomic all_default;
     struct sv_rule *_Atomic multicast_default;
-    uint32_t rules;
-    uint32_t capacity;
+    _Atomic uint32_t rules;
+    _Atomic uint32_t capacity;
 };
 
 struct sv_flow {
@@ -150,8 +122,8 @@ enum sv_drop { SV_DROP_NONE, SV_DROP_NO_MATCH, SV_DROP_RULE, SV_DROP_SELF };
 
 struct sv_verdict {
     uint32_t count;
-    uint32_t copies_lost;       /* beyond SV_MAX_TARGETS */
-    enum sv_drop drop;          /* why, when count is 0 */
+    uint32_t copies_lost;       /* copies beyond SV_MAX_TARGETS */
+    enum sv_drop drop;          /* the reason if count is 0 */
     struct sv_flow_stats *drop_stats;
     struct sv_layout layout;
     struct sv_target target[SV_MAX_TARGETS];
@@ -159,10 +131,10 @@ struct sv_verdict {
 
 enum { SV_WINDOW = 64 };
 
-/* A sender's cached verdict. It holds for frames that agree with the cached one in the masked bytes. */
+/* A sender's cached verdict. It applies to frames that equal the cached one in the masked bytes. */
 struct sv_steer_cache {
     uint64_t generation;        /* 0: empty */
-    uint32_t words;             /* 8-byte words to compare */
+    uint32_t words;             /* number of 8-byte words to compare */
     uint64_t mask[SV_WINDOW / 8];
     uint64_t header[SV_WINDOW / 8];
     struct sv_verdict verdict;
@@ -174,10 +146,10 @@ struct sv_layout sv_parse_key(const uint8_t *data, uint32_t length, bool inner, 
 uint32_t sv_window_mask(const struct sv_headers *interest, const struct sv_headers *headers, struct sv_layout layout,
                         uint8_t mask[SV_WINDOW]);
 
-/* flow_parse.c: 0 or an errno */
+/* flow_parse.c: returns 0 or an errno */
 int sv_flow_parse(const struct ibv_flow_attr *attr, struct sv_rule_spec *spec);
 
-/* flow_table.c: the caller holds the lock of writers, in softverbs the device's mutex */
+/* flow_table.c: the caller holds the writers' lock, in softverbs the device's rules_mutex */
 extern const struct sv_rule sv_tombstone;
 int sv_flow_table_init(struct sv_flow_table *table, void (*quiesce)(struct sv_flow_table *table));
 void sv_flow_table_destroy(struct sv_flow_table *table);

@@ -9,7 +9,9 @@
 
 enum { MAX_SPECS = 10, PRIORITIES = 16, MAX_TAG = 0xffffff };
 
-/* Copies `size` bytes of a filter to the key. A value bit outside the mask is an error: it could never match. */
+/*
+ * Copies `size` bytes of a filter to the key. A value bit outside the mask is an error, because it could never match.
+ */
 static bool put_field(void *key_value, void *key_mask, const void *value, const void *mask, size_t size)
 {
     const uint8_t *v = value;
@@ -159,13 +161,13 @@ static int parse_match(const struct ibv_flow_spec *spec, struct sv_rule_spec *ru
     }
 }
 
-/* Whether the rule allows the bits of a field to be `expected`. */
+/* Returns true if the rule allows the bits of a field to be `expected`. */
 static bool agrees(uint32_t value, uint32_t mask, uint32_t expected)
 {
     return ((value ^ expected) & mask) == 0;
 }
 
-/* The layers of a rule must agree; otherwise it could never match. */
+/* Returns an error if the layers of a rule contradict each other, because such a rule could never match. */
 static int check_agreement(struct sv_headers *value, struct sv_headers *mask)
 {
     bool tagged = value->layers & SV_LAYER_VLAN;
@@ -185,29 +187,21 @@ static int check_agreement(struct sv_headers *value, struct sv_headers *mask)
     return 0;
 }
 
+/* As in libibverbs, the number of specs and their sizes bound the reads. attr->size is not read. */
 static int parse_specs(const struct ibv_flow_attr *attr, struct sv_rule_spec *rule)
 {
     const uint8_t *next = (const uint8_t *)(attr + 1);
-    /* attr->size may be 0, since libibverbs adds up the sizes of the specs. A nonzero size bounds what is read. */
-    size_t left = attr->size != 0 ? (size_t)attr->size : SIZE_MAX;
-    if (left < sizeof *attr)
-        return EINVAL;
-    left -= sizeof *attr;
     for (unsigned i = 0; i < attr->num_of_specs; i++) {
-        /* Specs are packed, and so aligned to 4 bytes only, though one of them has a pointer. */
+        /* Specs are packed and so aligned to 4 bytes only, although one of them has a pointer. */
         struct ibv_flow_spec spec;
-        if (left < sizeof spec.hdr)
-            return EINVAL;
         memcpy(&spec.hdr, next, sizeof spec.hdr);
-        if (spec.hdr.size < sizeof(struct ibv_flow_spec_action_drop) || spec.hdr.size > sizeof spec ||
-            spec.hdr.size > left)
+        if (spec.hdr.size < sizeof(struct ibv_flow_spec_action_drop) || spec.hdr.size > sizeof spec)
             return EINVAL;
         memcpy(&spec, next, spec.hdr.size);
         int error = parse_match(&spec, rule);
         if (error != 0)
             return error;
         next += spec.hdr.size;
-        left -= spec.hdr.size;
     }
     int error = check_agreement(&rule->value.outer, &rule->mask.outer);
     return error != 0 ? error : check_agreement(&rule->value.inner, &rule->mask.inner);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The rules in force: see flow.h. The caller holds the writers' lock; readers take none of it. */
+/* The rules in force: see flow.h. The caller holds the writers' lock; readers do not. */
 #include "device.h"
 
 #include <errno.h>
@@ -8,7 +8,10 @@
 
 enum { MAX_SHAPES_PER_PRIORITY = 6, FIRST_SLOTS = 16 };
 
-/* A slot whose rule was removed; a search goes on behind it. The key matches no frame, as none has these layers. */
+/*
+ * Marks the slot of a removed rule, so that a search continues beyond it. No frame has these layers, so the key matches
+ * none.
+ */
 const struct sv_rule sv_tombstone = {.key.outer.layers = 0xffff};
 
 uint32_t sv_shape_hash(const struct sv_shape *shape, const union sv_key *key)
@@ -42,7 +45,7 @@ int sv_flow_table_init(struct sv_flow_table *table, void (*quiesce)(struct sv_fl
         return ENOMEM;
     atomic_init(&table->directory, directory);
     atomic_init(&table->generation, 1);
-    table->capacity = UINT32_MAX;
+    atomic_init(&table->capacity, UINT32_MAX);
     table->quiesce = quiesce;
     return 0;
 }
@@ -122,7 +125,10 @@ static void insert(struct sv_shape *shape, struct sv_rule *rule)
 
 /* ---- replacing the directory ---- */
 
-/* A copy with shape[index] replaced (NULL: left out), or with `shape` inserted by priority when index is -1. */
+/*
+ * Returns a copy of the directory with shape[index] replaced (NULL: removed), or, if index is -1, with `shape` inserted
+ * by priority.
+ */
 static struct sv_directory *with_shape(const struct sv_flow_table *table, int index, struct sv_shape *shape)
 {
     const struct sv_directory *old = directory_of(table);
@@ -168,7 +174,7 @@ static void quiesce(struct sv_flow_table *table)
         table->quiesce(table);
 }
 
-/* Publishes the directory, waits for readers of the old one, and frees it with the shape that only it had. */
+/* Publishes the directory, waits for readers of the old one, and frees the old one with the shape that only it had. */
 static void replace_directory(struct sv_flow_table *table, struct sv_directory *directory, struct sv_shape *gone)
 {
     struct sv_directory *old = directory_of(table);
@@ -198,7 +204,7 @@ static int add_shape(struct sv_flow_table *table, uint32_t priority, const union
     return 0;
 }
 
-/* Makes room so that searches stay short: a table at most half full, tombstones included. */
+/* Keeps searches short: a table is at most half full, including tombstones. */
 static int grow_shape(struct sv_flow_table *table, int index)
 {
     struct sv_directory *old = directory_of(table);
@@ -318,12 +324,13 @@ static void remove_normal(struct sv_flow_table *table, struct sv_flow *flow)
         unlink_rule(slot, flow->rule);
         return;
     }
-    atomic_store_explicit(slot, (struct sv_rule *)&sv_tombstone, memory_order_release);     /* compared, never used */
+    /* Only compared, never dereferenced. */
+    atomic_store_explicit(slot, (struct sv_rule *)&sv_tombstone, memory_order_release);
     shape->live--;
     shape->dead++;
     if (shape->live > 0)
         return;
-    /* Without memory for a new directory the empty shape stays, which costs a probe but nothing else. */
+    /* Without memory for a new directory the empty shape stays, which costs one probe. */
     struct sv_directory *smaller = with_shape(table, index, NULL);
     if (smaller != NULL)
         replace_directory(table, smaller, shape);

@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One process per interface, for the modes of AF_XDP whose program and sockets the kernel lets one process have (EBUSY).
- * The guard is a listening socket with an abstract name. It lives as long as its
- * process and belongs to the network namespace, as the interface does, whichever file systems the processes see. But
- * any process of the namespace can take an abstract name without permission. So a name held by a user other than root
- * and the process's own is skipped, and the next name is tried: holding names cannot prevent other processes from
- * opening.
+ * Reserves an interface for one process, for the modes of AF_XDP in which the kernel grants program and sockets to one
+ * process only (EBUSY).
+ *
+ * The guard is a listening socket with an abstract name. It lives as long as its process. Like the interface it belongs
+ * to the network namespace, so processes with different file systems see it. But any process of the namespace can take
+ * an abstract name without a capability. So a name held by a user other than root and the process's own is skipped, and
+ * the next name is tried. Holding names therefore cannot prevent other processes from opening.
+ *
+ * In the modes that share an interface, such a name marks a process's tc program for processes that open later.
  */
 #define _GNU_SOURCE
+#include "bpf.h"
 #include "wire.h"
 
 #include <errno.h>
@@ -25,11 +29,11 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Retries for a while, since the last owner may be just ending. */
-enum { BUSY_RETRIES = 40, BUSY_RETRY_MILLIS = 25, MAX_NAMES = 8 };
+/* Retries for a while, because the last owner may be ending. */
+enum { BUSY_RETRIES = 40, BUSY_RETRY_MILLIS = 25, MAX_NAMES = 8, LIST_TRIES = 10 };
 
 struct owner {
-    char name[sizeof((struct sockaddr_un *)NULL)->sun_path];     /* without the zero byte in front */
+    char name[sizeof((struct sockaddr_un *)NULL)->sun_path];     /* without the leading zero byte */
     uint32_t uid;
 };
 
@@ -42,7 +46,10 @@ static bool is_of_family(const struct owner *owner, const char *family)
     return strncmp(owner->name, family, length) == 0 && (owner->name[length] == '\0' || owner->name[length] == '/');
 }
 
-/* Fills in *owner from a socket's description; false when it is this one, has no abstract name or no known user. */
+/*
+ * Fills *owner from the description of a socket. Returns false if it is this socket, or lacks an abstract name or a
+ * known user.
+ */
 static bool read_owner(const struct nlmsghdr *message, ino_t own, struct owner *owner)
 {
     const struct unix_diag_msg *socket = NLMSG_DATA(message);
@@ -88,17 +95,16 @@ static int ask_for_listeners(int fd)
 
 /*
  * Looks for a guard of root or of the process's own user, other than the socket with this inode. Returns 0 with
- * owner->name
- * set or empty, or an errno: the kernel may lack the diagnosis (CONFIG_UNIX_DIAG). Unlike SO_PEERCRED it reports
- *   sockets
- * that accept no connection or have a full queue.
+ * owner->name set or empty, or an errno: the kernel may lack the diagnosis (CONFIG_UNIX_DIAG). Unlike SO_PEERCRED, it
+ * also reports sockets that accept no connection or have a full queue.
  */
-static int find_owner(const char *family, ino_t own, struct owner *owner)
+static int look_for_owner(const char *family, ino_t own, struct owner *owner)
 {
     alignas(struct nlmsghdr) char buffer[16384];
     int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
     int error = fd < 0 ? errno : ask_for_listeners(fd);
     bool more = error == 0;
+    bool interrupted = false;
     memset(owner, 0, sizeof *owner);
     while (more) {
         ssize_t length = recv(fd, buffer, sizeof buffer, 0);
@@ -108,10 +114,11 @@ static int find_owner(const char *family, ino_t own, struct owner *owner)
             error = length < 0 ? errno : EIO;
             break;
         }
-        int left = (int)length;
-        for (const struct nlmsghdr *m = (struct nlmsghdr *)buffer; more && NLMSG_OK(m, (unsigned)left);
-             m = NLMSG_NEXT(m, left)) {
+        /* Signed, because a length that is not aligned would end below 0. */
+        ssize_t left = length;
+        for (const struct nlmsghdr *m = (struct nlmsghdr *)buffer; more && NLMSG_OK(m, left); m = NLMSG_NEXT(m, left)) {
             struct owner found = {.uid = 0};
+            interrupted |= (m->nlmsg_flags & NLM_F_DUMP_INTR) != 0;
             if (m->nlmsg_type == NLMSG_ERROR)
                 error = -((const struct nlmsgerr *)NLMSG_DATA(m))->error;
             more = m->nlmsg_type != NLMSG_DONE && m->nlmsg_type != NLMSG_ERROR;
@@ -122,6 +129,15 @@ static int find_owner(const char *family, ino_t own, struct owner *owner)
     }
     if (fd >= 0)
         close(fd);
+    return error == 0 && interrupted && owner->name[0] == '\0' ? EINTR : error;
+}
+
+/* Repeats the request: sockets that close while the kernel lists them may hide others. */
+static int find_owner(const char *family, ino_t own, struct owner *owner)
+{
+    int error = EINTR;
+    for (int i = 0; i < LIST_TRIES && error == EINTR; i++)
+        error = look_for_owner(family, own, owner);
     return error;
 }
 
@@ -165,7 +181,7 @@ static void make_text(char *text, size_t size, const char *family, unsigned numb
         snprintf(text, size, "%s/%u", family, number);
 }
 
-/* Binds the first free name. Returns 0 also if all are taken: find_owner() then reports the owner. */
+/* Binds the first free name. Returns 0 also if all are taken; find_owner() then reports the owner. */
 static int bind_free(int fd, const char *family, bool *taken)
 {
     *taken = false;
@@ -189,13 +205,13 @@ static int try(struct sv_wire *wire, const char *family, struct owner *owner)
     struct stat facts;
     bool taken;
     wire->guard = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-    /* fstat() itself: glibc has it as a function of its own since 2.33 only, and older ones lack that. */
+    /* A direct system call, because glibc exports fstat() only since 2.33, and the library also runs on older ones. */
     if (wire->guard < 0 || syscall(SYS_fstat, wire->guard, &facts) != 0)
         return errno;
     int error = bind_free(wire->guard, family, &taken);
     if (error != 0)
         return error;
-    /* The holder of another name looks for this one, as this one does for it: at least one finds the other. */
+    /* The holder of another name looks for this one as well, so at least one finds the other. */
     error = find_owner(family, facts.st_ino, owner);
     if (error != 0 ? taken : owner->name[0] != '\0') {
         close(wire->guard);
@@ -214,8 +230,8 @@ static int explain_busy(const struct sv_wire *wire, const struct owner *owner)
         snprintf(who, sizeof who, " (process %d of user %u)", (int)pid, owner->uid);
     else if (owner->name[0] != '\0')
         snprintf(who, sizeof who, " (of user %u)", owner->uid);
-    return sv_explain(EBUSY, "another process uses '%s' as soft:%s:%s%s, and in this mode an interface has one user at a "
-                      "time; with SOFTVERBS_XDP_MODE=tap, or as soft:packet:%s, it has any number", wire->netdev, kind,
+    return sv_explain(EBUSY, "another process uses '%s' as soft:%s:%s%s, and in this mode an interface has one user "
+                      "at a time; use SOFTVERBS_XDP_MODE=tap or soft:packet:%s for several users", wire->netdev, kind,
                       wire->netdev, who, wire->netdev);
 }
 
@@ -231,4 +247,41 @@ int sv_guard_take(struct sv_wire *wire)
         error = try(wire, family, &owner);
     }
     return error == EBUSY ? explain_busy(wire, &owner) : error;
+}
+
+/* ---- tc programs of an interface that is shared ---- */
+
+enum { MARK_BYTES = 32 };
+
+static void make_mark(char mark[MARK_BYTES], uint32_t program)
+{
+    snprintf(mark, MARK_BYTES, "rdma-raw/tc/%u", program);
+}
+
+/*
+ * Returns true if another process has marked this program. Reading a program's name would need CAP_SYS_ADMIN. Without
+ * an answer the program keeps its place before this one.
+ */
+static bool is_marked(uint32_t program)
+{
+    char mark[MARK_BYTES];
+    struct owner owner;
+    make_mark(mark, program);
+    return find_owner(mark, 0, &owner) != 0 || owner.name[0] != '\0';
+}
+
+int sv_wire_put_tc(struct sv_wire *wire, enum sv_program which)
+{
+    char mark[MARK_BYTES];
+    bool taken;
+    int program = sv_steering_load(wire->steering, which);
+    if (program < 0)
+        return program;
+    make_mark(mark, sv_attached_id(program));
+    wire->guard = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    if (wire->guard >= 0)
+        (void)bind_free(wire->guard, mark, &taken);
+    int link = sv_attached_put(program, wire->ifindex, is_marked);
+    close(program);     /* the link keeps the program */
+    return link;
 }

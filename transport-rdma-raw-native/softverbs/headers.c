@@ -44,7 +44,7 @@ static void parse_ipv4(const uint8_t *data, uint32_t length, uint32_t offset, st
     h->ip_flags = (uint8_t)((fragment & SV_IPV4_DONT_FRAGMENT ? 2 : 0) | (fragment & SV_IPV4_MORE_FRAGMENTS ? 4 : 0));
     layout->l3 = 4;
     layout->l3_offset = (uint8_t)offset;
-    /* Fragments count as without ports, also the first: one flow must not match two rules. */
+    /* Fragments, including the first one, count as without ports, so that one flow does not match two rules. */
     if ((fragment & SV_IPV4_FRAGMENT_BITS) == 0)
         parse_l4(data, length, offset + header, h, layout);
 }
@@ -78,7 +78,15 @@ static inline void parse(const uint8_t *data, uint32_t start, uint32_t length, s
     memcpy(&h->ether_type, eth + SV_ETHERTYPE_AT, 2);
     memcpy(h->src_mac, eth + SV_ETH_SOURCE_AT, ETH_ALEN);
     uint16_t type = load_be16(eth + SV_ETHERTYPE_AT);
-    if ((type == ETH_P_8021Q || type == ETH_P_8021AD) && offset + SV_VLAN_HLEN <= length) {
+#ifdef SV_BEHIND_SERVICE_TAGS
+    /* A card parses behind a service tag (802.1ad) too. Rules name customer VLANs, so the tag itself matches none. */
+    if (type == ETH_P_8021AD && offset + SV_VLAN_HLEN <= length) {
+        type = load_be16(eth + SV_VLAN_ETHERTYPE_AT);
+        offset += SV_VLAN_HLEN;
+    }
+#endif
+    /* Not 802.1ad, because rules name customer VLANs. */
+    if (type == ETH_P_8021Q && offset + SV_VLAN_HLEN <= length) {
         memcpy(&h->vlan_tag, eth + SV_VLAN_TCI_AT, 2);
         memcpy(&h->vlan_ether_type, eth + SV_VLAN_ETHERTYPE_AT, 2);
         h->layers |= SV_LAYER_VLAN;
@@ -117,9 +125,9 @@ struct sv_layout sv_parse_key(const uint8_t *data, uint32_t length, bool inner, 
 }
 
 /*
- * Computes which bytes of the first SV_WINDOW determine the verdict on a frame of this layout: those that make the
- * layout, and those that `interest` selects. Returns how many 8-byte words to compare; 0 if the window does not hold
- * them all.
+ * Computes which bytes of the first SV_WINDOW determine the verdict on a frame of this layout: those that define the
+ * layout, and those that `interest` selects. Returns the number of 8-byte words to compare, or 0 if the window does not
+ * contain them all.
  */
 uint32_t sv_window_mask(const struct sv_headers *interest, const struct sv_headers *headers, struct sv_layout layout,
                         uint8_t mask[SV_WINDOW])
@@ -132,7 +140,7 @@ uint32_t sv_window_mask(const struct sv_headers *interest, const struct sv_heade
         end = l3 + (layout.l3 == 4 ? SV_IPV4_HLEN : SV_IPV6_HLEN);
     if (layout.l4 != 0)
         end = l4 + (layout.l4 == IPPROTO_TCP ? SV_TCP_HLEN : SV_UDP_HLEN);
-    /* An IP header that is cut short or broken: not worth a cache. */
+    /* A truncated or broken IP header is not cached. */
     uint16_t type = ntohs(headers->layers & SV_LAYER_VLAN ? headers->vlan_ether_type : headers->ether_type);
     if (end > SV_WINDOW || (layout.l3 == 0 && (type == ETH_P_IP || type == ETH_P_IPV6)))
         return 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Helpers for all files, also for those that the broker shares with the library. */
+/* Helpers for all files, including those that the broker shares with the library. */
 #include "objects.h"
 
 #include <errno.h>
@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
 void *sv_fail(int error)
 {
@@ -35,6 +36,25 @@ void *sv_alloc_zeroed(size_t size)
     size_t rounded = (size + 127) & ~(size_t)127;
     void *memory = aligned_alloc(128, rounded);
     return memory == NULL ? NULL : memset(memory, 0, rounded);
+}
+
+#ifdef SV_CHECK_LOCKS
+_Thread_local unsigned sv_device_locks;
+
+void sv_may_wait(void)
+{
+    if (sv_device_locks == 0)
+        return;
+    fputs("softverbs: a thread waits while it holds the mutex of a device\n", stderr);
+    abort();
+}
+#endif
+
+void sv_raise_send_buffer(int socket)
+{
+    const int bytes = 8 << 20;
+    if (setsockopt(socket, SOL_SOCKET, SO_SNDBUFFORCE, &bytes, sizeof bytes) != 0)
+        (void)!setsockopt(socket, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
 }
 
 uint32_t sv_round_up_pow2(uint32_t value)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Follows the interface by rtnetlink: see wire.h. */
 #define _GNU_SOURCE
-#include "threads.h"
 #include "wire.h"
 
 #include <arpa/inet.h>
@@ -14,23 +13,10 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
-#include <time.h>
 
-enum { PAUSE_NANOS = 100000, RECEIVE_BUFFER_BYTES = 1 << 20 };
+enum { RECEIVE_BUFFER_BYTES = 1 << 20 };
 
-/* ---- what is told ---- */
-
-/* sv_wire_stop() waits for this thread with the mutex held, so this thread never blocks on it. */
-static bool lock_unless_stopping(struct sv_wire *wire)
-{
-    while (!sv_mutex_try(&wire->device->mutex)) {
-        if (atomic_load(&wire->stopping))
-            return false;
-        struct timespec pause = {.tv_nsec = PAUSE_NANOS};
-        nanosleep(&pause, NULL);
-    }
-    return true;
-}
+/* ---- messages ---- */
 
 static bool is_up(unsigned flags)
 {
@@ -39,8 +25,10 @@ static bool is_up(unsigned flags)
 
 static void removed(struct sv_wire *wire)
 {
+    sv_device_lock(wire->device);
     sv_device_set_port_up(wire->device, false);
     sv_device_fail(wire->device);
+    sv_device_unlock(wire->device);
 }
 
 static void changed(struct sv_wire *wire, const struct nlmsghdr *message)
@@ -48,7 +36,9 @@ static void changed(struct sv_wire *wire, const struct nlmsghdr *message)
     const struct ifinfomsg *info = NLMSG_DATA(message);
     const struct rtattr *attribute = IFLA_RTA(info);
     int left = (int)IFLA_PAYLOAD(message);
+    sv_device_lock(wire->device);
     sv_device_set_port_up(wire->device, is_up(info->ifi_flags));
+    sv_device_unlock(wire->device);
     for (; RTA_OK(attribute, left); attribute = RTA_NEXT(attribute, left)) {
         uint32_t mtu = 0;
         if (attribute->rta_type == IFLA_ADDRESS && RTA_PAYLOAD(attribute) == sizeof wire->device->mac &&
@@ -63,8 +53,9 @@ static void changed(struct sv_wire *wire, const struct nlmsghdr *message)
 }
 
 /*
- * Ignores messages of other address families, which report a protocol's view: a bridge sends RTM_DELLINK of AF_BRIDGE
- * when a port leaves it (br_ifinfo_notify() in net/bridge/br_netlink.c).
+ * Returns true for messages about this interface. Messages of other address families report a protocol's view and are
+ * ignored: a bridge sends RTM_DELLINK of AF_BRIDGE when a port leaves it (br_ifinfo_notify() in
+ * net/bridge/br_netlink.c).
  */
 static bool is_about(const struct sv_wire *wire, const struct nlmsghdr *message)
 {
@@ -73,7 +64,7 @@ static bool is_about(const struct sv_wire *wire, const struct nlmsghdr *message)
            info->ifi_index == wire->ifindex;
 }
 
-/* The answer to ask(), when there is no such interface any more. */
+/* Returns true for the answer to ask() if the interface no longer exists. */
 static bool says_it_is_gone(const struct nlmsghdr *message)
 {
     const struct nlmsgerr *answer = NLMSG_DATA(message);
@@ -84,19 +75,15 @@ static bool says_it_is_gone(const struct nlmsghdr *message)
 static void follow(struct sv_wire *wire, const struct nlmsghdr *message)
 {
     bool gone = says_it_is_gone(message) || (message->nlmsg_type == RTM_DELLINK && is_about(wire, message));
-    bool told = message->nlmsg_type == RTM_NEWLINK && is_about(wire, message);
-    if ((!gone && !told) || !lock_unless_stopping(wire))
-        return;
     if (gone)
         removed(wire);
-    else
+    else if (message->nlmsg_type == RTM_NEWLINK && is_about(wire, message))
         changed(wire, message);
-    pthread_mutex_unlock(&wire->device->mutex);
 }
 
-/* ---- what was not told ---- */
+/* ---- lost messages ---- */
 
-/* The answer looks like an unsolicited message and is handled as one. */
+/* Requests the state. The answer looks like an unsolicited message and is handled as one. */
 static int ask(const struct sv_wire *wire)
 {
     struct {
@@ -110,8 +97,8 @@ static int ask(const struct sv_wire *wire)
 }
 
 /*
- * The kernel reports once that it had no room for a message (ENOBUFS), and omits all further ones until the socket is
- * empty (NETLINK_S_CONGESTED in net/netlink/af_netlink.c). So this asks only when the socket is empty.
+ * The kernel reports once that it had no room for a message (ENOBUFS). It omits further messages until the socket is
+ * empty (NETLINK_S_CONGESTED in net/netlink/af_netlink.c). So the state is requested only when the socket is empty.
  */
 void sv_link_follow(struct sv_wire *wire)
 {
@@ -124,9 +111,9 @@ void sv_link_follow(struct sv_wire *wire)
             continue;
         if (length <= 0)
             break;
-        int left = (int)length;
-        for (const struct nlmsghdr *m = (struct nlmsghdr *)buffer; NLMSG_OK(m, (unsigned)left);
-             m = NLMSG_NEXT(m, left))
+        /* Signed, because a length that is not aligned would end below 0. */
+        ssize_t left = length;
+        for (const struct nlmsghdr *m = (struct nlmsghdr *)buffer; NLMSG_OK(m, left); m = NLMSG_NEXT(m, left))
             follow(wire, m);
     }
     if (lost)
@@ -136,8 +123,8 @@ void sv_link_follow(struct sv_wire *wire)
 /* ---- opening ---- */
 
 /*
- * Keeps messages of other interfaces out of the socket: a host may have thousands. The filter loads in network byte
- * order, the message is in host byte order. Without the filter everything still works.
+ * Filters out messages of other interfaces, of which a host may have thousands. The filter loads in network byte order,
+ * the message is in host byte order. Without the filter everything still works.
  */
 static void hear_of_one(int fd, int ifindex)
 {
@@ -158,7 +145,10 @@ static void hear_of_one(int fd, int ifindex)
     (void)!setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program);
 }
 
-/* Messages come from here on. Asks once for changes since the interface was first read. */
+/*
+ * Opens the socket, which receives messages from now on. Requests the state once, for changes since the interface was
+ * first read.
+ */
 int sv_link_open(struct sv_wire *wire)
 {
     const int bytes = RECEIVE_BUFFER_BYTES;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory regions. An lkey is an index into the device's table and a generation byte, so that a stale key is caught. */
+/*
+ * Memory regions. An lkey consists of an index into the device's table and a generation byte, so stale keys are
+ * detected.
+ */
 #include "device.h"
 
 #include <errno.h>
@@ -23,7 +26,7 @@ struct sv_mr_table *sv_mr_table_create(void)
     struct sv_mr_table *table = sv_alloc_zeroed(sizeof *table);
     if (table == NULL)
         return NULL;
-    /* Reserved, not committed: only used entries take memory. */
+    /* Reserved, not committed: only used entries occupy memory. */
     table->entries = mmap(NULL, SV_MR_SLOTS * sizeof *table->entries, PROT_READ | PROT_WRITE,
                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     table->free_list = malloc(SV_MR_SLOTS * sizeof *table->free_list);
@@ -38,7 +41,7 @@ struct sv_mr_table *sv_mr_table_create(void)
     return table;
 }
 
-/* Registration pins pages on hardware; unmapped memory gives EFAULT there and here. */
+/* Hardware pins the pages of a registration and fails with EFAULT for unmapped memory; so does this function. */
 static int check_mapped(uintptr_t address, size_t length)
 {
     uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
@@ -46,6 +49,9 @@ static int check_mapped(uintptr_t address, size_t length)
     uintptr_t end = (address + length + page - 1) & ~(page - 1);
     unsigned char residency[4096];
 
+    /* No memory ends there, and `end` would wrap to 0. */
+    if (address + length > UINTPTR_MAX - page)
+        return EFAULT;
     while (start < end) {
         size_t bytes = end - start;
         if (bytes > sizeof residency * page)
@@ -80,15 +86,16 @@ static int check_registration(uintptr_t address, size_t length, unsigned access)
 }
 
 /*
- * All memory of the process, as on a device with implicit on-demand paging (ibv_reg_mr(3)): nothing is pinned and
- * nothing looked at. A processor sends it from where it lies, so softverbs has this where a card has not.
+ * Returns true for a region of all memory of the process, as on a device with implicit on-demand paging
+ * (ibv_reg_mr(3)). Nothing is pinned or checked. The processor can read any address, so softverbs supports this even
+ * where a card does not.
  */
 static bool is_implicit(const void *address, size_t length, unsigned access)
 {
     return address == NULL && length == SIZE_MAX && access == IBV_ACCESS_ON_DEMAND;
 }
 
-/* Takes a slot and the memlock budget; the device's mutex is held. */
+/* Takes a slot and the memlock budget. The caller holds the device's mutex. */
 static int claim(struct sv_device *device, uint64_t bytes, uint32_t *index)
 {
     uint64_t limit = device->faults.memlock_limit;
@@ -114,7 +121,7 @@ static struct ibv_mr *register_region(struct ibv_pd *pd, void *address, size_t l
     if (mr == NULL)
         return sv_fail(ENOMEM);
 
-    pthread_mutex_lock(&device->mutex);
+    sv_device_lock(device);
     mr->pinned_bytes = implicit ? 0 : pinned_bytes((uintptr_t)address, length);
     error = claim(device, mr->pinned_bytes, &mr->index);
     if (error == 0) {
@@ -128,7 +135,7 @@ static struct ibv_mr *register_region(struct ibv_pd *pd, void *address, size_t l
         atomic_store_explicit(&entry->key, key, memory_order_release);
         mr->ibv.lkey = mr->ibv.rkey = key;
     }
-    pthread_mutex_unlock(&device->mutex);
+    sv_device_unlock(device);
     if (error != 0) {
         free(mr);
         return sv_fail(error);
@@ -167,13 +174,13 @@ SV_EXPORT int ibv_dereg_mr(struct ibv_mr *ibv)
     struct sv_mr *mr = (struct sv_mr *)ibv;
     struct sv_device *device = sv_device_of(ibv->context);
 
-    pthread_mutex_lock(&device->mutex);
     atomic_store_explicit(&device->mrs->entries[mr->index].key, 0, memory_order_release);
-    /* Users of an address translated before are done with the memory after the grace period. */
+    /* After the grace period no thread uses an address that it has translated before. */
     sv_device_quiesce(device);
+    sv_device_lock(device);
     device->mrs->free_list[device->mrs->free_count++] = mr->index;
     device->registered_bytes -= mr->pinned_bytes;
-    pthread_mutex_unlock(&device->mutex);
+    sv_device_unlock(device);
     atomic_fetch_sub(&((struct sv_pd *)ibv->pd)->users, 1);
     atomic_fetch_sub(&sv_context_of(ibv->context)->objects, 1);
     free(mr);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See netdev_family.h. */
-#include "netdev_family.h"
+/* See busy_poll.h. */
+#include "busy_poll.h"
 
 #include <errno.h>
 #include <linux/genetlink.h>
@@ -24,7 +24,7 @@ struct message {
     alignas(struct nlmsghdr) uint8_t bytes[MESSAGE_BYTES];
 };
 
-/* Of the request that was begun last, in any family: an answer that came too late for its own has another one. */
+/* Sequence number of the last request of any family. A late answer to an earlier request has another one. */
 static _Atomic uint32_t last_sequence;
 
 static struct nlmsghdr *header_of(struct message *message)
@@ -41,7 +41,7 @@ static void begin(struct message *message, uint16_t type, uint8_t command)
     *(struct genlmsghdr *)NLMSG_DATA(header_of(message)) = (struct genlmsghdr){.cmd = command, .version = 1};
 }
 
-/* All that is ever put fits. */
+/* Appends an attribute. The message has room for all that are ever appended. */
 static void put(struct message *message, uint16_t type, const void *value, uint16_t bytes)
 {
     struct nlmsghdr *header = header_of(message);
@@ -57,7 +57,7 @@ static void put_number(struct message *message, uint16_t type, uint32_t value)
     put(message, type, &value, sizeof value);
 }
 
-/* Of an attribute of 2, 4 or 8 bytes: the kernel writes an "uint" as the shorter of the last two. */
+/* Returns the value of an attribute of 2, 4 or 8 bytes. The kernel writes an "uint" as the shorter of the last two. */
 static uint64_t number_in(const struct nlattr *attribute)
 {
     const void *value = (const uint8_t *)attribute + NLA_HDRLEN;
@@ -79,7 +79,7 @@ static uint64_t number_in(const struct nlattr *attribute)
     }
 }
 
-/* Whether an answer has the attribute. */
+/* Returns true if an answer has the attribute. */
 static bool find(const struct nlmsghdr *answer, uint16_t type, uint64_t *value)
 {
     const uint8_t *at = (const uint8_t *)NLMSG_DATA(answer) + GENL_HDRLEN;
@@ -99,7 +99,7 @@ static bool find(const struct nlmsghdr *answer, uint16_t type, uint64_t *value)
     return false;
 }
 
-/* Returns 0 with the kernel's answer, whose length is 0 if it has none beside that it is done. */
+/* Returns 0 with the kernel's answer. Its length is 0 if the kernel only confirms the request. */
 static int ask(int fd, struct message *message, struct nlmsghdr *answer)
 {
     alignas(struct nlmsghdr) uint8_t buffer[ANSWER_BYTES];
@@ -113,7 +113,7 @@ static int ask(int fd, struct message *message, struct nlmsghdr *answer)
             continue;
         if (length < 0)
             return errno == EAGAIN ? ETIMEDOUT : errno;
-        /* Not unsigned: a length that is not aligned would end below 0. */
+        /* Signed, because a length that is not aligned would end below 0. */
         ssize_t left = length;
         for (const struct nlmsghdr *m = (struct nlmsghdr *)buffer; NLMSG_OK(m, left); m = NLMSG_NEXT(m, left)) {
             if (m->nlmsg_seq != request->nlmsg_seq)
@@ -225,7 +225,9 @@ int sv_netdev_set_napi(const struct sv_netdev_family *family, uint32_t napi, con
     return ask(family->fd, &message, &answer.header);
 }
 
-/* No instance has this number: a kernel that knows the command says so (or that it is not permitted), and sets nothing. */
+/*
+ * No instance has this number. A kernel that knows the command says so (or that it is not permitted) and sets nothing.
+ */
 bool sv_netdev_has_napi_settings(const struct sv_netdev_family *family)
 {
     static const struct sv_napi_settings none;

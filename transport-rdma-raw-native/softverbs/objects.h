@@ -3,23 +3,28 @@
 #define SV_OBJECTS_H
 
 /*
- * The verbs objects. Each starts with the public structure of <infiniband/verbs.h>, so that a pointer to one is a
- * pointer to the other. The binary interface is that of libibverbs 1.14 (rdma-core 44).
+ * The verbs objects. Each starts with the public structure of <infiniband/verbs.h>, so a pointer to one is a pointer to
+ * the other. The binary interface is that of libibverbs 1.14 (rdma-core 44).
  *
- * Locks, outermost first; a thread takes them only in this order:
- *   device.mutex         object lists, flow rules, faults (control calls only)
+ * Locks, outermost first. A thread acquires them in this order only:
+ *   device.port_mutex    opens and closes the port
+ *   device.rules_mutex   changes flow rules: one change at a time, also while it waits for a broker or a grace period
+ *   device.grace_mutex   a grace period; removes queues from the lists
+ *   device.mutex         object lists, faults (control calls only, and never across a wait: see sv_may_wait())
  *   sq.lock              one sender at a time; also pins the flow rules and memory regions that the sender uses
  *   rq.post_lock         one poster at a time
  *   rq.deliver_lock      one deliverer at a time
  *   cq.produce_lock      adds completions, arms
  *   cq.consume_lock      polls
- *   channel.mutex        raises events: not with the produce lock, but with the sq.lock or deliver_lock of the queue
- *                        that completes, which keeps completion queue and channel
+ *   channel.mutex        raises events. Not acquired with the produce lock held, but with the sq.lock or deliver_lock
+ *     of the completing queue, which keeps completion queue and channel alive
  *   context's async mutex
- * On a wire receiver.lock (a thread that moves received frames) comes before rq.deliver_lock; event_mutex (the epoll
- * instance of the sockets) is taken and released with none of the others held or taken.
  *
- * A grace period takes and releases every sq.lock and every deliver_lock: a reader of the old state held one of them.
+ * On a network interface, receiver.lock (held while a thread moves received frames) comes before rq.deliver_lock.
+ * event_mutex (the epoll instance of the sockets) is acquired with no other lock held, and none is acquired under it.
+ *
+ * A grace period acquires and releases every sq.lock and every deliver_lock. A reader of the old state holds one of
+ * them.
  */
 
 #include <infiniband/verbs.h>
@@ -35,7 +40,7 @@
 #define SV_HOT __attribute__((hot))
 #define SV_UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define SV_LIKELY(x) __builtin_expect(!!(x), 1)
-/* Two lines: the adjacent-line prefetcher makes pairs of lines bounce together. */
+/* Two cache lines: the adjacent-line prefetcher makes pairs of lines bounce together. */
 #define SV_SEPARATE alignas(128)
 
 struct sv_device;
@@ -45,12 +50,12 @@ struct sv_flow;
 enum {
     SV_PORT_NUM = 1,
     SV_BURST = 64,
-    SV_MIN_FRAME = 18,          /* mlx5's default inline header: shorter sends give EINVAL */
+    SV_MIN_FRAME = 18,          /* mlx5's default inline header: shorter sends fail with EINVAL */
     SV_MAX_QP_WR = 32768,
     SV_MAX_SGE = 30,
     SV_MAX_INLINE = 912,
     SV_MAX_CQE = 4194303,
-    SV_MAX_TSO_HEADER = 256,
+    SV_MAX_TSO_HEADER = 512,
     SV_MAX_TSO_PAYLOAD = 262144,
     SV_MAX_IND_TABLE = 512,
     SV_RX_HASH_KEY_LENGTH = 40,
@@ -72,18 +77,18 @@ struct sv_mr {
 /* ---- completion ---- */
 
 /*
- * The part of a work queue that a poller needs to complete its work requests. It belongs to the core that posts and
+ * The part of a work queue that a poller needs to complete its work requests. It stays on the core that posts and
  * polls: wr_ids never travel to the core that sends or delivers.
  */
 struct sv_queue {
-    _Atomic uint32_t retired;   /* work requests before this have been polled, so their slots are free */
+    alignas(16) _Atomic uint32_t retired;   /* work requests before this have been polled, so their slots are free */
     uint32_t mask;
     uint64_t *wr_ids;
 };
 
 /*
- * 16 bytes, four to a line, because completions cross from the sender's core to the poller's.
- *   queue_index: the queue's address (48 bits) and, below it, the low 16 bits of the work request's index
+ * A completion has 16 bytes, four to a cache line, because completions cross from the sender's core to the poller's.
+ *   queue_index: the queue's packed address (48 bits) and, below it, the low 16 bits of the work request's index
  *   info: flow tag or queue number (24 bits), status (5), kind (2), checksum verified (1)
  */
 struct sv_cqe {
@@ -91,6 +96,28 @@ struct sv_cqe {
     uint32_t byte_len;
     uint32_t info;
 };
+
+/*
+ * Packs an address into 48 bits. On 64-bit Arm an allocator may tag memory (MTE). The tag is in bits 56 to 59, and an
+ * access without it faults. A queue is aligned to 16 bytes, so the tag fits into the lowest bits.
+ */
+static inline uint64_t sv_address_pack(uint64_t address)
+{
+    return (address & 0x0000fffffffffff0u) | (address >> 56 & 15);
+}
+
+static inline uint64_t sv_address_unpack(uint64_t packed)
+{
+    return (packed & ~(uint64_t)15) | (packed & 15) << 56;
+}
+
+#if defined(__aarch64__)
+#define SV_PACK(address) sv_address_pack((uint64_t)(uintptr_t)(address))
+#define SV_UNPACK(packed) sv_address_unpack(packed)
+#else
+#define SV_PACK(address) ((uint64_t)(uintptr_t)(address))
+#define SV_UNPACK(packed) (packed)
+#endif
 
 enum sv_cqe_kind { SV_CQE_SEND, SV_CQE_TSO, SV_CQE_RECV };
 enum { SV_CQE_STATUS_SHIFT = 24, SV_CQE_KIND_SHIFT = 29 };
@@ -100,7 +127,7 @@ static inline struct sv_cqe sv_cqe_make(const struct sv_queue *queue, uint32_t i
                                         enum ibv_wc_status status, uint32_t byte_len, uint32_t number)
 {
     return (struct sv_cqe){
-        .queue_index = (uint64_t)(uintptr_t)queue << 16 | (index & 0xffff),
+        .queue_index = SV_PACK(queue) << 16 | (index & 0xffff),
         .byte_len = byte_len,
         .info = number | (uint32_t)status << SV_CQE_STATUS_SHIFT | (uint32_t)kind << SV_CQE_KIND_SHIFT,
     };
@@ -108,7 +135,7 @@ static inline struct sv_cqe sv_cqe_make(const struct sv_queue *queue, uint32_t i
 
 static inline struct sv_queue *sv_cqe_queue(const struct sv_cqe *cqe)
 {
-    return (struct sv_queue *)(uintptr_t)(cqe->queue_index >> 16);
+    return (struct sv_queue *)(uintptr_t)SV_UNPACK(cqe->queue_index >> 16);
 }
 
 static inline enum ibv_wc_status sv_cqe_status(const struct sv_cqe *cqe)
@@ -116,7 +143,7 @@ static inline enum ibv_wc_status sv_cqe_status(const struct sv_cqe *cqe)
     return (enum ibv_wc_status)(cqe->info >> SV_CQE_STATUS_SHIFT & 31);
 }
 
-/* Only for the thread that polls this queue's completions. */
+/* Only the thread that polls this queue's completions calls this. */
 static inline void sv_queue_retire(struct sv_queue *queue, uint32_t index16)
 {
     uint32_t retired = atomic_load_explicit(&queue->retired, memory_order_relaxed);
@@ -124,21 +151,20 @@ static inline void sv_queue_retire(struct sv_queue *queue, uint32_t index16)
 }
 
 /*
- * Each unread event has a token, or none while a thread looks for events itself. The public descriptor is readable
- * while
- * there is a token: it is the eventfd of the tokens, or, on a wire, an epoll instance that contains it and at times the
- * wire's sockets (see event_source.c).
+ * Each unread event has a token, except while a thread looks for events itself. The public descriptor is readable while
+ * there is a token. It is the eventfd of the tokens or, on a network interface, an epoll instance that contains the
+ * eventfd and at times the sockets (see event_source.c).
  */
 struct sv_channel {
     struct ibv_comp_channel ibv;
     int tokens;                 /* an eventfd in semaphore mode */
-    _Atomic uint32_t armed;     /* of its completion queues */
+    _Atomic uint32_t armed;     /* number of armed completion queues */
     pthread_mutex_t mutex;
     struct sv_cq *first;        /* completion queues with unread events */
     struct sv_cq *last;
     uint32_t lookers;           /* threads in ibv_get_cq_event() that move frames themselves */
     uint32_t bare_events;
-    uint32_t fruitless;         /* looks in a row that brought no event */
+    uint32_t fruitless;         /* consecutive looks that found no event */
 };
 
 struct sv_cq {
@@ -146,20 +172,20 @@ struct sv_cq {
     struct sv_cqe *ring;
     uint32_t mask;
     uint32_t capacity;
-    struct sv_device *progress_device;  /* non-null when polling has to move the wire */
+    struct sv_device *progress_device;  /* a poll moves the frames of this device; or NULL */
     _Atomic bool receives;      /* receives complete here, so a poller waits for frames */
     bool single_threaded;
     bool ignore_overrun;
     _Atomic uint32_t users;
 
-    /* The only line that both sides access all the time. The producers' own fields are on other lines. */
+    /* The only cache line that both sides access all the time. The producers' own fields are on other lines. */
     SV_SEPARATE _Atomic uint32_t produced;
 
     SV_SEPARATE struct sv_spin produce_lock;
-    uint32_t next;              /* the producers' copy of `produced`, which saves them a fetch */
+    uint32_t next;              /* the producers' copy of `produced`, which saves a fetch */
     uint32_t consumed_seen;
     uint32_t armed;             /* enum sv_arm */
-    uint32_t steered;           /* rules that lead to its receives, once for each way there */
+    uint32_t steered;           /* number of ways in which rules lead to its receives */
     bool overrun;
     _Atomic uint64_t overruns;
 
@@ -168,7 +194,7 @@ struct sv_cq {
     uint32_t produced_seen;
     struct sv_cqe current;      /* the current completion of an extended poll */
 
-    /* Completion events: guarded by the channel's mutex. */
+    /* Completion events, guarded by the channel's mutex. */
     SV_SEPARATE struct sv_cq *next_pending;
     uint32_t events_pending;
     uint32_t events_got;
@@ -186,24 +212,24 @@ struct sv_rq {
     struct sv_device *device;
     struct sv_pd *pd;
     struct sv_cq *cq;
-    struct sv_qp *qp;           /* either this */
-    struct sv_wq *wq;           /* or that */
-    struct ibv_sge *ring;       /* max_sge elements per work request; those not used have length 0 */
+    struct sv_qp *qp;           /* NULL for a work queue */
+    struct sv_wq *wq;           /* NULL for a queue pair */
+    struct ibv_sge *ring;       /* max_sge elements per work request; unused ones have length 0 */
     uint32_t size;
     uint32_t max_sge;
     uint32_t number;
     bool reports_checksum;
     _Atomic uint32_t state;     /* enum sv_rq_state */
-    struct sv_wq *_Atomic large;    /* where TCP frames beyond the MTU go whole (whole.c), or NULL */
+    struct sv_wq *_Atomic large;    /* work queue for whole TCP frames beyond the MTU (receive_whole.c), or NULL */
 
     SV_SEPARATE struct sv_spin post_lock;
     _Atomic uint32_t posted;
     struct sv_queue queue;
 
     SV_SEPARATE struct sv_spin deliver_lock;
-    _Atomic uint32_t delivered; /* written with deliver_lock, read as a hint without */
+    _Atomic uint32_t delivered; /* written with deliver_lock held, read without it as a hint */
     _Atomic uint32_t posted_seen;
-    uint32_t fail_next;         /* injected completion status, 0 = none */
+    uint32_t fail_next;         /* injected completion status, or 0 */
     struct softverbs_queue_counters counters;
 };
 
@@ -217,7 +243,7 @@ struct sv_sq {
     bool signal_all;
     bool checksum_offload;
     uint16_t max_tso_header;
-    uint8_t *scratch;           /* frames gathered or changed on their way out, until the burst has left */
+    uint8_t *scratch;           /* frames gathered or changed for sending, until the burst is transmitted */
     uint32_t scratch_used;
     struct sv_steer_cache *cache;
     struct softverbs_queue_counters counters;
@@ -229,10 +255,11 @@ struct sv_qp {
     struct sv_device *device;
     struct sv_qp *next;         /* on the device's list */
     struct sv_qp *prev;
-    struct sv_ind_table *ind_table;  /* non-null: an RSS queue pair, which only spreads frames over work queues */
+    /* NULL unless this is an RSS queue pair, which only spreads frames over work queues. */
+    struct sv_ind_table *ind_table;
     struct sv_rss *rss;
     bool blocks_self_multicast;
-    bool send_queue;
+    uint32_t sender_number; /* number among the queue pairs that send, by which a port spreads them over its queues */
     uint32_t port_num;
     uint32_t flows;             /* guarded by the device's mutex */
     struct ibv_qp_cap cap;
@@ -282,7 +309,7 @@ static inline struct sv_context *sv_context_of(struct ibv_context *context)
 
 struct sv_device *sv_device_of(struct ibv_context *context);
 
-/* Sets errno and returns NULL: the way object-creating verbs fail. */
+/* Sets errno and returns NULL, as verbs that create objects do on failure. */
 void *sv_fail(int error);
 void *sv_alloc_zeroed(size_t size);
 /* Stores a sentence for softverbs_open_error() in this thread; returns `error`. */
@@ -290,6 +317,23 @@ enum { SV_EXPLANATION_BYTES = 256 };
 int sv_explain(int error, const char *format, ...) __attribute__((format(printf, 2, 3)));
 const char *sv_explanation(void);
 uint32_t sv_round_up_pow2(uint32_t value);
+/*
+ * Raises a socket's send buffer to the frames that a card may not have sent yet, as far as the process's capabilities
+ * allow.
+ */
+void sv_raise_send_buffer(int socket);
+/*
+ * Marks a wait for another process, for the kernel or for other threads. Builds with SV_CHECK_LOCKS abort here if the
+ * thread holds a device's mutex. Event loops acquire that mutex, so it guards short sections only.
+ */
+#ifdef SV_CHECK_LOCKS
+extern _Thread_local unsigned sv_device_locks;
+void sv_may_wait(void);
+#else
+static inline void sv_may_wait(void)
+{
+}
+#endif
 
 /* memory.c */
 struct sv_mr_table;
@@ -299,8 +343,9 @@ void sv_mr_table_destroy(struct sv_mr_table *table);
 /* cq.c */
 void sv_cq_overrun(struct sv_cq *cq);
 /*
- * Returns whether a thread waits for it: then the caller notifies the channel after it has released the produce lock. To
- * wake a thread is a system call, at whose end the caller may lose its core, and who arms the queue would wait for it.
+ * Returns true if a thread waits for the completions. The caller then notifies the channel after it has released the
+ * produce lock. Waking a thread is a system call, at the end of which the caller may lose its core, and a thread that
+ * arms the queue would wait for it.
  */
 bool sv_cq_publish(struct sv_cq *cq, uint32_t produced, bool error);
 void sv_cq_push(struct sv_cq *cq, const struct sv_cqe *cqe);
@@ -320,7 +365,7 @@ void sv_channel_disarmed(struct sv_cq *cq);
 void sv_channel_notify(struct sv_cq *cq);
 void sv_channel_forget(struct sv_cq *cq);
 bool sv_token_take(int fd);
-/* Whether the program has made the descriptor non-blocking. */
+/* Returns true if the program has made the descriptor non-blocking. */
 bool sv_channel_polled(const struct sv_channel *channel);
 
 /* qp.c, qp_state.c */
@@ -328,39 +373,13 @@ struct ibv_qp *sv_create_qp_ex(struct ibv_context *context, struct ibv_qp_init_a
 void sv_qp_enter_error(struct sv_qp *qp);
 void sv_qp_enter_error_delivering(struct sv_qp *qp);
 
-/* receive.c */
+/* receive_post.c */
 int sv_rq_init(struct sv_rq *rq, struct sv_device *device, uint32_t max_wr, uint32_t max_sge);
 void sv_rq_destroy(struct sv_rq *rq);
 void sv_rq_reset(struct sv_rq *rq);
 void sv_rq_flush(struct sv_rq *rq);
 int sv_rq_post(struct sv_rq *rq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);
 int sv_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);
-
-/* deliver.c */
-void sv_rq_deliver(struct sv_rq *rq, const struct sv_frame *frames, const uint8_t *indexes, const uint32_t *tags,
-                   unsigned count);
-
-/* Where the bytes of a frame come from that is delivered whole. */
-struct sv_whole {
-    const uint8_t *head;        /* its headers */
-    uint32_t head_bytes;
-    uint32_t length;
-    /* Writes all of it; false: it is lost, and counted. */
-    bool (*copy)(const struct sv_whole *whole, uint8_t *to);
-};
-
-enum sv_whole_result {
-    SV_WHOLE_REFUSED,           /* no queue takes it whole; nothing has happened */
-    SV_WHOLE_DELIVERED,
-    SV_WHOLE_LOST,
-};
-
-enum sv_whole_result sv_rq_deliver_whole(struct sv_rq *rq, const struct sv_whole *whole, uint32_t tag);
-
-/* whole.c: with the device's mutex not held */
-int sv_whole_set(struct sv_rq *rq, struct ibv_wq *large);
-/* Of a queue that is being destroyed, which no rule leads to. */
-void sv_whole_forget(struct sv_rq *rq);
 
 /* send.c */
 int sv_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr);

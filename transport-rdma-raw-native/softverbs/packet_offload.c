@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See packet_offload.h. */
-#include "packet_offload.h"
+/* See packet.h. */
+#include "packet.h"
 
 #include "checksum.h"
 #include "flow.h"
@@ -8,10 +8,10 @@
 #include <netinet/in.h>
 #include <string.h>
 
-/* Far more than a sender makes of 64 KB, and few enough to be worked on at once. */
+/* Far more than a sender makes of 64 KB, and few enough to handle at once. */
 enum { MAX_SEGMENTS = 1024 };
 
-/* Whether the type of segmentation is that of the headers. In a tunnel it may be that of inner ones. */
+/* Returns true if the type of segmentation fits the headers. In a tunnel it may be that of the inner ones. */
 static bool suits_headers(uint8_t type, struct sv_layout layout)
 {
     switch (type) {
@@ -41,7 +41,7 @@ enum sv_offload sv_offload_of(const struct virtio_net_hdr *offload, const uint8_
     return sound ? SV_OFFLOAD_SUPER : SV_OFFLOAD_UNSOUND;
 }
 
-/* As skb_checksum_help() does it, and like it right for a checksum in a tunnel. RFC 768: zero means "none". */
+/* Follows skb_checksum_help(), which is also correct for a checksum in a tunnel. RFC 768: zero means "none". */
 void sv_offload_fill_checksum(const struct virtio_net_hdr *offload, uint8_t *frame, uint32_t length)
 {
     uint8_t *from = frame + offload->csum_start;

@@ -1,23 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See packet_sender.h and packet(7). */
+/* See packet.h and packet(7). */
 #define _GNU_SOURCE
-#include "packet_sender.h"
+#include "packet.h"
 
-#include "burst.h"
+#include "send.h"
 
 #include <errno.h>
 #include <linux/if_packet.h>
-#include <sched.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { SEND_TRIES = 1000 };
-
 int sv_packet_sender_open(struct sv_packet_sender *sender, int ifindex)
 {
     int on = 1;
-    /* Protocol 0: it receives nothing. */
+    /* Protocol 0: the socket receives nothing. */
     struct sockaddr_ll address = {.sll_family = AF_PACKET, .sll_ifindex = ifindex};
     sender->fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (sender->fd < 0 || bind(sender->fd, (struct sockaddr *)&address, sizeof address) != 0)
@@ -34,20 +31,24 @@ void sv_packet_sender_close(struct sv_packet_sender *sender)
     sender->fd = -1;
 }
 
-/* The interface's queue is short, and the driver empties it within microseconds. */
+/*
+ * The interface's queue is short, and the driver empties it within microseconds. Without a retry some frames would not
+ * be sent.
+ */
 static unsigned send_all(int fd, struct mmsghdr *messages, unsigned count, int *error)
 {
     unsigned sent = 0;
-    for (int tries = 0; sent < count && tries < SEND_TRIES; tries++) {
+    struct sv_patience patience = {0};
+    while (sent < count) {
         int result = sendmmsg(fd, messages + sent, count - sent, MSG_DONTWAIT);
         if (result > 0) {
             sent += (unsigned)result;
+            patience = (struct sv_patience){0};
             continue;
         }
         *error = errno;
-        if (errno != ENOBUFS && errno != EAGAIN && errno != EINTR)
+        if ((errno != ENOBUFS && errno != EAGAIN && errno != EINTR) || !sv_patience_left(&patience))
             break;
-        sched_yield();
     }
     return sent;
 }

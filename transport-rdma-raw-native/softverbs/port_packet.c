@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * packet:<interface>, a port through AF_PACKET: one receive ring, and sending by sendmmsg straight from registered
+ * packet:<interface>, a port through AF_PACKET: one receive ring, and sending with sendmmsg directly from registered
  * memory.
  *
- * The kernel sees every frame as well. Where eBPF is permitted, a program on the interface's ingress drops the frames
- * that rules take after the ring has copied them, so that the kernel answers none of them, and a socket filter keeps
- * all other frames out of the ring. Without that permission the ring sees everything and the library's own table sorts
- * it. Without the program, for want of permission or of TCX (Linux 6.6), sockets keep the kernel quiet on the ports
- * that rules name (port_reservation.h); SOFTVERBS_PACKET_QUIET=sockets in the environment selects that.
+ * The kernel sees every frame as well. If eBPF is permitted, a program on the interface's ingress drops the frames that
+ * rules take after the ring has copied them, so the kernel answers none of them. A socket filter keeps all other frames
+ * out of the ring. Without eBPF the ring receives everything, and the library's own table selects the frames. Without
+ * the ingress program, because it is not permitted or TCX (Linux 6.6) is missing, sockets keep the kernel quiet on the
+ * ports that rules name (port_reservation.c). SOFTVERBS_PACKET_QUIET=sockets in the environment selects this.
  *
- * Any number of processes may have such a port on an interface: each has a ring, a filter and a program of its own, and
- * the programs follow each other. A frame that rules of several processes take comes to each of them.
+ * Any number of processes may have such a port on an interface. Each has its ring, filter and program, and the programs
+ * run in sequence. A frame that rules of several processes take goes to each of them.
  */
-#include "packet_sender.h"
-#include "port_reservation.h"
+#include "packet.h"
 #include "wire.h"
 
 #include <stdlib.h>
@@ -26,7 +25,7 @@ struct packet_port {
     struct sv_wire wire;
     struct sv_packet_ring ring;
     struct sv_packet_sender sender;
-    int ingress;        /* the program that keeps these frames from the kernel; -1: port reservations do */
+    int ingress;        /* program that hides these frames from the kernel; -1: port reservations */
     struct sv_port_reservations reservations;
 };
 
@@ -48,7 +47,7 @@ static int steer(struct packet_port *port)
     const char *quiet = getenv("SOFTVERBS_PACKET_QUIET");
     bool by_sockets = quiet != NULL && strcmp(quiet, "sockets") == 0;
     port->ingress = filter < 0 || by_sockets ? -1
-            : sv_steering_attach(wire->steering, SV_PROGRAM_TC, wire->ifindex, SV_XDP_GENERIC);
+            : sv_wire_put_tc(wire, SV_PROGRAM_TC);
     if (filter < 0) {
         sv_steering_close(wire->steering);
         wire->steering = NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See port_reservation.h. */
-#include "port_reservation.h"
+/* See packet.h. */
+#include "packet.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -15,7 +15,7 @@ struct sv_port_reservation {
     struct sv_port_reservation *next;
     union sv_key mask;
     union sv_key value;
-    uint32_t rules;         /* with this match */
+    uint32_t rules;         /* number of rules with this match */
     bool quiet;             /* all sockets that the match needs are open */
     int ipv4;               /* sockets, or -1 */
     int ipv6;
@@ -34,7 +34,7 @@ static bool whole_address(const uint8_t *mask, size_t bytes)
     return true;
 }
 
-/* The filter comes before bind(), so the socket never receives anything. */
+/* Attaches the filter before bind(), so the socket never receives anything. */
 static int open_silent(int family, const struct sockaddr *address, socklen_t bytes, bool tcp)
 {
     struct sock_filter drop_all = BPF_STMT(BPF_RET | BPF_K, 0);
@@ -81,7 +81,7 @@ static struct sv_port_reservation **find_reservation(struct sv_port_reservations
     return at;
 }
 
-/* The kernel does not answer for a protocol or an address that it does not have. */
+/* Returns true if the kernel lacks the protocol or the address, so that it does not answer. */
 static bool is_foreign(int error)
 {
     return error == EAFNOSUPPORT || error == EADDRNOTAVAIL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Creating and destroying queue pairs. Only raw packet queue pairs exist, plain or over work queues (RSS). */
-#include "device.h"
-#include "burst.h"
+/* Creates and destroys queue pairs. Only raw packet queue pairs exist, plain or over work queues (RSS). */
+#include "receive.h"
+#include "send.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -166,12 +166,12 @@ SV_EXPORT struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_att
     return qp;
 }
 
-/* Received frames that were not polled are lost. */
+/* Counts received frames that were not polled, which are lost. */
 static void count_unpolled(struct sv_device *device, uint32_t frames)
 {
-    pthread_mutex_lock(&device->mutex);
+    sv_device_lock(device);
     device->retired_rx.not_ready += frames;
-    pthread_mutex_unlock(&device->mutex);
+    sv_device_unlock(device);
 }
 
 static void drop_references(struct sv_qp *qp)
@@ -196,16 +196,10 @@ SV_EXPORT int ibv_destroy_qp(struct ibv_qp *ibqp)
     struct sv_qp *qp = (struct sv_qp *)ibqp;
     struct sv_device *device = qp->device;
     int error = sv_fault(device, SOFTVERBS_CALL_DESTROY_QP);
+    if (error == 0)
+        error = sv_device_remove_qp(device, qp);
     if (error != 0)
         return error;
-
-    pthread_mutex_lock(&device->mutex);
-    if (qp->flows != 0) {
-        pthread_mutex_unlock(&device->mutex);
-        return EBUSY;
-    }
-    sv_device_remove_qp(device, qp);
-    pthread_mutex_unlock(&device->mutex);
 
     sv_async_forget(sv_context_of(ibqp->context), qp);
     pthread_mutex_lock(&ibqp->mutex);

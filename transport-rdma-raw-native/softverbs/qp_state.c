@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The state machine of a raw packet queue pair, with the kernel's rules for which attributes a transition takes. */
+/* The state machine of a raw packet queue pair, with the kernel's rules for the attributes of each transition. */
 #include "device.h"
 
 #include <errno.h>
@@ -41,9 +41,8 @@ static int check_transition(enum ibv_qp_state from, enum ibv_qp_state to, const 
 }
 
 /*
- * To ERR: posted work requests complete as flushed. The caller holds deliver_lock. A later poster sees the state, or
- * its
- * work requests are seen here: see the fence in sv_rq_post().
+ * Moves the queue pair to ERR: posted work requests complete as flushed. The caller holds deliver_lock. A later poster
+ * sees the state, or its work requests are seen here: see the fence in sv_rq_post().
  */
 void sv_qp_enter_error_delivering(struct sv_qp *qp)
 {
@@ -69,7 +68,7 @@ static void reset(struct sv_qp *qp)
     sv_rq_reset(&qp->rq);
 }
 
-/* With sq.lock, post_lock and deliver_lock held. */
+/* The caller holds sq.lock, post_lock and deliver_lock. */
 static void apply_locked(struct sv_qp *qp, enum ibv_qp_state to)
 {
     static const enum sv_rq_state rq_states[] = {
@@ -86,7 +85,7 @@ static void apply_locked(struct sv_qp *qp, enum ibv_qp_state to)
     }
 }
 
-/* The state is checked under the locks: a delivery error may move the queue pair to ERR at any time. */
+/* The state is checked under the locks, because a delivery error may move the queue pair to ERR at any time. */
 static int modify_locked(struct sv_qp *qp, const struct ibv_qp_attr *attr, int mask)
 {
     sv_spin_lock(&qp->sq.lock);
@@ -108,7 +107,7 @@ static int modify_locked(struct sv_qp *qp, const struct ibv_qp_attr *attr, int m
     if (to == IBV_QPS_RESET)
         qp->port_num = 0;
     if (from == IBV_QPS_RTS && to == IBV_QPS_SQD && (mask & IBV_QP_EN_SQD_ASYNC_NOTIFY) && attr->en_sqd_async_notify) {
-        /* Sends leave within post_send, so the queue is drained at once. */
+        /* post_send transmits at once, so the send queue is already drained. */
         struct ibv_async_event event = {.element.qp = &qp->ibv, .event_type = IBV_EVENT_SQ_DRAINED};
         sv_async_raise(sv_context_of(qp->ibv.context), &event);
     }
@@ -126,9 +125,9 @@ SV_EXPORT int ibv_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int m
         return error;
     if (qp->ind_table != NULL || (mask & IBV_QP_RATE_LIMIT))
         return EOPNOTSUPP;
-    pthread_mutex_lock(&device->mutex);
+    sv_device_lock(device);
     error = modify_locked(qp, attr, mask);
-    pthread_mutex_unlock(&device->mutex);
+    sv_device_unlock(device);
     return error;
 }
 
@@ -140,7 +139,7 @@ SV_EXPORT int ibv_query_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int ma
         return error;
     if (qp->ind_table != NULL)
         return EOPNOTSUPP;
-    (void)mask;     /* a hint of what the caller needs at least */
+    (void)mask;     /* a hint of the attributes that the caller needs */
     memset(attr, 0, sizeof *attr);
     memset(init, 0, sizeof *init);
     attr->qp_state = attr->cur_qp_state = atomic_load_explicit(&qp->state, memory_order_relaxed);

@@ -8,7 +8,9 @@
 #include <string.h>
 #include <time.h>
 
-enum { VENDOR_ID = 0, PHYS_STATE_DISABLED = 3, PHYS_STATE_LINK_UP = 5, WIDTH_4X = 2, SPEED_EDR = 32 };
+/* No vendor has this identifier. The kernel's rxe, which is software too, reports the same one. */
+enum { VENDOR_ID = 0xffffff };
+enum { PHYS_STATE_DISABLED = 3, PHYS_STATE_LINK_UP = 5, WIDTH_4X = 2, SPEED_EDR = 32 };
 
 static void fill_device(const struct sv_device *device, struct ibv_device_attr *attr)
 {
@@ -63,7 +65,7 @@ int sv_query_device_ex(struct ibv_context *context, const struct ibv_query_devic
     full.rss_caps.supported_qpts = raw_packet;
     full.rss_caps.max_rwq_indirection_tables = 1u << 20;
     full.rss_caps.max_rwq_indirection_table_size = SV_MAX_IND_TABLE;
-    full.rss_caps.rx_hash_fields_mask = 0xff;       /* addresses and ports, of IPv4, IPv6, TCP and UDP */
+    full.rss_caps.rx_hash_fields_mask = 0xff;       /* addresses and ports of IPv4, IPv6, TCP and UDP */
     full.rss_caps.rx_hash_function = IBV_RX_HASH_FUNC_TOEPLITZ;
     full.max_wq_type_rq = 131072;
     full.raw_packet_caps = IBV_RAW_PACKET_CAP_IP_CSUM;
@@ -73,7 +75,7 @@ int sv_query_device_ex(struct ibv_context *context, const struct ibv_query_devic
     return 0;
 }
 
-/* The largest of the verbs sizes that a frame's payload holds. */
+/* Returns the largest MTU of verbs that fits the payload of a frame. */
 static enum ibv_mtu mtu_enum(uint32_t mtu)
 {
     enum ibv_mtu result = IBV_MTU_256;
@@ -110,7 +112,7 @@ int sv_query_port_attr(struct ibv_context *context, uint8_t port_num, struct ibv
     return 0;
 }
 
-/* The symbol's structure ends before port_cap_flags2, which came later. */
+/* The structure of this symbol ends before port_cap_flags2, which was added later. */
 #undef ibv_query_port
 SV_EXPORT int ibv_query_port(struct ibv_context *context, uint8_t port_num, struct _compat_ibv_port_attr *attr)
 {
@@ -118,7 +120,7 @@ SV_EXPORT int ibv_query_port(struct ibv_context *context, uint8_t port_num, stru
                               offsetof(struct ibv_port_attr, port_cap_flags2));
 }
 
-/* One GID: the link-local address that follows from the MAC address. */
+/* There is one GID: the link-local address derived from the MAC address. */
 SV_EXPORT int ibv_query_gid(struct ibv_context *context, uint8_t port_num, int index, union ibv_gid *gid)
 {
     if (port_num != SV_PORT_NUM || index != 0) {

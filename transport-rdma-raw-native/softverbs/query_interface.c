@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* softverbs_query_interface(): what an interface is, before anything is opened on it. */
+/* softverbs_query_interface() and softverbs_query_programs(): query an interface that need not be open. */
+#include "bpf.h"
 #include "busy_poll.h"
 #include "objects.h"
-#include "xdp_interface.h"
+#include "xdp_mode.h"
 
 #include <errno.h>
 #include <string.h>
@@ -46,4 +47,33 @@ SV_EXPORT int softverbs_query_interface(const char *netdev, struct softverbs_int
     }
     sv_netdev_close(&family);
     return 0;
+}
+
+static void add_program(struct softverbs_program *out, const struct sv_attached *program, uint32_t place)
+{
+    memset(out, 0, sizeof *out);
+    out->id = program->id;
+    out->place = place;
+    memcpy(out->name, program->name, sizeof out->name);
+}
+
+SV_EXPORT int softverbs_query_programs(const char *netdev, struct softverbs_program *programs, uint32_t room)
+{
+    struct sv_attached program;
+    struct sv_attached_list list;
+    uint32_t count = 0;
+    int ifindex = (int)if_nametoindex(netdev);
+    if (ifindex == 0)
+        return -ENODEV;
+    if (room > 0 && sv_attached_xdp(ifindex, &program))
+        add_program(&programs[count++], &program,
+                    program.driver ? SOFTVERBS_PROGRAM_XDP_DRIVER : SOFTVERBS_PROGRAM_XDP_GENERIC);
+    if (sv_attached_tc(ifindex, &list) != 0)
+        list.count = 0;
+    for (uint32_t i = 0; i < list.count && count < room; i++) {
+        program.id = list.id[i];
+        sv_attached_name(program.id, program.name);
+        add_program(&programs[count++], &program, SOFTVERBS_PROGRAM_TC);
+    }
+    return (int)count;
 }

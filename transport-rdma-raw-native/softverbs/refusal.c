@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "refusal.h"
+#include "bpf.h"
 
 #include <errno.h>
 #include <linux/capability.h>
@@ -10,7 +10,9 @@
 
 enum { CAPABILITY_PERFMON = 38, CAPABILITY_BPF = 39 /* both of Linux 5.8 */, SECCOMP_FILTERS = 2 };
 
-/* The value of a line such as "CapEff:\t00000000a80425fb". */
+/*
+ * Parses the value of a line such as "CapEff:\t00000000a80425fb".
+ */
 static bool number_of(const char *status, const char *name, int base, uint64_t *value)
 {
     const char *line = strstr(status, name);
@@ -25,7 +27,7 @@ static bool has(uint64_t capabilities, int number)
     return (capabilities >> number & 1) != 0;
 }
 
-/* The first user namespace has one line for all users: "0 0 4294967295". */
+/* The initial user namespace has one line for all users: "0 0 4294967295". */
 static bool is_other_user_namespace(const char *uid_map)
 {
     char *rest;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writes of registers and doorbell records for devices whose rings Java drives itself: the JVM lacks the fences on some processors. */
+/*
+ * Writes registers and doorbell records for devices with rings that Java drives itself: on some processors the JVM
+ * lacks the fences.
+ */
 #include "include/softverbs.h"
 #include "objects.h"
 
@@ -32,8 +35,8 @@ SV_EXPORT void softverbs_write_request(void *address, const void *request, uint3
 }
 
 /*
- * Memory that a device reads is ordered for the outer shareable domain on aarch64: rdma-core's udma_to_device_barrier()
- * is DMB OSHST. This is DMB OSH, since a consumer index also has to come after the loads of what it gives back.
+ * On aarch64, memory that a device reads is ordered in the outer shareable domain: rdma-core's udma_to_device_barrier()
+ * is DMB OSHST. This is DMB OSH, because a consumer index must also follow the loads of the entries that it returns.
  */
 SV_EXPORT void softverbs_write_record(void *address, uint32_t value)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "segment.h"
+#include "frame.h"
 
 #include "checksum.h"
 #include "flow.h"
@@ -48,7 +48,7 @@ void sv_segment_patch_header(uint8_t *segment, struct sv_layout layout, uint32_t
     if (!last)
         tcp[SV_TCP_FLAGS_AT] &= (uint8_t)~(SV_TCP_FIN | SV_TCP_PSH);
     if (number > 0)
-        tcp[SV_TCP_FLAGS_AT] &= (uint8_t)~SV_TCP_CWR;       /* RFC 3168 6.1.2: once */
+        tcp[SV_TCP_FLAGS_AT] &= (uint8_t)~SV_TCP_CWR;       /* RFC 3168 6.1.2: in the first segment only */
 }
 
 void sv_segment_patch(uint8_t *segment, struct sv_layout layout, uint32_t length, uint32_t number, uint32_t offset,

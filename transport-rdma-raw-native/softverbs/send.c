@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * post_send. Frames leave on the caller's thread. A call builds its work requests into bursts, passes each burst to the
- * wire in one call, and then adds the completions under one lock.
+ * post_send. Frames are sent on the caller's thread. A call builds its work requests into bursts, passes each burst to
+ * the wire in one call, and then adds the completions under one lock.
  */
-#include "burst.h"
+#include "send.h"
 
 #include "checksum.h"
-#include "copy.h"
-#include "cq_ring.h"
-#include "frame_limits.h"
-#include "tso.h"
 
 #include <errno.h>
 
@@ -76,7 +72,7 @@ static inline bool fits_mtu(const struct sv_device *device, const uint8_t *data,
     return sv_frame_fits(atomic_load_explicit(&device->mtu, memory_order_relaxed), data, length);
 }
 
-/* Frames that have to be copied: several elements, or a checksum to be filled in. */
+/* Builds a frame that has to be copied, because it has several elements or needs a checksum. */
 static enum ibv_wc_status build_copy(struct sv_burst *burst, const struct ibv_send_wr *wr, uint32_t length)
 {
     if (length > SV_MAX_FRAME)
@@ -122,7 +118,7 @@ static inline enum ibv_wc_status build_frame(struct sv_burst *burst, const struc
     return IBV_WC_SUCCESS;
 }
 
-/* The errors that mlx5 finds before it queues anything; returns the sum of the elements through *length. */
+/* Checks for the errors that mlx5 reports before it queues anything. Stores the sum of the elements in *length. */
 static inline int check_request(const struct sv_sq *sq, const struct ibv_send_wr *wr, uint32_t *length)
 {
     if (SV_UNLIKELY(wr->opcode != IBV_WR_SEND && wr->opcode != IBV_WR_TSO))
@@ -133,7 +129,7 @@ static inline int check_request(const struct sv_sq *sq, const struct ibv_send_wr
     for (int i = 0; i < wr->num_sge; i++)
         sum += wr->sg_list[i].length;
     if (SV_UNLIKELY(sum > SV_MAX_TSO_PAYLOAD))
-        sum = SV_MAX_TSO_PAYLOAD + 1;       /* too long in any case: a LOC_LEN_ERR */
+        sum = SV_MAX_TSO_PAYLOAD + 1;       /* too long in any case, which completes as LOC_LEN_ERR */
     *length = (uint32_t)sum;
     if (SV_UNLIKELY(wr->opcode == IBV_WR_TSO))
         return sv_tso_check(sq, wr, *length);
@@ -164,7 +160,7 @@ static void fail_request(struct sv_burst *burst, const struct ibv_send_wr *wr, e
         counters->flushed++;
     burst->error = true;
     complete_request(burst, wr, status, 0);
-    finish_burst(burst);      /* earlier frames leave, and their completions come first */
+    finish_burst(burst);      /* sends earlier frames and completes them first */
     if (atomic_load_explicit(&burst->qp->state, memory_order_relaxed) != IBV_QPS_ERR)
         sv_qp_enter_error(burst->qp);
 }
@@ -192,7 +188,7 @@ static inline void send_one(struct sv_burst *burst, const struct ibv_send_wr *wr
         finish_burst(burst);
 }
 
-/* The sq.lock keeps the cached target alive as long as no rule has changed. */
+/* The sq.lock keeps the cached target alive while no rule changes. */
 static inline const struct sv_rq *likely_target(const struct sv_qp *qp)
 {
     const struct sv_steer_cache *cache = qp->sq.cache;

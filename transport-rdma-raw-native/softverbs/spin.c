@@ -4,18 +4,16 @@
 #include <time.h>
 
 /*
- * PAUSE_NANOS: the kernel adds its timer slack, 50 us as a rule. Not sched_yield(): a thread that yields beside a busy
- * one gives away its whole slice, milliseconds, and one that is alone on its core goes on at once.
+ * PAUSE_NANOS: the kernel adds its timer slack, usually 50 us. sched_yield() is no alternative: a thread that yields
+ * beside a busy one loses its time slice of milliseconds, and one that is alone on its core continues at once.
  */
 enum { SPINS_BEFORE_PAUSE = 200, PAUSE_NANOS = 1000 };
 
-static void cpu_relax(void)
+uint64_t sv_monotonic_nanos(void)
 {
-#if defined(__x86_64__)
-    __builtin_ia32_pause();
-#elif defined(__aarch64__)
-    __asm__ volatile("isb" ::: "memory");   /* some tens of cycles; yield is none on most processors */
-#endif
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
 void sv_spin_lock_slow(struct sv_spin *lock)
@@ -25,7 +23,7 @@ void sv_spin_lock_slow(struct sv_spin *lock)
     do {
         while (atomic_load_explicit(&lock->held, memory_order_relaxed) != 0) {
             if (++spins < SPINS_BEFORE_PAUSE) {
-                cpu_relax();
+                sv_cpu_relax();
             } else {
                 const struct timespec pause = {.tv_nsec = PAUSE_NANOS};
                 spins = 0;

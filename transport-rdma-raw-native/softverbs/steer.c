@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Steering of one frame. The caller holds the sender's sq.lock, which keeps rules alive. */
-#include "dispatch.h"
+/*
+ * Part of step 3 of the receive path: finds the rules of one frame. See receive.h. The caller holds the sender's
+ * sq.lock or the receiver's lock, which keeps rules alive.
+ */
+#include "receive.h"
 
 #include <string.h>
 
@@ -24,7 +27,7 @@ struct search {
     struct sv_verdict *verdict;
 };
 
-/* Adds the rules of a chain to the verdict; returns whether the frame is taken, so that the search ends. */
+/* Adds the rules of a chain to the verdict. Returns true if one takes the frame, which ends the search. */
 static bool apply(struct search *search, struct sv_rule *rule)
 {
     struct sv_verdict *verdict = search->verdict;
@@ -75,7 +78,7 @@ static void search_rules(struct sv_flow_table *table, const struct sv_directory 
     apply(search, load_rule(&table->all_default));
 }
 
-/* How many bytes are at the frame's `data`. */
+/* Returns the number of bytes at the frame's `data`. */
 static uint32_t head_bytes(const struct sv_frame *frame)
 {
     bool whole = frame->rest == NULL || frame->rest->head_bytes > frame->length;
@@ -106,6 +109,6 @@ void sv_steer(struct sv_flow_table *table, const struct sv_qp *sender, const str
     if (cache->words == 0 || frame->length < cache->words * 8)
         return;
     memcpy(cache->mask, mask, sizeof mask);
-    memcpy(cache->header, frame->data, cache->words * 8);     /* beyond the header the mask is zero */
+    memcpy(cache->header, frame->data, cache->words * 8);     /* the mask is zero beyond the header */
     cache->generation = generation;
 }

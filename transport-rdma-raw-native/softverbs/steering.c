@@ -1,53 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rules and limits in the maps that the programs read: see steering.h, steering_maps.h and bpf/steer.bpf.c. */
-#include "steering.h"
+/* Makes the maps that the programs read, sets limits, and reads counters: see steering.h and bpf/steer.bpf.c. */
+#include "steering_state.h"
 
-#include "bpf_map.h"
+#include "bpf.h"
 #include "device.h"
-#include "refusal.h"
-#include "steering_maps.h"
-#include "steering_load.h"
-#include "wire_defs.h"
 
 #include <errno.h>
 #include <linux/bpf.h>
-#include <linux/membarrier.h>
-#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/random.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { MAX_IDLE_SHAPES = 8 };
-
-_Static_assert(sizeof(struct sv_steer_headers) == sizeof(struct sv_headers), "the programs see the same key");
-_Static_assert(offsetof(struct sv_steer_headers, vni) == offsetof(struct sv_headers, vni), "the same key");
-_Static_assert(offsetof(struct sv_steer_headers, layers) == offsetof(struct sv_headers, layers), "the same key");
 _Static_assert((int)SV_STEER_KEY_WORDS == (int)SV_KEY_WORDS, "the programs see the same key");
-
-struct shape {
-    uint32_t priority;
-    uint32_t rules;
-    uint64_t id;
-    bool deep;                      /* its rules are in the map with the longer keys */
-    union sv_key mask;
-};
-
-struct sv_steering {
-    int map[SV_MAP_COUNT];
-    struct sv_steer_directory *directory;   /* NULL: a broker has the rules */
-    struct sv_steer_traffic *traffic;       /* NULL: the process that the broker serves has it */
-    struct sv_connections connections;
-    uint8_t mac[6];
-    uint32_t specials[4];           /* rules by enum ibv_flow_attr_type */
-    uint32_t shapes;
-    time_t published_seconds;       /* of the monotonic clock */
-    uint64_t next_id;
-    struct shape shape[SV_STEER_MAX_SHAPES];    /* lowest priority number first */
-};
 
 /* ---- maps ---- */
 
@@ -63,7 +30,7 @@ static int create_marks(int *map, uint32_t buckets, struct sv_steer_marks **mark
     return *map < 0 ? errno : map_marks(*map, buckets, marks);
 }
 
-/* The maps of SV_PROGRAM_CLASSIFY. */
+/* Creates the maps of SV_PROGRAM_CLASSIFY. */
 static int create_classifier_maps(struct sv_steering *steering)
 {
     int *map = steering->map;
@@ -104,7 +71,8 @@ static int create_maps(struct sv_steering *steering)
     map[SV_MAP_SCRATCH] = sv_map_create(BPF_MAP_TYPE_PERCPU_ARRAY, 4, sizeof(struct sv_steer_scratch), 1, 0);
     if (map[SV_MAP_SCRATCH] < 0)
         return errno;
-    map[SV_MAP_RECENT] = sv_map_create(BPF_MAP_TYPE_PERCPU_ARRAY, 4, sizeof(struct sv_steer_recent), SV_STEER_RECENT, 0);
+    map[SV_MAP_RECENT] = sv_map_create(BPF_MAP_TYPE_PERCPU_ARRAY, 4, sizeof(struct sv_steer_recent), SV_STEER_RECENT,
+                                       0);
     if (map[SV_MAP_RECENT] < 0)
         return errno;
     map[SV_MAP_HEADS] = sv_map_create(BPF_MAP_TYPE_PERCPU_ARRAY, 4, sizeof(struct sv_steer_head), SV_STEER_RECENT, 0);
@@ -206,26 +174,6 @@ const struct sv_connections *sv_steering_connections(const struct sv_steering *s
 
 /* ---- life ---- */
 
-/* Computes the bits of an ordinary frame that make it one or that rules match: see struct sv_steer_head. */
-static void head_mask(const unsigned long long *seen, unsigned long long *head)
-{
-    static const struct sv_layout ordinary = {.l3 = 4, .l3_offset = ETH_HLEN, .l4 = IPPROTO_TCP,
-                                             .l4_offset = ETH_HLEN + SV_IPV4_HLEN};
-    const struct sv_headers untagged = {.layers = 0};
-    struct sv_headers interest;
-    uint8_t mask[SV_WINDOW];
-    memset(&interest, 0, sizeof interest);
-    memcpy(&interest, seen, SV_STEER_PLAIN_WORDS * sizeof seen[0]);
-    sv_window_mask(&interest, &untagged, ordinary, mask);
-    memcpy(head, mask, SV_STEER_HEAD_WORDS * sizeof head[0]);
-}
-
-/* The rules have changed: invalidates the verdicts that programs have cached. */
-static void invalidate_verdicts(struct sv_steering *steering)
-{
-    __atomic_fetch_add(&steering->directory->generation, 1, __ATOMIC_SEQ_CST);
-}
-
 /* Draws the secret. Early after boot this waits for entropy: a predictable secret is useless. */
 static int draw_secret(unsigned long long *secret)
 {
@@ -254,7 +202,7 @@ int sv_steering_open(struct sv_steering **out, const uint8_t mac[6], bool classi
     error = draw_secret(&steering->traffic->secret);
     if (error != 0) {
         sv_steering_close(steering);
-        return sv_explain(error, "the kernel gives no random numbers: getrandom(2) failed");
+        return sv_explain(error, "the kernel returns no random numbers: getrandom(2) failed");
     }
     steering->connections.secret = steering->traffic->secret;
     sv_steering_set_longest_datagram(steering, UINT32_MAX);
@@ -262,8 +210,8 @@ int sv_steering_open(struct sv_steering **out, const uint8_t mac[6], bool classi
     steering->directory->loads_reorder = 1;
 #endif
     memcpy(steering->directory->half[0].mac, mac, 6);
-    head_mask(steering->directory->half[0].seen, steering->directory->half[0].head);
-    invalidate_verdicts(steering);      /* empty entries have 0 */
+    sv_steering_head_mask(steering->directory->half[0].seen, steering->directory->half[0].head);
+    sv_steering_invalidate(steering);      /* the generation of empty entries is 0 */
     *out = steering;
     return 0;
 }
@@ -304,8 +252,8 @@ void sv_steering_close(struct sv_steering *steering)
 /* ---- shared with a broker ---- */
 
 /*
- * In this order they are handed over. The process only keeps the map of programs: the kernel empties such a map with its
- * last descriptor, though a program uses it, and the broker may end before the process.
+ * The order in which the maps are handed over. The process only holds the map of programs: the kernel empties such a
+ * map with its last descriptor, although a program uses it, and the broker may end before the process.
  */
 static const int shared_map[SV_STEERING_SHARED_MAPS] = {SV_MAP_TRAFFIC, SV_MAP_KNOWN, SV_MAP_OPENING, SV_MAP_PROGRAMS};
 
@@ -320,7 +268,7 @@ int sv_steering_seal(const struct sv_steering *steering)
     return sv_map_freeze(steering->map[SV_MAP_PROGRAMS]);
 }
 
-/* The programs hold the maps that they use, and the mapped directory stays. */
+/* The programs keep the maps that they use, and the directory stays mapped. */
 void sv_steering_keep_rules(struct sv_steering *steering)
 {
     unmap_shared(steering);
@@ -355,186 +303,4 @@ int sv_steering_adopt(struct sv_steering **out, const int maps[SV_STEERING_SHARE
     steering->connections.secret = steering->traffic->secret;
     *out = steering;
     return 0;
-}
-
-/* ---- rules ---- */
-
-/*
- * Waits until every search has ended that may still read the half to be filled, which was current before the last change.
- * Otherwise a program that two changes overtake leaves its frame to the kernel, which may answer it; the first search on
- * a processor takes 100 us. Programs run in read-side critical sections of RCU, and this waits for a grace period
- * (membarrier(2)): milliseconds, where rules of new kinds come within seconds. Where it cannot be had (nohz_full), such a
- * frame goes to the kernel as before.
- */
-static void wait_for_searches(struct sv_steering *steering)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    if (now.tv_sec - steering->published_seconds <= 1)
-        (void)syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);
-    steering->published_seconds = now.tv_sec;
-}
-
-/* Writes the half that programs do not read, then makes it current. */
-static void publish_rules(struct sv_steering *steering)
-{
-    wait_for_searches(steering);
-    struct sv_steer_directory *directory = steering->directory;
-    uint32_t sequence = __atomic_load_n(&directory->sequence, __ATOMIC_RELAXED) + 1;
-    struct sv_steer_half *half = &directory->half[sequence & 1];
-    union sv_key all = {.words = {0}};
-    /* A program that sees a part of the following also sees this, and that the half is no longer current. */
-    __atomic_store_n(&directory->filling, sequence, __ATOMIC_RELAXED);
-    __atomic_thread_fence(__ATOMIC_SEQ_CST);
-    half->shapes = steering->shapes;
-    memcpy(half->mac, steering->mac, 6);
-    for (uint32_t i = 0; i < steering->shapes; i++) {
-        const struct shape *shape = &steering->shape[i];
-        memcpy(half->shape[i].mask, &shape->mask, sizeof shape->mask);
-        half->shape[i].id = shape->id;
-        half->shape[i].deep = shape->deep;
-        for (uint32_t w = 0; w < SV_KEY_WORDS; w++)
-            all.words[w] |= shape->mask.words[w];
-    }
-    static const struct sv_headers none;
-    bool inner = (all.outer.layers & SV_LAYER_VXLAN) || memcmp(&all.inner, &none, sizeof none) != 0;
-    half->flags = (inner ? SV_STEER_WANTS_INNER : 0) |
-                  (steering->specials[IBV_FLOW_ATTR_ALL_DEFAULT] > 0 ? SV_STEER_ALL_DEFAULT : 0) |
-                  (steering->specials[IBV_FLOW_ATTR_MC_DEFAULT] > 0 ? SV_STEER_MULTICAST_DEFAULT : 0) |
-                  (steering->specials[IBV_FLOW_ATTR_SNIFFER] > 0 ? SV_STEER_SNIFFER : 0);
-    memcpy(half->seen, all.words, sizeof half->seen);
-    if (half->flags != 0)
-        memset(half->seen, 0xff, sizeof all.outer.dst_mac);     /* the first word begins with it */
-    head_mask(half->seen, half->head);
-    __atomic_store_n(&directory->sequence, sequence, __ATOMIC_SEQ_CST);
-    invalidate_verdicts(steering);
-}
-
-void sv_steering_set_mac(struct sv_steering *steering, const uint8_t mac[6])
-{
-    memcpy(steering->mac, mac, 6);
-    publish_rules(steering);
-}
-
-static struct shape *find_shape(struct sv_steering *steering, uint32_t priority, const union sv_key *mask)
-{
-    for (uint32_t i = 0; i < steering->shapes; i++)
-        if (steering->shape[i].priority == priority && memcmp(&steering->shape[i].mask, mask, sizeof *mask) == 0)
-            return &steering->shape[i];
-    return NULL;
-}
-
-/*
- * Keeps a few shapes without rules, since the next rules tend to have the same shape. More would each cost a probe.
- */
-static void drop_idle_shapes(struct sv_steering *steering)
-{
-    uint32_t idle = 0;
-    uint32_t kept = 0;
-    for (uint32_t i = 0; i < steering->shapes; i++)
-        idle += steering->shape[i].rules == 0;
-    if (idle < MAX_IDLE_SHAPES)
-        return;
-    for (uint32_t i = 0; i < steering->shapes; i++)
-        if (steering->shape[i].rules > 0)
-            steering->shape[kept++] = steering->shape[i];
-    steering->shapes = kept;
-}
-
-static bool is_deep(const union sv_key *mask)
-{
-    uint64_t beyond = 0;
-    for (uint32_t w = SV_STEER_PLAIN_WORDS; w < SV_KEY_WORDS; w++)
-        beyond |= mask->words[w];
-    return beyond != 0;
-}
-
-static int rules_of(const struct sv_steering *steering, const struct shape *shape)
-{
-    return steering->map[shape->deep ? SV_MAP_DEEP_RULES : SV_MAP_RULES];
-}
-
-static struct shape *add_shape(struct sv_steering *steering, uint32_t priority, const union sv_key *mask)
-{
-    drop_idle_shapes(steering);
-    if (steering->shapes == SV_STEER_MAX_SHAPES)
-        return NULL;
-    uint32_t at = 0;
-    while (at < steering->shapes && steering->shape[at].priority <= priority)
-        at++;
-    struct shape *shape = &steering->shape[at];
-    memmove(shape + 1, shape, (steering->shapes - at) * sizeof *shape);
-    steering->shapes++;
-    *shape = (struct shape){.priority = priority, .id = ++steering->next_id,
-                            .deep = is_deep(mask), .mask = *mask};
-    publish_rules(steering);
-    return shape;
-}
-
-static void rule_key(const struct shape *shape, const union sv_key *value, struct sv_steer_rule_key *key)
-{
-    key->shape_id = shape->id;
-    memcpy(key->words, value->words, sizeof key->words);
-}
-
-static struct sv_steer_rule read_rule(int map, const struct sv_steer_rule_key *key)
-{
-    struct sv_steer_rule rule = {0, 0};
-    if (!sv_map_lookup(map, key, &rule))
-        return (struct sv_steer_rule){0, 0};
-    return rule;
-}
-
-int sv_steering_add(struct sv_steering *steering, const struct sv_rule_spec *spec)
-{
-    if (spec->type != IBV_FLOW_ATTR_NORMAL) {
-        steering->specials[spec->type]++;
-        publish_rules(steering);
-        return 0;
-    }
-    struct shape *shape = find_shape(steering, spec->priority, &spec->mask);
-    if (shape == NULL)
-        shape = add_shape(steering, spec->priority, &spec->mask);
-    if (shape == NULL)
-        return ENOMEM;
-    struct sv_steer_rule_key key;
-    rule_key(shape, &spec->value, &key);
-    struct sv_steer_rule rule = {0, 0};
-    if (spec->multicast)
-        rule = read_rule(rules_of(steering, shape), &key);
-    rule.takers += !spec->continues;
-    rule.copies += spec->continues;
-    int error = sv_map_update(rules_of(steering, shape), &key, &rule);
-    invalidate_verdicts(steering);
-    if (error == 0)
-        shape->rules++;
-    return error == E2BIG ? ENOMEM : error;
-}
-
-bool sv_steering_remove(struct sv_steering *steering, const struct sv_rule_spec *spec)
-{
-    if (spec->type != IBV_FLOW_ATTR_NORMAL) {
-        steering->specials[spec->type] -= steering->specials[spec->type] > 0;
-        publish_rules(steering);
-        return true;
-    }
-    struct shape *shape = find_shape(steering, spec->priority, &spec->mask);
-    if (shape == NULL)
-        return false;
-    struct sv_steer_rule_key key;
-    rule_key(shape, &spec->value, &key);
-    struct sv_steer_rule rule = read_rule(rules_of(steering, shape), &key);
-    if ((spec->continues ? rule.copies : rule.takers) == 0)
-        return false;
-    rule.takers -= !spec->continues;
-    rule.copies -= spec->continues;
-    shape->rules--;
-    if (rule.takers + rule.copies > 0) {
-        sv_map_update(rules_of(steering, shape), &key, &rule);
-        invalidate_verdicts(steering);
-        return true;
-    }
-    sv_map_delete(rules_of(steering, shape), &key);
-    invalidate_verdicts(steering);
-    return true;
 }

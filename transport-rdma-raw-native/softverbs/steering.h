@@ -2,19 +2,21 @@
 #ifndef SV_STEERING_H
 #define SV_STEERING_H
 
-#include "connections.h"
 #include "flow.h"
+#include "steering_maps.h"
+
+#include <stdbool.h>
 
 /*
  * The kernel's half of flow steering: eBPF programs that know the device's rules and separate the frames that rules
- * take from the kernel's. The caller holds the device's mutex; the programs run concurrently.
+ * take from the kernel's. The caller holds the device's rules_mutex; the programs run concurrently.
  *
- * All kernel objects are held by file descriptors. However the process ends, the kernel closes them and detaches the
- * programs.
+ * Descriptors hold all kernel objects. However the process ends, the kernel closes them and detaches the programs.
  */
 struct sv_steering;
+struct sv_connections;
 
-/* Native with fragments is for drivers that deliver a frame in several pages. Generic mode does not need it. */
+/* Native mode with fragments is for drivers that deliver a frame in several pages. Generic mode does not need it. */
 enum sv_xdp_mode { SV_XDP_GENERIC, SV_XDP_NATIVE, SV_XDP_NATIVE_FRAGS };
 
 /* The programs of bpf/steer.bpf.c. */
@@ -27,66 +29,111 @@ enum sv_program {
     SV_PROGRAM_COPIES,
 };
 
-/* Returns 0 or an errno with an explanation. `classifies`: SV_PROGRAM_CLASSIFY will run, which takes 13 MiB. */
+/*
+ * Creates the maps. Returns 0 or an errno with an explanation. If `classifies` is set, SV_PROGRAM_CLASSIFY will run.
+ * Its maps have 13 MiB.
+ */
 int sv_steering_open(struct sv_steering **steering, const uint8_t mac[6], bool classifies);
-/* The interface has another address. */
+/* Sets the MAC address of the interface. */
 void sv_steering_set_mac(struct sv_steering *steering, const uint8_t mac[6]);
 void sv_steering_close(struct sv_steering *steering);
 
-/* A descriptor of the loaded program, or a negative errno. */
+/* Loads a program. Returns its descriptor or a negative errno. */
 int sv_steering_load(struct sv_steering *steering, enum sv_program program);
 /*
- * Runs SV_PROGRAM_XDP, _PLACE, _REDIRECT or _TC on an interface until the descriptor returned is closed; or a negative
- * errno.
+ * Runs SV_PROGRAM_XDP or _CLASSIFY on an interface until the returned descriptor is closed. Returns a negative errno on
+ * failure. For tc programs see sv_wire_put_tc().
  */
 int sv_steering_attach(struct sv_steering *steering, enum sv_program program, int ifindex, enum sv_xdp_mode mode);
 /* Sets the interface to which SV_PROGRAM_REDIRECT redirects, before it is attached. */
 void sv_steering_redirect_to(struct sv_steering *steering, int ifindex);
-/*
- * Sets the AF_XDP sockets of a receive queue: one for SYNs, one for all other frames that rules take.
- */
+/* Sets the AF_XDP sockets of a receive queue: one for SYNs, one for all other frames that rules take. */
 int sv_steering_set_sockets(struct sv_steering *steering, uint32_t queue, int socket, int syns);
-/* Queues below this number have sockets. Frames of the others go to the kernel. */
+/* Sets the number of queues with sockets. Frames of queues from this number on go to the kernel. */
 void sv_steering_set_queues(struct sv_steering *steering, uint32_t queues);
 /* Sets the length above which SYNs are dropped, before SV_PROGRAM_CLASSIFY is attached. */
 void sv_steering_set_longest_syn(struct sv_steering *steering, uint32_t bytes);
 
-/* SYNs arrive faster than they are handled: admits only a few for a second. Any thread may call this at any time. */
+/* Admits only a few SYNs for a second, when they arrive faster than they are handled. Any thread may call this. */
 void sv_steering_limit_syns(struct sv_steering *steering);
-/* Frames arrive faster than they are handled: admits only a few unsolicited segments for a second. As above. */
+/*
+ * Admits only a few unsolicited segments for a second, when frames arrive faster than they are handled. Any thread may
+ * call this.
+ */
 void sv_steering_limit_unsolicited(struct sv_steering *steering);
-/* The numbers of segments dropped. */
+/* Return the numbers of dropped segments. */
 uint64_t sv_steering_dropped_syns(const struct sv_steering *steering);
 uint64_t sv_steering_dropped_unsolicited(const struct sv_steering *steering);
 uint64_t sv_steering_long_syns(const struct sv_steering *steering);
-/* Frames that rules take but the kernel got, from receive queues without sockets. */
+/*
+ * Returns the number of frames that rules take but that went to the kernel, because their receive queue has no socket.
+ */
 uint64_t sv_steering_unserved(const struct sv_steering *steering);
 /*
- * UDP frames beyond this length are the kernel's: they are several datagrams of a sender on this host, whose lengths
- * only the kernel knows. At first there is no such length.
+ * Leaves UDP frames beyond this length to the kernel. They hold several datagrams of a sender on this host, and only
+ * the kernel knows their lengths. Initially there is no limit.
  */
 void sv_steering_set_longest_datagram(struct sv_steering *steering, uint32_t bytes);
 uint64_t sv_steering_datagrams_passed(const struct sv_steering *steering);
-/* The connections that tell unsolicited segments apart. Threads that send frames track them there. */
+/* Returns the connections by which unsolicited segments are recognized. Threads that send frames track them there. */
 const struct sv_connections *sv_steering_connections(const struct sv_steering *steering);
 
+/* Returns true if a rule with this priority and mask exists, so that adding another one changes one map only. */
+bool sv_steering_has_shape(const struct sv_steering *steering, const struct sv_rule_spec *spec);
+/* Returns the number of pairs of priority and mask among the present rules. */
+uint32_t sv_steering_shapes(const struct sv_steering *steering);
 int sv_steering_add(struct sv_steering *steering, const struct sv_rule_spec *spec);
-/* False: there was no such rule. */
+/* Removes a rule. Returns false if there was no such rule. */
 bool sv_steering_remove(struct sv_steering *steering, const struct sv_rule_spec *spec);
 
 /*
- * Between a broker, which has the rules, and the process that it serves, which has the traffic (broker.h). Neither can
- * take the other's part: rules are in maps of which the process has no descriptor.
+ * Steering shared by a broker, which has the rules, and the process that it serves, which has the traffic (broker.h).
+ * Neither can act for the other: the process has no descriptors of the maps with rules.
  */
 enum { SV_STEERING_SHARED_MAPS = 4 };
 
-/* The broker's part. The descriptors of the maps to hand over; they still belong to `steering`. */
+/* For the broker: stores the descriptors of the maps to hand over. They still belong to `steering`. */
 void sv_steering_shared(const struct sv_steering *steering, int maps[SV_STEERING_SHARED_MAPS]);
-/* Once it is attached: no process can replace its programs any more. Returns 0 or an errno. */
+/* For the broker, after attaching: prevents any process from replacing the programs. Returns 0 or an errno. */
 int sv_steering_seal(const struct sv_steering *steering);
-/* Gives up all but the rules, after the others were handed over. From then on only rules and the address can change. */
+/*
+ * For the broker, after handing over: closes everything but the rules. From then on only rules and the address can
+ * change.
+ */
 void sv_steering_keep_rules(struct sv_steering *steering);
-/* The process's part, without rules. Takes the descriptors, also on an error. Returns 0 or an errno. */
+/*
+ * For the process: creates steering without rules. Takes ownership of the descriptors, also on an error. Returns 0 or
+ * an errno.
+ */
 int sv_steering_adopt(struct sv_steering **steering, const int maps[SV_STEERING_SHARED_MAPS]);
+
+/* ---- connections.c ---- */
+
+/*
+ * Tracks connections, so that the XDP program classify_xdp can separate their segments from unsolicited ones under
+ * overload. Only sent segments add entries, as in a stateful firewall; received segments never do. A sent ACK marks a
+ * connection as known. A sent SYN marks it as opening, and the peer's acknowledgment of that SYN proves it.
+ *
+ * The marks are in tables that the program reads; see struct sv_steer_marks. Sending threads write them concurrently
+ * without a lock. At worst a mark is lost, and the next segment writes it again.
+ */
+
+struct sv_connections {
+    uint64_t secret;
+    struct sv_steer_marks *known;       /* SV_STEER_KNOWN_BUCKETS of them */
+    struct sv_steer_marks *opening;     /* SV_STEER_OPENING_BUCKETS of them */
+};
+
+/*
+ * Marks the connections of frames to be sent. Called before sending, because the answer may arrive before the send call
+ * returns.
+ */
+void sv_connections_track(const struct sv_connections *connections, const struct sv_frame *frames, unsigned count);
+
+/*
+ * Returns true if a received frame is a TCP segment of no connection although its local endpoint has connections.
+ * Returns false for SYNs.
+ */
+bool sv_connections_is_unsolicited(const struct sv_connections *connections, const struct sv_frame *frame);
 
 #endif

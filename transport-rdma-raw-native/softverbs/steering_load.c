@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See steering_load.h. */
-#include "steering_load.h"
+/* See bpf.h. */
+#include "bpf.h"
 
-#include "bpf_map.h"
 #include "steering_programs.h"
 
 #include <errno.h>
@@ -13,9 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Newer than the oldest <linux/bpf.h> this builds with: BPF_TCX_INGRESS, Linux 6.6. */
-enum { TCX_INGRESS = 46, MAX_INSTRUCTIONS = 4096, VERIFIER_LOG_BYTES = 1 << 14 };
-/* BPF_LOG_STATS of the kernel's bpf_verifier.h: the reason and what it took, without each instruction on the way. */
+enum { MAX_INSTRUCTIONS = 4096, VERIFIER_LOG_BYTES = 1 << 14 };
+/* BPF_LOG_STATS of the kernel's bpf_verifier.h: the reason and the cost, without each verified instruction. */
 enum { VERIFIER_LOG_STATS = 4 };
 
 static const struct program {
@@ -38,7 +36,7 @@ static const struct program {
     [SV_PROGRAM_COPIES] = PROGRAM(copies, BPF_PROG_TYPE_SOCKET_FILTER, 0),
 };
 
-/* Loads a program that was refused once more, and prints why. */
+/* Loads a program that was refused a second time, to print the reason. */
 static void print_verifier_log(const struct program *program, union bpf_attr *attr)
 {
     char *log = calloc(1, VERIFIER_LOG_BYTES);
@@ -92,7 +90,7 @@ static int load_classifier(const int map[SV_MAP_COUNT], uint32_t flags)
     if (program < 0)
         return program;
     int error = sv_map_update(map[SV_MAP_PROGRAMS], &first, &program);
-    close(program);     /* the map holds it */
+    close(program);     /* the map keeps the program */
     return -error;
 }
 
@@ -108,14 +106,10 @@ int sv_program_attach(enum sv_program which, const int map[SV_MAP_COUNT], int if
     memset(&attr, 0, sizeof attr);
     attr.link_create.prog_fd = (uint32_t)program;
     attr.link_create.target_ifindex = (uint32_t)ifindex;
-    if (programs[which].type == BPF_PROG_TYPE_XDP) {
-        attr.link_create.attach_type = BPF_XDP;
-        attr.link_create.flags = mode != SV_XDP_GENERIC ? XDP_FLAGS_DRV_MODE : XDP_FLAGS_SKB_MODE;
-    } else {
-        attr.link_create.attach_type = (enum bpf_attach_type)TCX_INGRESS;
-    }
+    attr.link_create.attach_type = BPF_XDP;
+    attr.link_create.flags = mode != SV_XDP_GENERIC ? XDP_FLAGS_DRV_MODE : XDP_FLAGS_SKB_MODE;
     int link = sv_bpf(BPF_LINK_CREATE, &attr);
     int error = errno;
-    close(program);     /* the link holds it */
+    close(program);     /* the link keeps the program */
     return link >= 0 ? link : -error;
 }

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See super_frame.h. The rules are those of tcp_gso_segment() and __udp_gso_segment() of the kernel. */
+/* See super_frame.h. The rules follow tcp_gso_segment() and __udp_gso_segment() of the kernel. */
 #include "super_frame.h"
 
 #include "checksum.h"
-#include "copy.h"
 #include "flow.h"
-#include "frame_limits.h"
-#include "segment.h"
+#include "frame.h"
 
 #include <string.h>
 
@@ -36,13 +34,13 @@ void sv_pieces_copy(uint8_t *to, const struct iovec *pieces, uint32_t offset, ui
     }
 }
 
-/* A part that begins at an odd byte has its bytes in the other halves of 16-bit words: RFC 1071 2(B). */
+/* Bytes of a part that begins at an odd offset are in the other halves of the 16-bit words: RFC 1071 2(B). */
 static uint64_t swapped(uint64_t sum)
 {
     return __builtin_bswap16(sv_sum_fold(sum));
 }
 
-/* Sums bytes of the pieces, and copies them unless `to` is NULL. */
+/* Returns the sum of bytes in the pieces, and copies them unless `to` is NULL. */
 static uint64_t sum_pieces(uint8_t *to, const struct iovec *pieces, uint32_t offset, uint32_t length, uint64_t sum)
 {
     bool odd = false;
@@ -70,7 +68,7 @@ uint64_t sv_pieces_sum(const struct iovec *pieces, uint32_t offset, uint32_t len
     return sum_pieces(NULL, pieces, offset, length, sum);
 }
 
-/* All of a frame whose checksum is to be made. */
+/* Copies a complete frame and computes its checksum. */
 static void copy_and_sum(uint8_t *to, const struct sv_frame *frame)
 {
     const struct sv_frame_rest *rest = frame->rest;
@@ -81,7 +79,7 @@ static void copy_and_sum(uint8_t *to, const struct sv_frame *frame)
     memcpy(to + rest->checksum_at, &checksum, 2);
 }
 
-/* Makes the checksum in place, in the slot of the frame. */
+/* Computes the checksum in the frame's slot. */
 static void make_checksum(const struct sv_frame *frame)
 {
     struct sv_super_slot *slot = (struct sv_super_slot *)(uintptr_t)frame->rest;
@@ -119,7 +117,7 @@ static uint64_t total_bytes(const struct iovec *pieces, uint32_t count)
     return total;
 }
 
-/* The kernel's own have the length of what follows the Ethernet header, exactly. */
+/* The length field of frames built by the kernel equals the bytes after the Ethernet header. */
 static enum sv_super_verdict check_ip(const struct sv_super *super, uint64_t length)
 {
     const uint8_t *ip = super->header + super->layout.l3_offset;
@@ -136,7 +134,7 @@ static enum sv_super_verdict check_ip(const struct sv_super *super, uint64_t len
     return get_be16(ip + SV_IPV6_PAYLOAD_LENGTH_AT) == ip_bytes - SV_IPV6_HLEN ? SV_SUPER_GOOD : SV_SUPER_UNSOUND;
 }
 
-/* `available`: bytes of the frame that are in super->header. */
+/* `available` is the number of frame bytes in super->header. */
 static enum sv_super_verdict check_l4(struct sv_super *super, uint32_t available, bool knows_segments)
 {
     const uint8_t *l4 = super->header + super->layout.l4_offset;
@@ -153,7 +151,7 @@ static enum sv_super_verdict check_l4(struct sv_super *super, uint32_t available
     return SV_SUPER_GOOD;
 }
 
-/* The most payload that fits a frame with these headers; only an 802.1Q tag makes room for itself. */
+/* Returns the maximum payload of a frame with these headers. Only an 802.1Q tag adds room for itself. */
 static uint32_t most_payload(const struct sv_super *super, uint32_t mtu)
 {
     bool tagged = get_be16(super->header + SV_ETHERTYPE_AT) == ETH_P_8021Q;
@@ -223,7 +221,7 @@ enum sv_super_verdict sv_super_begin(struct sv_super *super, const struct iovec 
     super->payload_bytes = (uint32_t)length - super->header_bytes;
     super->segment_bytes = facts->segment_bytes > 0 && (datagrams || facts->segment_bytes < most) ? facts->segment_bytes
                                                                                                   : most;
-    /* A datagram cannot be cut smaller than its sender wanted. */
+    /* A datagram cannot be cut into smaller parts than its sender requested. */
     if (super->payload_bytes == 0 || super->segment_bytes == 0 || super->segment_bytes > most ||
         !has_good_udp_length(super, l4_bytes) ||
         (!facts->verified && !has_good_checksum(super, l4_bytes, facts->partial)))
@@ -245,7 +243,7 @@ static void advance(struct sv_super *super, uint32_t bytes)
         super->offset -= (uint32_t)super->pieces[super->piece++].iov_len;
 }
 
-/* That of IPv4's header. Returns the sum of the headers that TCP's or UDP's has, which is 0 for now. */
+/* Writes the IPv4 header checksum. Returns the sum of the headers for TCP or UDP; the checksum field is 0 for now. */
 static uint64_t write_checksums(uint8_t *header, const struct sv_super *super, uint32_t part)
 {
     struct sv_layout layout = super->layout;
@@ -259,7 +257,7 @@ static uint64_t write_checksums(uint8_t *header, const struct sv_super *super, u
 }
 
 /*
- * How many bytes of payload go behind the headers. Each datagram may have headers of a tunnel of its own, which
+ * Returns how many payload bytes follow the headers in the head. A datagram may contain the headers of a tunnel, which
  * steering reads.
  */
 static uint32_t payload_in_head(const struct sv_super *super, uint32_t part)
@@ -291,7 +289,7 @@ bool sv_super_next(struct sv_super *super, struct sv_super_slot *slot, struct sv
     if (super->layout.l4 == IPPROTO_TCP) {
         slot->rest.checksum_at = checksum_at;
     } else {
-        /* Of a datagram a part of the payload is in the head. */
+        /* The head of a datagram contains a part of the payload. */
         uint16_t checksum = sv_checksum_of(sv_pieces_sum(rest, super->offset, part, sum), super->layout);
         memcpy(slot->header + checksum_at, &checksum, 2);
     }

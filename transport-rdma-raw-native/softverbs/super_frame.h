@@ -3,24 +3,27 @@
 #define SV_SUPER_FRAME_H
 
 /*
- * Super-frames: frames beyond the MTU, up to 64 KB, that Linux makes for hardware which segments (TSO), and sends as
- * they are where there is no such hardware, as between the two ends of a veth pair. Here they are cut into the frames
- * that such hardware would have made, so that everything above sees frames of at most the MTU.
+ * Super-frames (GSO frames) are frames beyond the MTU, of up to 64 KB. A sender on the same host leaves segmentation to
+ * the device (TSO, USO), and a veth pair passes such frames on as they are. GRO and LRO merge received frames. This
+ * file segments super-frames as the kernel does (tcp_gso_segment(), __udp_gso_segment()), so that the layers above see
+ * frames of at most the MTU. It cannot segment UDP if the size of the datagrams is unknown, or other protocols.
  *
- * A cut frame is a header of its own, and a reference into the pieces of the super-frame.
+ * A segment consists of a new header and a reference to the pieces of the super-frame.
  */
 
 #include "frame.h"
-#include "frame_limits.h"
 #include "wire_defs.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
 enum {
-    /* Ethernet with a tag, IPv4 and TCP with all options that fit. */
+    /* Ethernet with a tag, IPv4 and TCP with all possible options. */
     SV_SUPER_HEADERS = ETH_HLEN + SV_VLAN_HLEN + 60 + 60,
-    /* Of a datagram, what steering reads: a tunnel's headers up to the inner TCP header, all with tags and options. */
+    /*
+     * The headers of a datagram that steering reads: those of a tunnel up to the inner TCP header, with tags and
+     * options.
+     */
     SV_SUPER_HEADER_ROOM = 2 * (ETH_HLEN + SV_VLAN_HLEN + 60) + SV_UDP_HLEN + SV_VXLAN_HLEN + SV_TCP_HLEN,
     /* The limit of IPv4's total length, and of IPv6's payload length without the jumbo option. */
     SV_SUPER_MAX_IP_BYTES = 65535,
@@ -29,13 +32,13 @@ enum {
 
 enum sv_super_verdict {
     SV_SUPER_GOOD,
-    SV_SUPER_OTHER,         /* neither TCP nor a UDP frame whose segment size is known: where to cut is unknown */
-    SV_SUPER_FLAGS,         /* TCP with SYN, RST or URG, which no sender lets hardware segment */
-    SV_SUPER_TOO_LONG,      /* above 64 KB, and so without a length in its IP header ("BIG TCP") */
-    SV_SUPER_UNSOUND,       /* headers that contradict the length, a wrong checksum, no room for payload */
+    SV_SUPER_OTHER,         /* neither TCP nor a UDP frame with a known segment size, so it cannot be cut */
+    SV_SUPER_FLAGS,         /* TCP with SYN, RST or URG, which no sender leaves to hardware */
+    SV_SUPER_TOO_LONG,      /* above 64 KB, hence without a length in its IP header ("BIG TCP") */
+    SV_SUPER_UNSOUND,       /* headers contradict the length, the checksum is wrong, or there is no room for payload */
 };
 
-/* A super-frame that is being cut. */
+/* A super-frame while it is cut. */
 struct sv_super {
     const struct iovec *pieces;
     struct sv_layout layout;
@@ -44,44 +47,47 @@ struct sv_super {
     uint32_t payload_bytes;
     uint32_t done_bytes;
     uint32_t number;
-    uint32_t piece;                 /* where the next payload begins */
+    uint32_t piece;                 /* position of the next payload */
     uint32_t offset;
     uint8_t header[SV_SUPER_HEADER_ROOM];
 };
 
-/* A frame that was cut. */
+/* Holds the headers of one segment of a super-frame. */
 struct sv_super_slot {
     struct sv_frame_rest rest;          /* first: frames refer to it */
     uint8_t header[SV_SUPER_HEADER_ROOM];
 };
 
-/* What is known of a super-frame beside its bytes. */
+/* Facts about a super-frame that its bytes do not show. */
 struct sv_super_facts {
     uint32_t mtu;
-    uint32_t segment_bytes;         /* payload of each frame; 0: unknown, TCP is cut at the MTU */
-    bool partial;                   /* its checksum may be that of the pseudo header alone */
-    bool verified;                  /* a card has verified its frames' checksums, and merged them without one (LRO) */
+    uint32_t segment_bytes;         /* payload of each frame; 0: unknown, TCP is cut at the MTU and UDP is refused */
+    bool partial;                   /* the checksum field may hold only the sum of the pseudo header */
+    bool verified; /* a card has verified the checksums of the frames that it merged (LRO); that field is not checked */
 };
 
-/* The pieces stay in use until the last frame has been cut and delivered. None of the lengths is trusted. */
+/*
+ * Checks a super-frame and begins to cut it. The pieces stay in use until the last frame has been cut and delivered.
+ * None of the lengths is trusted.
+ */
 enum sv_super_verdict sv_super_begin(struct sv_super *super, const struct iovec *pieces, uint32_t count,
                                      const struct sv_super_facts *facts);
 /*
- * Whether its sender has left the checksum of TCP or UDP out, which is the sum of the pseudo header then. Of a
- * super-frame that is good.
+ * Returns true if the sender of a sound super-frame left out the TCP or UDP checksum; the field then holds the sum of
+ * the pseudo header.
  */
 bool sv_super_has_partial_checksum(const struct sv_super *super);
 /*
- * Cuts the next frame; false: there is none left. The slot stays in use until it is delivered. TCP's checksum is made by
- * sv_frame_copy().
+ * Cuts the next frame. Returns false if none is left. The slot stays in use until delivery. sv_frame_copy() computes
+ * TCP's checksum.
  */
 bool sv_super_next(struct sv_super *super, struct sv_super_slot *slot, struct sv_frame *frame);
 
-/* Copies out a part of a frame, whether or not it is in one piece, with its checksums. */
+/* Copies a part of a frame, contiguous or not, with its checksums. */
 void sv_frame_copy(uint8_t *to, const struct sv_frame *frame, uint32_t offset, uint32_t length);
-/* Copies out a part of what follows a frame's head: `length` bytes from the `offset`th byte of the pieces on. */
+/* Copies a part of the bytes after a frame's head: `length` bytes from offset `offset` of the pieces. */
 void sv_pieces_copy(uint8_t *to, const struct iovec *pieces, uint32_t offset, uint32_t length);
-/* Their sum, as sv_sum(). */
+/* Returns the sum of these bytes, as sv_sum() does. */
 uint64_t sv_pieces_sum(const struct iovec *pieces, uint32_t offset, uint32_t length, uint64_t sum);
 
 #endif

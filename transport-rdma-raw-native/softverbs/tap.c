@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See tap.h, tuntap.rst of the kernel and netlink(7). */
-#include "tap.h"
+/* See port_xdp.h, tuntap.rst of the kernel and netlink(7). */
+#include "port_xdp.h"
 
 #include "device.h"
 
@@ -16,7 +16,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* The limit that is_skb_forwardable() of the kernel applies: any frame that the network interface accepts. */
+/* Maximum frame length of any network interface that is_skb_forwardable() of the kernel accepts. */
 enum { TAP_MTU = 65521 };
 
 static int add_queue(struct sv_tap *tap)
@@ -40,7 +40,7 @@ static int add_queue(struct sv_tap *tap)
     return 0;
 }
 
-/* Appends an attribute, which is the last in all enclosing ones. */
+/* Appends an attribute, which is the last one in all enclosing attributes. */
 static struct rtattr *append_attribute(struct nlmsghdr *message, unsigned short type, const void *data, size_t bytes)
 {
     struct rtattr *attribute = (struct rtattr *)((char *)message + NLMSG_ALIGN(message->nlmsg_len));
@@ -81,7 +81,7 @@ static int ask(int netlink, const struct link_request *request)
     return -answer.error.error;
 }
 
-/* The host must not be reachable there: no IPv6 address, no ARP. Set before the interface is up and gets an address. */
+/* Disables IPv6 addresses and ARP, so that the host is not reachable there. Called before the interface is up. */
 static int make_quiet(const struct sv_tap *tap, int netlink)
 {
     const uint32_t mtu = TAP_MTU;
@@ -125,7 +125,7 @@ int sv_tap_open(struct sv_tap *tap)
     snprintf(tap->name, sizeof tap->name, "rdmaraw%%d");
     int error = add_queue(tap);
     if (error == EPERM)
-        return sv_explain(error, "an interface of our own is not permitted: SOFTVERBS_XDP_MODE=tap needs "
+        return sv_explain(error, "creating a TAP interface is not permitted: SOFTVERBS_XDP_MODE=tap needs "
                           "CAP_NET_ADMIN");
     if (error == EACCES)
         return sv_explain(error, "SOFTVERBS_XDP_MODE=tap needs /dev/net/tun, which this user may not open: "

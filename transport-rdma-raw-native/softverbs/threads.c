@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * glibc 2.32 and 2.34 moved functions from libpthread to libc, and gave them a second version. Linked as usual, a library
- * needs the new one and loads on no older glibc. These are the old versions, which every glibc has: on an older one
- * libpthread provides them, which a JVM has loaded. Sanitizers bring functions of their own, and musl has no versions.
- * No link-time optimisation here (Makefile): it would tear the references from their versions.
+ * glibc 2.32 and 2.34 moved functions from libpthread to libc and gave them a second version. A library that is linked
+ * as usual needs the new version and does not load with an older glibc. These are the old versions, which every glibc
+ * has: an older one provides them in libpthread, which a JVM has loaded. Sanitizers bring their own functions, and musl
+ * has no versions. This file is compiled without link-time optimisation (Makefile), which would separate the references
+ * from their versions.
  */
 #define _GNU_SOURCE
-#include "threads.h"
+#include "wire.h"
 
 #include <signal.h>
 

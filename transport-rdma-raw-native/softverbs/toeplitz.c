@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Receive hashing: Toeplitz over source and destination address and ports, in that order. A table has the contribution
- * of each value of each input byte, so a hash is one look-up per byte.
+ * Receive hashing: Toeplitz over source and destination address and ports, in that order. A table holds the
+ * contribution of each value of each input byte, so a hash takes one look-up per byte.
  */
 #include "flow.h"
 
@@ -28,7 +28,7 @@ int sv_rss_check(const struct ibv_rx_hash_conf *conf)
     return 0;
 }
 
-/* The 32 key bits that start at a bit. */
+/* Returns the 32 key bits that start at a bit. */
 static uint32_t key_window(const uint8_t *key, unsigned bit)
 {
     uint64_t window = 0;
@@ -66,7 +66,7 @@ static inline void feed(struct hash_input *input, const void *data, unsigned len
         input->hash ^= input->rss->table[input->position++][bytes[i]];
 }
 
-/* Returns 0 for a frame that lacks a hashed layer: all such frames go to the first entry. */
+/* Returns 0 for a frame that lacks a hashed layer. All such frames go to the first entry. */
 uint32_t sv_rss_hash(const struct sv_rss *rss, const union sv_key *key)
 {
     const struct sv_headers *h = &key->outer;

@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Large sends: IBV_WR_TSO cuts a TCP payload into segments, each behind a copy of the header that the caller gives. */
-#include "tso.h"
-
-#include "frame_limits.h"
-#include "segment.h"
+/* Large sends: IBV_WR_TSO cuts a TCP payload into segments, each with a copy of the caller's header. */
+#include "send.h"
 
 #include <errno.h>
 #include <string.h>
 
-/* The pieces of a payload, and how far they have been copied. */
+/* The pieces of a payload, and the position up to which they have been copied. */
 struct pieces {
     const uint8_t *start[SV_MAX_SGE];
     const struct ibv_sge *sge;
@@ -25,7 +22,7 @@ int sv_tso_check(const struct sv_sq *sq, const struct ibv_send_wr *wr, uint32_t 
     return payload == 0 ? EINVAL : 0;
 }
 
-/* All of the list is looked at before the first segment leaves. */
+/* Translates the whole list before the first segment is sent. */
 static bool translate(const struct sv_qp *qp, const struct ibv_send_wr *wr, struct pieces *pieces)
 {
     pieces->sge = wr->sg_list;
@@ -60,7 +57,7 @@ static void copy_next(struct pieces *pieces, uint8_t *to, uint32_t length)
     }
 }
 
-/* As one, if the wire can cut it. */
+/* Sends the payload as one packet if the wire can segment it. */
 static bool transmit_whole(struct sv_burst *burst, const struct ibv_send_wr *wr, struct sv_layout layout,
                            const struct pieces *pieces, uint32_t payload)
 {
@@ -73,7 +70,7 @@ static bool transmit_whole(struct sv_burst *burst, const struct ibv_send_wr *wr,
     for (int i = 0; i < wr->num_sge; i++)
         if (wr->sg_list[i].length > 0)
             parts[send.part_count++] = (struct iovec){(void *)(uintptr_t)pieces->start[i], wr->sg_list[i].length};
-    sv_burst_transmit(burst);       /* what comes before leaves first */
+    sv_burst_transmit(burst);       /* sends earlier frames first */
     return device->ops->transmit_large(device, burst->qp, &send);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The other symbols of libibverbs 1.14 (rdma-core 44), which belong to RDMA transports that a plain Ethernet port does
- * not have. They exist so that programs built against libibverbs start; they fail with EOPNOTSUPP.
+ * The other symbols of libibverbs 1.14 (rdma-core 44), for RDMA transports that a plain Ethernet port lacks. They exist
+ * so that programs built against libibverbs start, and they fail with EOPNOTSUPP.
  */
 #include "objects.h"
 
@@ -20,7 +20,7 @@ int ibv_dofork_range(void *base, size_t size);
 const char *ibv_get_sysfs_path(void);
 int ibv_read_sysfs_file(const char *dir, const char *file, char *buffer, size_t size);
 
-/* No device pins memory here, so fork needs no precautions. */
+/* No device pins memory, so fork needs no precautions. */
 SV_EXPORT int ibv_fork_init(void) { return 0; }
 SV_EXPORT enum ibv_fork_status ibv_is_fork_initialized(void) { return IBV_FORK_UNNEEDED; }
 SV_EXPORT int ibv_dontfork_range(void *base, size_t size) { (void)base; (void)size; return 0; }
@@ -148,7 +148,7 @@ SV_EXPORT int ibv_resolve_eth_l2_from_gid(struct ibv_context *context, struct ib
     return -EOPNOTSUPP;
 }
 
-/* No guarantees about the order in which the bytes of a frame are written. */
+/* The order in which the bytes of a frame are written is not guaranteed. */
 SV_EXPORT int ibv_query_qp_data_in_order(struct ibv_qp *qp, enum ibv_wr_opcode op, uint32_t flags)
 {
     return 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "objects.h"
 
-/* The Makefile names it for the library that is shipped. */
+/* The Makefile defines it for the shipped library. */
 #ifndef SOFTVERBS_VERSION
 #define SOFTVERBS_VERSION "unknown"
 #endif

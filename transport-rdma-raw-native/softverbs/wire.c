@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A network interface and its share in steering: see wire.h. */
+/* Opens a network interface, and registers its rules with steering: see wire.h. */
 #include "wire.h"
-
-#include "receive_filter.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/if_arp.h>
 #include <linux/if_packet.h>
 #include <stdio.h>
@@ -16,7 +15,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-/* Not a MAC address: marks a free entry of the table. */
+/* Marks a free entry of the table; not a MAC address. */
 #define UNCLAIMED UINT64_MAX
 
 bool sv_wire_name(const char *name, const char *prefix)
@@ -48,7 +47,9 @@ static int read_facts(struct sv_wire *wire, int socket)
     int type = request.ifr_hwaddr.sa_family;
     if (type != ARPHRD_ETHER && type != ARPHRD_LOOPBACK)
         return sv_explain(EOPNOTSUPP, "'%s' is not an Ethernet interface", wire->netdev);
+    sv_device_lock(device);
     memcpy(device->mac, request.ifr_hwaddr.sa_data, 6);
+    sv_device_unlock(device);
     atomic_store(&wire->own_mac, mac_number(device->mac));
     if (ioctl(socket, SIOCGIFFLAGS, &request) != 0)
         return errno;
@@ -59,8 +60,8 @@ static int read_facts(struct sv_wire *wire, int socket)
     if (ioctl(socket, SIOCGIFMTU, &request) != 0)
         return errno;
     if ((uint32_t)request.ifr_mtu > wire->max_mtu && type == ARPHRD_LOOPBACK)
-        return sv_explain(EMSGSIZE, "'%s' is a loopback interface, and its MTU of %d is more than the %u that this kind "
-                          "of device carries; soft:loop needs no interface, and a veth pair has two ends",
+        return sv_explain(EMSGSIZE, "'%s' is a loopback interface with an MTU of %d, and this kind of device carries "
+                          "at most %u: use soft:loop, which needs no interface, or a veth pair",
                           wire->netdev, request.ifr_mtu, wire->max_mtu);
     if ((uint32_t)request.ifr_mtu > wire->max_mtu)
         return sv_explain(EMSGSIZE, "the MTU of '%s' is %d, and this kind of device carries at most %u: ip link set "
@@ -77,17 +78,53 @@ static int open_filters(struct sv_wire *wire)
     if (wire->filters >= 0)
         return 0;
     if (errno == EPERM && sv_broker_is_named())
-        return sv_explain(EPERM, "raw sockets are not permitted: a broker serves soft:xdp: in modes generic, native and "
-                          "zerocopy; packet sockets can't be confined to an interface, and need CAP_NET_RAW");
+        return sv_explain(EPERM, "raw sockets are not permitted: use soft:xdp: in mode generic, native or zerocopy, "
+                          "which the broker serves, or CAP_NET_RAW; a broker can't confine packet sockets");
     return sv_explain(errno, "%s", errno == EPERM
         ? "raw sockets are not permitted: the process needs CAP_NET_RAW, or a broker (SOFTVERBS_BROKER)"
         : "packet sockets can't be made: the kernel must be built with CONFIG_PACKET");
 }
 
+/* ---- frames that the interface itself has lost ---- */
+
+static int open_attribute(const struct sv_wire *wire, const char *name)
+{
+    char path[96];
+    snprintf(path, sizeof path, "/sys/class/net/%s/%s", wire->netdev, name);
+    return open(path, O_RDONLY | O_CLOEXEC);
+}
+
+/* Returns the number in a sysfs file, or 0. */
+static uint64_t read_number(int fd)
+{
+    char text[32];
+    ssize_t length = fd < 0 ? 0 : pread(fd, text, sizeof text - 1, 0);
+    text[length > 0 ? length : 0] = '\0';
+    return strtoull(text, NULL, 10);
+}
+
+/* Netlink reports the number too, but waits for the kernel's lock of all interfaces. */
+static void open_missed(struct sv_wire *wire)
+{
+    /* sysfs may belong to another network namespace. */
+    int index = open_attribute(wire, "ifindex");
+    if (read_number(index) == (uint64_t)wire->ifindex)
+        wire->missed = open_attribute(wire, "statistics/rx_missed_errors");
+    if (index >= 0)
+        close(index);
+    wire->missed_before = read_number(wire->missed);
+}
+
+uint64_t sv_wire_missed(const struct sv_wire *wire)
+{
+    uint64_t now = read_number(wire->missed);
+    return now > wire->missed_before ? now - wire->missed_before : 0;
+}
+
 static int make_descriptors(struct sv_wire *wire)
 {
     wire->brokered = wire->kind->may_be_brokered && sv_broker_is_named();
-    /* The first descriptor also asks for the interface's properties, which any socket can. */
+    /* The first descriptor also serves to query the interface, for which any socket will do. */
     if (wire->brokered)
         wire->filters = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     int error = wire->brokered ? (wire->filters < 0 ? errno : 0) : open_filters(wire);
@@ -95,6 +132,7 @@ static int make_descriptors(struct sv_wire *wire)
         error = read_facts(wire, wire->filters);
     if (error != 0)
         return error;
+    open_missed(wire);
     if (!wire->brokered)
         sv_wire_large_open(wire);
     wire->epoll = epoll_create1(EPOLL_CLOEXEC);
@@ -104,7 +142,8 @@ static int make_descriptors(struct sv_wire *wire)
 
 int sv_wire_open(struct sv_wire *wire)
 {
-    wire->guard = wire->filters = wire->large = wire->link = wire->kick = wire->epoll = wire->event_epoll = -1;
+    wire->guard = wire->filters = wire->large = wire->missed = wire->link = wire->kick = -1;
+    wire->epoll = wire->event_epoll = -1;
     pthread_mutex_init(&wire->event_mutex, NULL);
     wire->max_mtu = wire->kind->max_mtu;
     snprintf(wire->netdev, sizeof wire->netdev, "%s", strchr(wire->device->ibv.name, ':') + 1);
@@ -132,23 +171,35 @@ void sv_wire_close(struct sv_wire *wire)
     close_one(wire->guard);
     close_one(wire->filters);
     close_one(wire->large);
+    close_one(wire->missed);
     close_one(wire->link);
     close_one(wire->kick);
     close_one(wire->epoll);
     pthread_mutex_destroy(&wire->event_mutex);
-    /* A device that failed with its interface may be opened anew. */
+    /* A device that failed with its interface may be opened again. */
     atomic_store(&wire->device->failed, false);
     atomic_store(&wire->device->port_up, true);
 }
 
 void sv_wire_mac_changed(struct sv_wire *wire, const uint8_t mac[6])
 {
+    sv_device_lock(wire->device);
     memcpy(wire->device->mac, mac, 6);
+    sv_device_unlock(wire->device);
     atomic_store(&wire->own_mac, mac_number(mac));
+    wire->mac_to_pass_on = true;
+}
+
+void sv_wire_pass_mac_on(struct sv_wire *wire)
+{
+    if (!wire->mac_to_pass_on || !sv_mutex_try(&wire->device->rules_mutex))
+        return;
+    wire->mac_to_pass_on = false;
     if (wire->broker != NULL)
         sv_broker_mac_changed(wire->broker);
     else if (wire->steering != NULL)
-        sv_steering_set_mac(wire->steering, mac);
+        sv_steering_set_mac(wire->steering, wire->device->mac);
+    pthread_mutex_unlock(&wire->device->rules_mutex);
 }
 
 void sv_wire_mtu_known(struct sv_wire *wire)
@@ -169,7 +220,7 @@ static int find_claim(const struct sv_wire *wire, uint64_t mac)
     return -1;
 }
 
-/* Frames to addresses beyond the table's size leave, even if they could stay inside. */
+/* Frames to addresses beyond the table's size are sent to the interface, although they could stay inside. */
 static bool claim(struct sv_wire *wire, uint64_t mac)
 {
     int at = find_claim(wire, mac);
@@ -196,7 +247,7 @@ static void unclaim(struct sv_wire *wire, uint64_t mac)
         atomic_store(&wire->claimed[at], UNCLAIMED);
 }
 
-/* The broker's own socket changes the receive filter for rules that it adds. */
+/* With a broker, the broker's own socket changes the MAC filter for rules that it adds. */
 static void change_filter(const struct sv_wire *wire, int type, const uint8_t mac[6], int option)
 {
     if (wire->broker == NULL)
@@ -217,7 +268,11 @@ int sv_wire_rule_added(struct sv_device *device, const struct sv_rule_spec *spec
     if (error != 0)
         return error;
     const uint8_t *mac = spec->value.outer.dst_mac;
-    rule->wire_filter = sv_receive_filter_type(spec, wire->device->mac);
+    uint8_t own[6];
+    sv_device_lock(device);
+    memcpy(own, device->mac, sizeof own);
+    sv_device_unlock(device);
+    rule->wire_filter = sv_receive_filter_type(spec, own);
     change_filter(wire, rule->wire_filter, mac, PACKET_ADD_MEMBERSHIP);
     rule->wire_claims = rule->wire_filter == PACKET_MR_UNICAST && claim(wire, mac_number(mac));
     return 0;

@@ -4,52 +4,47 @@
 
 #include "broker.h"
 #include "device.h"
-#include "frame_limits.h"
+#include "receive.h"
 #include "steering.h"
 #include "steering_maps.h"
 
 #include <net/if.h>
+#include <pthread.h>
+#include <stdbool.h>
 
 /*
  * The common part of the ports on network interfaces (port_packet.c, port_xdp.c): the interface's properties, the
  * receive thread, frames that the port sends to itself, and the kernel's half of steering.
  *
  * A thread that polls a completion queue moves received frames to all queues of the device. When all threads sleep on
- * armed completion queues, the receive thread moves them, or the sockets wake a single sleeper themselves
- * (event_source.c). The receive thread also follows the interface's state, and mends rings that have stalled. It
- * blocks, but for a look at those rings, unless a queue is armed or the interface changes.
+ * armed completion queues, the receive thread moves the frames, or the sockets wake a single sleeper directly
+ * (event_source.c). The receive thread also follows the interface's state and repairs stalled rings. It blocks unless a
+ * queue is armed or the interface changes, and wakes at intervals to check the rings.
  */
 
 enum { SV_WIRE_RECEIVERS = 2 * SV_STEER_MAX_QUEUES + 1, SV_WIRE_CLAIMS = 64 };
 
-/* Frames waiting in one of the kernel's rings. The lock is part of a grace period. */
-struct sv_receiver {
-    int fd;                         /* the socket of the ring, or -1 */
-    struct sv_spin lock;
-    struct sv_steer_cache *cache;
-    /* Counts the frames that the kernel had no room for since the last call. With the lock held. */
-    void (*count_drops)(struct sv_receiver *receiver);
-    bool may_stall;                 /* count_drops() also mends it, and is to be called now and then */
-    struct softverbs_queue_counters counters;
-};
-
 struct sv_wire;
 
-/* The operations that differ between the kinds of devices on interfaces. */
+/* The operations that differ between the kinds of ports. */
 struct sv_wire_kind {
     const char *name;               /* as in xdp:<interface> */
     uint32_t max_mtu;
-    size_t port_bytes;              /* of what starts with the struct sv_wire */
+    size_t port_bytes;              /* size of the structure that begins with struct sv_wire */
     bool copies_sent;               /* send() copies frames out of registered memory */
-    bool may_be_brokered;           /* what it needs can be handed to a process without rights (broker.h) */
-    /* Called with the interface present. On an error close() follows. */
+    bool tracks_connections;        /* the XDP program separates segments of connections from unsolicited ones */
+    bool may_be_brokered;           /* a broker can open the port for a process without capabilities (broker.h) */
+    /* Opens the port on an existing interface. On an error close() follows. */
     int (*open)(struct sv_wire *wire);
-    /* Stops steering frames away from the kernel. The rings stay, for their counters. */
+    /* Stops steering frames away from the kernel. The rings stay open, because their counters are still read. */
     void (*detach)(struct sv_wire *wire);
     void (*close)(struct sv_wire *wire);
-    /* Moves received frames; returns how many. Called by any thread. */
+    /* Moves received frames and returns their number. Any thread may call this. */
     unsigned (*drain)(struct sv_wire *wire);
-    /* Returns how many of the frames the interface took; *error is why not all. The sender's sq.lock is held. */
+    /*
+     * Returns how many frames the interface accepted; *error is why it accepted no more. The caller holds the sender's
+     * sq.lock.
+     */
     unsigned (*send)(struct sv_wire *wire, const struct sv_qp *sender, const struct sv_frame *frames, unsigned count,
                      int *error);
 };
@@ -57,53 +52,57 @@ struct sv_wire_kind {
 struct sv_wire {
     const struct sv_wire_kind *kind;
     struct sv_device *device;
-    bool opened;                    /* kind->open() was called */
+    bool opened;                    /* kind->open() has been called */
     char netdev[IFNAMSIZ];
     int ifindex;
-    unsigned flags;                 /* IFF_*, at the time of opening */
-    uint32_t max_mtu;               /* beyond this the port can't carry the interface's frames */
-    struct sv_steering *steering;   /* NULL: without eBPF */
-    bool brokered;                  /* a broker makes what needs rights, and has the rules */
-    struct sv_broker *broker;       /* NULL: there is none, or it has not been asked yet */
-    bool super_frames;              /* frames beyond the MTU come too, from senders on this host */
-    bool takes_whole;               /* and can be received whole */
+    unsigned flags;                 /* IFF_*, when the port was opened */
+    uint32_t max_mtu;               /* largest MTU of the interface that the port supports */
+    struct sv_steering *steering;   /* NULL: no eBPF */
+    bool brokered;                  /* a broker makes the sockets and programs, and holds the rules */
+    struct sv_broker *broker;       /* NULL: not brokered, or not connected yet */
+    bool super_frames;              /* the port also receives frames beyond the MTU, from senders on this host */
+    bool takes_whole;               /* and can deliver them whole */
 
-    int guard;                      /* listens under the name that keeps other processes off the interface; -1: it is shared */
-    int filters;                    /* the packet socket that holds what the interface must let in; any, with a broker */
-    int large;                      /* the packet socket of large sends; -1 where there is none */
-    int link;                       /* netlink: changes of interfaces */
+    int guard;                      /* abstract socket that reserves the interface or marks the tc program, or -1 */
+    int filters;                    /* packet socket that holds the MAC filter entries; with a broker, any socket */
+    int large;                      /* packet socket of large sends, or -1 */
+    int missed;                     /* file of the interface's rx_missed_errors in sysfs, or -1 */
+    uint64_t missed_before;         /* its value when the port was opened */
+    int link;                       /* netlink socket for changes of interfaces */
     int kick;
-    int epoll;                      /* the receive thread's: `link`, `kick`, and at times the sockets */
+    int epoll;                      /* epoll instance of the receive thread: `link`, `kick`, and at times the sockets */
     struct sv_receiver *receivers[SV_WIRE_RECEIVERS];
     uint32_t receiver_count;
     pthread_t rx_thread;
     bool rx_thread_runs;
+    bool mac_to_pass_on;            /* used by the receive thread only: see sv_wire_pass_mac_on() */
     _Atomic bool stopping;
-    /* The epoll instance that has the sockets (see event_source.c), or -1. Changed with the mutex held. */
+    /* The epoll instance that contains the sockets (see event_source.c), or -1. Changed with the mutex held. */
     _Atomic int event_epoll;
-    _Atomic bool rx_thread_retries;    /* in no instance, since the kernel had no room: the receive thread retries */
+    /* The kernel had no room for the sockets in an epoll instance, so the receive thread retries. */
+    _Atomic bool rx_thread_retries;
     pthread_mutex_t event_mutex;
     _Atomic unsigned single_armings;
     _Atomic unsigned unarmed_frames;
-    _Atomic uint64_t polled;        /* frames that pollers moved: a sign that a thread polls */
-    _Atomic uint64_t own_mac;       /* the interface's; as `claimed` */
+    _Atomic uint64_t polled;        /* frames moved by pollers; if it grows, a thread polls */
+    _Atomic uint64_t own_mac;       /* the interface's MAC address, as in `claimed` */
     uint32_t claimed_count[SV_WIRE_CLAIMS];
     _Atomic uint32_t claimed_used;
-    _Atomic uint64_t claimed[SV_WIRE_CLAIMS];   /* MAC addresses that rules name: frames to them stay inside */
+    _Atomic uint64_t claimed[SV_WIRE_CLAIMS];   /* MAC addresses named by rules: frames to these stay inside */
 };
 
-/* Whether `name` is `prefix` and then a valid name of an interface. */
+/* Returns true if `name` is `prefix` followed by a valid interface name. */
 bool sv_wire_name(const char *name, const char *prefix);
 
-/* The longest frame that an interface may deliver. */
+/* Returns the length of the longest frame that an interface may deliver. */
 static inline uint32_t sv_wire_longest_frame(const struct sv_device *device)
 {
     return atomic_load_explicit(&device->mtu, memory_order_relaxed) + SV_MAX_OVERHEAD;
 }
 
 /*
- * What super-frames are cut to: never more than the MTU that receives were made for. A frame that is longer than its
- * receive is an error that stops the queue pair, and the interface's MTU may have grown meanwhile.
+ * Returns the MTU to which super-frames are cut. It never exceeds the MTU at opening, for which receives were posted:
+ * the interface's MTU may have grown since, and a frame longer than its receive stops the queue pair.
  */
 static inline uint32_t sv_wire_cut_mtu(const struct sv_device *device)
 {
@@ -112,40 +111,73 @@ static inline uint32_t sv_wire_cut_mtu(const struct sv_device *device)
     return now < opened ? now : opened;
 }
 
-/* ---- wire.c: the interface. The device's mutex is held. ---- */
+/* ---- wire.c: the interface ---- */
 
-/* The MTU is known, or has changed. */
+/* The MTU is known or has changed. */
 void sv_wire_mtu_known(struct sv_wire *wire);
 
-/* Finds the interface and makes the descriptors; errno with the reason explained. */
+/*
+ * Returns the frames that the interface has missed since the port was opened, or 0 if this is unknown. Takes no lock.
+ */
+uint64_t sv_wire_missed(const struct sv_wire *wire);
+/* Finds the interface and opens the descriptors. Returns 0 or an errno with an explanation. */
 int sv_wire_open(struct sv_wire *wire);
-/* Adds a ring to those whose frames raise events; 0 or an errno. */
+/* Adds a ring; its frames raise events. Returns 0 or an errno. */
 int sv_wire_add_receiver(struct sv_wire *wire, struct sv_receiver *receiver);
 void sv_wire_close(struct sv_wire *wire);
-/* The address of the interface has changed. */
+/* Records a new MAC address of the interface. Only the receive thread calls this. */
 void sv_wire_mac_changed(struct sv_wire *wire, const uint8_t mac[6]);
-/* Whether frames to this address are for the port itself. Without any lock. */
+/* Passes a changed MAC address to steering. If another thread is changing a rule, a later call does it. */
+void sv_wire_pass_mac_on(struct sv_wire *wire);
+/* Returns true if frames to this address are for the port itself. Takes no lock. */
 bool sv_wire_stays_inside(const struct sv_wire *wire, const uint8_t *destination);
+
+/* ---- mac_filter.c ---- */
+
+/*
+ * The MAC filter of an interface: the further addresses that it accepts. Memberships of a packet socket add addresses,
+ * and end with the socket.
+ */
+
+/* Returns the filter entry (PACKET_MR_*) that this rule needs, or -1 if it needs none. */
+int sv_receive_filter_type(const struct sv_rule_spec *spec, const uint8_t own_mac[6]);
+/* Adds or drops an entry: `option` is PACKET_ADD_MEMBERSHIP or PACKET_DROP_MEMBERSHIP. Does nothing for type -1. */
+void sv_receive_filter_change(int socket, int ifindex, int type, const uint8_t mac[6], int option);
 
 /* ---- guard.c ---- */
 
-/* Reserves the interface for this process, where it can have one only: 0, or EBUSY with the owner explained. */
+/*
+ * Reserves the interface for this process if only one process can use it. Returns 0, or EBUSY with the owner explained.
+ */
 int sv_guard_take(struct sv_wire *wire);
+/*
+ * Loads a tc program and attaches it to the interface. Returns the link's descriptor or a negative errno.
+ *
+ * Programs of other processes of this user, and of root, run before it, so the process that came first keeps its
+ * frames. Programs of other software run after it, because some of them (Cilium's) end the list for each frame that
+ * they pass to the kernel.
+ */
+int sv_wire_put_tc(struct sv_wire *wire, enum sv_program which);
 
 /* ---- wire_large.c ---- */
 
-/* Prepares large sends. What the kernel does not take, the library cuts. */
+/* Opens the socket for large sends. Without it, the library segments them. */
 void sv_wire_large_open(struct sv_wire *wire);
+
+/* ---- receive_poll.c ---- */
+
+/* Repairs stalled receivers. The receive thread calls this at intervals. */
+void sv_wire_look_after_receivers(struct sv_wire *wire);
 
 /* ---- event_source.c ---- */
 
-/* The event sources of the receive thread. */
+/* Event sources of the receive thread. */
 enum sv_event_source { SV_EVENT_SOCKET, SV_EVENT_LINK, SV_EVENT_KICK };
 
 int sv_event_source_add(int epoll, int fd, enum sv_event_source source);
 /* A poller has moved frames while the sockets are in an epoll instance. */
 void sv_event_source_unarmed_frames(struct sv_wire *wire, unsigned moved);
-/* Takes the sockets out of the receive thread's instance, and puts them back if a queue is armed. */
+/* Removes the sockets from the receive thread's epoll instance, or puts them back if a queue is armed. */
 void sv_event_source_pause(struct sv_wire *wire);
 void sv_event_source_resume(struct sv_wire *wire);
 /* Wakes the receive thread. */
@@ -153,17 +185,29 @@ void sv_event_source_kick(struct sv_wire *wire);
 
 /* ---- link.c: called by the receive thread ---- */
 
-/* Starts to listen; 0 or an errno. */
+/* Opens the netlink socket. Returns 0 or an errno. */
 int sv_link_open(struct sv_wire *wire);
 /* Handles the kernel's messages about the interface. */
 void sv_link_follow(struct sv_wire *wire);
 
-/* ---- rx_thread.c ---- */
+/* ---- receive_thread.c ---- */
 
-/* The receivers are ready: starts the thread. */
+/* Starts the receive thread. The receivers are ready by then. */
 int sv_wire_start(struct sv_wire *wire);
-/* Stops the thread; it calls no drain any more. Does nothing if the thread was never started. */
+/* Stops the receive thread, which then calls drain() no more. Does nothing if it was never started. */
 void sv_wire_stop(struct sv_wire *wire);
+
+/* ---- threads.c ---- */
+
+/* The POSIX thread functions of which glibc has several versions: see threads.c. */
+
+/*
+ * Starts a thread with a name and with all signals blocked, since signals belong to the program. Returns 0 or an errno.
+ */
+int sv_thread_start(pthread_t *thread, void *(*run)(void *), void *argument, const char *name);
+void sv_thread_join(pthread_t thread);
+/* Returns false if another thread holds the mutex. */
+bool sv_mutex_try(pthread_mutex_t *mutex);
 
 /* ---- operations for struct sv_port_ops; device->port starts with the struct sv_wire ---- */
 
@@ -171,12 +215,12 @@ void sv_wire_stop(struct sv_wire *wire);
 int sv_wire_port_open(struct sv_device *device, const struct sv_wire_kind *kind);
 void sv_wire_port_close(struct sv_device *device);
 void sv_wire_transmit(struct sv_device *device, struct sv_qp *sender, struct sv_frame *frames, unsigned count);
-void sv_wire_quiesce(struct sv_device *device);
 void sv_wire_add_counters(struct sv_device *device, struct softverbs_counters *counters);
 /* wire_large.c */
 bool sv_wire_transmit_large(struct sv_device *device, struct sv_qp *sender, const struct sv_large_send *send);
-/* rx_thread.c */
+/* receive_poll.c */
 unsigned sv_wire_progress(struct sv_device *device);
+void sv_wire_quiesce(struct sv_device *device);
 /* event_source.c */
 int sv_wire_arm(struct sv_device *device, struct sv_cq *cq);
 bool sv_wire_poll(struct sv_device *device, const struct sv_channel *channel);
@@ -184,50 +228,5 @@ void sv_wire_release(struct sv_device *device, struct sv_channel *channel);
 /* wire.c */
 int sv_wire_rule_added(struct sv_device *device, const struct sv_rule_spec *spec, struct sv_rule *rule);
 void sv_wire_rule_removed(struct sv_device *device, struct sv_flow *flow);
-
-/* ---- wire_port.c: receivers ---- */
-
-int sv_receiver_init(struct sv_receiver *receiver, void (*count_drops)(struct sv_receiver *receiver));
-void sv_receiver_close(struct sv_receiver *receiver);
-static inline bool sv_receiver_try(struct sv_receiver *receiver)
-{
-    return atomic_exchange_explicit(&receiver->lock.held, 1, memory_order_acquire) == 0;
-}
-/* Dispatches frames from outside. With the receiver's lock held. */
-void sv_receiver_dispatch(struct sv_receiver *receiver, struct sv_device *device, struct sv_frame *frames,
-                          unsigned count);
-/*
- * Delivers a TCP frame beyond the MTU whole if the program is ready for that, see softverbs.h. With the receiver's lock
- * held. It counts as SV_WHOLE_COST frames where a burst is bounded: then those that are posted for whole frames last
- * for a poll.
- */
-enum sv_whole_result sv_receiver_deliver_whole(struct sv_receiver *receiver, struct sv_device *device,
-                                               const struct sv_whole *whole);
-enum { SV_WHOLE_COST = SV_BURST / 4 };
-/* Mends receivers that have stalled. Called by the receive thread, now and then. */
-void sv_wire_look_after_receivers(struct sv_wire *wire);
-
-/* ---- AF_PACKET receive ring, TPACKET_V2 ---- */
-
-struct sv_packet_ring {
-    struct sv_receiver receiver;
-    uint8_t *map;
-    size_t map_bytes;
-    uint32_t frame_bytes;
-    uint32_t frames;
-    _Atomic uint32_t next;
-    bool listens;
-    bool broken;                    /* the socket has no ring: it is to be made anew */
-    bool seen_empty;                /* when its drops were last counted, and where */
-    uint32_t seen_next;
-    struct sv_packet_cutter *cutter;
-};
-
-/* `filter`: an eBPF socket filter, or -1 to receive everything. */
-int sv_packet_ring_open(struct sv_packet_ring *ring, uint32_t mtu, uint32_t frames, int filter);
-/* Starts to receive from this interface; until then the kernel does not run the ring's filter. May be repeated. */
-int sv_packet_ring_listen(struct sv_packet_ring *ring, int ifindex);
-void sv_packet_ring_close(struct sv_packet_ring *ring);
-unsigned sv_packet_ring_drain(struct sv_packet_ring *ring, struct sv_device *device);
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Ethernet, IP, TCP and UDP as numbers: what <linux/if_ether.h> does not name, for the library, the emulated ConnectX
- * and the eBPF programs. A name that ends in _AT is an offset from the beginning of its header.
+ * Numbers of Ethernet, IP, TCP and UDP that <linux/if_ether.h> lacks, for the library, the emulated ConnectX and the
+ * eBPF programs. A name that ends in _AT is an offset from the beginning of its header.
  *
- * There are three parsers. headers.c reads all that rules and hashes look at. bpf/steer.bpf.c reads the same in the
- * kernel, in a form that the verifier accepts, and must agree with it. connections.c and bpf/classify.bpf.h read TCP
- * segments alone, once for each frame that is sent or for each that is received.
+ * There are three parsers. headers.c reads all fields that rules and hashes use. bpf/parse.bpf.h reads the same fields
+ * in the kernel, in a form that the verifier accepts, and must agree with headers.c. connections.c and
+ * bpf/classify.bpf.h read TCP segments only, for each sent and each received frame.
  */
 #ifndef SV_WIRE_DEFS_H
 #define SV_WIRE_DEFS_H
@@ -21,7 +21,7 @@ enum {
     SV_VLAN_ETHERTYPE_AT = SV_ETHERTYPE_AT + SV_VLAN_HLEN,
 };
 
-/* RFC 791. The header length is that without options. */
+/* RFC 791. The header length excludes options. */
 enum {
     SV_IPV4_HLEN = 20,
     SV_IPV4_TOS_AT = 1,
@@ -33,7 +33,7 @@ enum {
     SV_IPV4_CHECKSUM_AT = 10,
     SV_IPV4_SOURCE_AT = 12,
     SV_IPV4_DESTINATION_AT = 16,
-    SV_IPV4_NO_OPTIONS = 0x45,          /* the first byte: version 4, five words */
+    SV_IPV4_NO_OPTIONS = 0x45,          /* first byte: version 4, five words */
     SV_IPV4_DONT_FRAGMENT = 0x4000,
     SV_IPV4_MORE_FRAGMENTS = 0x2000,
     SV_IPV4_FRAGMENT_BITS = 0x3fff,     /* more fragments, or an offset */
@@ -49,7 +49,7 @@ enum {
     SV_IPV6_DESTINATION_AT = 24,
 };
 
-/* RFC 9293. The header length is that without options. */
+/* RFC 9293. The header length excludes options. */
 enum {
     SV_TCP_HLEN = 20,
     SV_TCP_SEQUENCE_AT = 4,

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Large sends by the kernel: a payload and its headers become one packet, which leaves as one of the kernel's own TCP
- * does. A card segments it, or the kernel does before an interface that cannot, or it stays whole: an interface to the
- * same host, such as a veth, passes it on. So segments cost no buffer, no ring entry and no copy in the library, and to
- * the same host neither cuts nor checksums. AF_XDP has no such operation. A packet socket has one, with a struct
- * virtio_net_hdr in front: PACKET_VNET_HDR of packet(7).
+ * Large sends by the kernel: a payload and its headers become one packet, like the packets of the kernel's own TCP. The
+ * card segments it, or the kernel does so for an interface that cannot. An interface to the same host, such as a veth,
+ * passes it on whole. So segments cost no buffer, no ring entry and no copy in the library, and sends to the same host
+ * cost neither cutting nor checksums. AF_XDP has no such operation. A packet socket has it, with a struct
+ * virtio_net_hdr before the frame: PACKET_VNET_HDR of packet(7).
  */
 #include "checksum.h"
-#include "segment.h"
+#include "frame.h"
 #include "wire.h"
 
 #include <arpa/inet.h>
@@ -20,15 +20,14 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-enum { MAX_HEADER_BYTES = 128, SEND_BUFFER_BYTES = 8 << 20 };
+enum { MAX_HEADER_BYTES = 128 };
 /* The limit of IPv4's total length and of IPv6's payload length without the jumbo option. */
 enum { MAX_IP_BYTES = 65535 };
 
 static int open_socket(int ifindex)
 {
     const int on = 1;
-    const int bytes = SEND_BUFFER_BYTES;
-    /* Protocol 0: it receives nothing. */
+    /* Protocol 0: the socket receives nothing. */
     struct sockaddr_ll address = {.sll_family = AF_PACKET, .sll_ifindex = ifindex};
     int fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
     if (fd < 0)
@@ -38,8 +37,7 @@ static int open_socket(int ifindex)
         close(fd);
         return -1;
     }
-    if (setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &bytes, sizeof bytes) != 0)
-        (void)!setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
+    sv_raise_send_buffer(fd);
     return fd;
 }
 
@@ -48,7 +46,7 @@ void sv_wire_large_open(struct sv_wire *wire)
     wire->large = open_socket(wire->ifindex);
 }
 
-/* Plain headers only; the library segments all others itself. */
+/* Returns true for plain headers. The library segments all others itself. */
 static bool is_plain(const struct sv_wire *wire, const struct sv_large_send *send)
 {
     struct sv_layout layout = send->layout;
@@ -82,6 +80,14 @@ static void write_header(uint8_t *header, const struct sv_large_send *send)
     memcpy(header + layout.l4_offset + SV_TCP_CHECKSUM_AT, &pseudo, 2);
 }
 
+/* Marks the connection as known, as for any other segment: an answer may consist of large sends only. */
+static void track(const struct sv_wire *wire, const struct sv_large_send *send)
+{
+    const struct sv_frame header = {.data = send->header, .length = send->header_bytes};
+    if (wire->kind->tracks_connections)
+        sv_connections_track(sv_steering_connections(wire->steering), &header, 1);
+}
+
 static ssize_t send_packet(const struct sv_wire *wire, const struct sv_large_send *send)
 {
     struct virtio_net_hdr offload = {
@@ -113,8 +119,9 @@ SV_HOT bool sv_wire_transmit_large(struct sv_device *device, struct sv_qp *sende
     if (wire->large < 0 || !is_plain(wire, send) ||
         SV_UNLIKELY(!atomic_load_explicit(&device->port_up, memory_order_relaxed)))
         return false;
+    track(wire, send);
     if (SV_UNLIKELY(send_packet(wire, send) < 0)) {
-        /* Lost on the way: some segments may have left, so the library must not send them again. */
+        /* Lost on the way. Some segments may have been sent, so the library must not send them again. */
         if (errno == ENOBUFS || errno == ENOMEM) {
             counters->wire_full += segments;
             return true;

@@ -2,8 +2,6 @@
 /* Operations common to all ports on network interfaces: see wire.h. */
 #include "wire.h"
 
-#include "dispatch.h"
-
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,7 +32,7 @@ int sv_wire_port_open(struct sv_device *device, const struct sv_wire_kind *kind)
     return error;
 }
 
-/* Adds the port's own counters to the device's. */
+/* Adds the port's own counters to the device's, before the port is closed. */
 static void retire_counters(struct sv_wire *wire)
 {
     struct softverbs_counters last;
@@ -60,8 +58,8 @@ void sv_wire_port_close(struct sv_device *device)
 /* ---- sending ---- */
 
 /*
- * Delivers frames that the port sends to itself, and counts them. Returns how many frames have to leave; they are in
- * `out`, which has room for SV_BURST.
+ * Delivers frames that the port sends to itself, and counts them. Returns the number of frames to be sent to the
+ * interface. They are in `out`, which has room for SV_BURST.
  */
 static unsigned deliver_inside(struct sv_wire *wire, struct sv_qp *sender, const struct sv_frame *frames,
                                unsigned count, struct sv_frame *out)
@@ -90,7 +88,7 @@ static unsigned deliver_inside(struct sv_wire *wire, struct sv_qp *sender, const
     if (groups > 0) {
         struct softverbs_queue_counters copies = {0};
         sv_dispatch(&wire->device->flows, sender, sender->sq.cache, &copies, group, groups);
-        copies.no_match = 0;    /* no queue here wanted a copy, which is no loss */
+        copies.no_match = 0;    /* that no queue here wanted a copy is no loss */
         sv_counters_add(counters, &copies);
     }
     return outside;
@@ -125,51 +123,9 @@ SV_HOT void sv_wire_transmit(struct sv_device *device, struct sv_qp *sender, str
         count - sent;
 }
 
-/* ---- receiving ---- */
+/* ---- counters ---- */
 
-int sv_receiver_init(struct sv_receiver *receiver, void (*count_drops)(struct sv_receiver *receiver))
-{
-    receiver->fd = -1;
-    receiver->count_drops = count_drops;
-    receiver->cache = sv_alloc_zeroed(sizeof *receiver->cache);
-    return receiver->cache == NULL ? ENOMEM : 0;
-}
-
-void sv_receiver_close(struct sv_receiver *receiver)
-{
-    free(receiver->cache);
-    receiver->cache = NULL;
-}
-
-void sv_receiver_dispatch(struct sv_receiver *receiver, struct sv_device *device, struct sv_frame *frames,
-                          unsigned count)
-{
-    receiver->counters.copied += count;
-    sv_dispatch(&device->flows, NULL, receiver->cache, &receiver->counters, frames, count);
-}
-
-/* One whose lock is held is being drained, and so has not stalled. */
-void sv_wire_look_after_receivers(struct sv_wire *wire)
-{
-    for (uint32_t i = 0; i < wire->receiver_count; i++) {
-        struct sv_receiver *receiver = wire->receivers[i];
-        if (!receiver->may_stall || !sv_receiver_try(receiver))
-            continue;
-        receiver->count_drops(receiver);
-        sv_spin_unlock(&receiver->lock);
-    }
-}
-
-void sv_wire_quiesce(struct sv_device *device)
-{
-    struct sv_wire *wire = device->port;
-    for (uint32_t i = 0; wire != NULL && i < wire->receiver_count; i++) {
-        sv_spin_lock(&wire->receivers[i]->lock);
-        sv_spin_unlock(&wire->receivers[i]->lock);
-    }
-}
-
-/* Frames that no rule takes are the kernel's and no drops: without eBPF the ring sees them too. */
+/* Frames that no rule takes belong to the kernel and are not drops: without eBPF the ring receives them too. */
 void sv_wire_add_counters(struct sv_device *device, struct softverbs_counters *counters)
 {
     struct sv_wire *wire = device->port;
@@ -182,7 +138,10 @@ void sv_wire_add_counters(struct sv_device *device, struct softverbs_counters *c
         received.no_match = 0;
         sv_counters_add(&counters->received, &received);
     }
-    if (wire == NULL || wire->steering == NULL)
+    if (wire == NULL)
+        return;
+    counters->received.driver_full += sv_wire_missed(wire);
+    if (wire->steering == NULL)
         return;
     counters->received.syns_full += sv_steering_dropped_syns(wire->steering);
     counters->received.unsolicited_full += sv_steering_dropped_unsolicited(wire->steering);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Work queues and indirection tables: the receive side of RSS. */
-#include "device.h"
+#include "receive.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -60,7 +60,7 @@ struct ibv_wq *sv_create_wq(struct ibv_context *context, struct ibv_wq_init_attr
     return &wq->ibv;
 }
 
-/* With deliver_lock held; see sv_qp_enter_error_delivering(). */
+/* The caller holds deliver_lock; see sv_qp_enter_error_delivering(). */
 void sv_wq_enter_error_delivering(struct sv_wq *wq)
 {
     atomic_store_explicit(&wq->rq.state, SV_RQ_ERROR, memory_order_relaxed);
@@ -132,9 +132,7 @@ int sv_destroy_wq(struct ibv_wq *ibwq)
     struct sv_device *device = wq->rq.device;
     if (atomic_load(&wq->users) != 0)
         return EBUSY;
-    pthread_mutex_lock(&device->mutex);
     sv_device_remove_wq(device, wq);
-    pthread_mutex_unlock(&device->mutex);
     sv_async_forget(sv_context_of(ibwq->context), wq);
     pthread_mutex_lock(&ibwq->mutex);
     while (ibwq->events_completed != wq->async_events_got)
@@ -142,9 +140,9 @@ int sv_destroy_wq(struct ibv_wq *ibwq)
     pthread_mutex_unlock(&ibwq->mutex);
     sv_whole_forget(&wq->rq);
     /* Received frames that were not polled are lost. */
-    pthread_mutex_lock(&device->mutex);
+    sv_device_lock(device);
     device->retired_rx.not_ready += sv_cq_purge(wq->rq.cq, &wq->rq.queue);
-    pthread_mutex_unlock(&device->mutex);
+    sv_device_unlock(device);
     atomic_fetch_sub(&wq->rq.pd->users, 1);
     atomic_fetch_sub(&wq->rq.cq->users, 1);
     atomic_fetch_sub(&sv_context_of(ibwq->context)->objects, 1);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "xdp_interface.h"
+#include "xdp_mode.h"
 
 #include <errno.h>
 #include <linux/ethtool.h>
@@ -11,7 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* 0 or an errno: EOPNOTSUPP from drivers without this query. */
+/* Returns 0 or an errno: EOPNOTSUPP from drivers without this query. */
 static int ask(const struct sv_wire *wire, void *question)
 {
     struct ifreq request;
@@ -57,8 +57,9 @@ static bool is_driver(const struct sv_wire *wire, const char *const *names, size
 }
 
 /*
- * What the kernel sends to these is received as it left the sender's TCP. A card is always behind a wire, on which
- * checksums are complete; there the sum of the pseudo header alone would be a second value that is taken for right.
+ * Returns true if frames arrive exactly as the TCP of a sender on this host has left them. A card is always behind a
+ * wire, on which checksums are complete. There, accepting the sum of the pseudo header would accept a second value as
+ * correct.
  */
 static bool has_senders_on_host(const struct sv_wire *wire)
 {
@@ -68,8 +69,8 @@ static bool has_senders_on_host(const struct sv_wire *wire)
 }
 
 /*
- * These get their frames from another interface, which may have merged them (GRO), as TCP of two segments below the MTU.
- * GRO verifies the checksums of what it merges, and leaves the sum of the pseudo header.
+ * Returns true for interfaces stacked on another one, which may have merged frames (GRO), such as TCP of two segments
+ * below the MTU. GRO verifies the checksums of merged frames and leaves the sum of the pseudo header.
  */
 static bool has_merged_frames(const struct sv_wire *wire)
 {
@@ -84,7 +85,7 @@ int sv_xdp_partial(const struct sv_wire *wire, enum sv_xdp_place place, bool *pa
     if (wish != NULL && *wish != '\0') {
         *partial = strcmp(wish, "on") == 0;
         return *partial || strcmp(wish, "off") == 0
-                   ? 0 : sv_explain(EINVAL, "SOFTVERBS_PARTIAL_CHECKSUMS is '%s': it may be on or off", wish);
+                   ? 0 : sv_explain(EINVAL, "SOFTVERBS_PARTIAL_CHECKSUMS is '%s': use on or off", wish);
     }
     *partial = place == SV_XDP_AT_TC || has_senders_on_host(wire) ||
                (place == SV_XDP_AT_STACK && has_merged_frames(wire));

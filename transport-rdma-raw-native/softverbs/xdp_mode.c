@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which mode a port on AF_XDP has. A mode of the driver takes its place in the path of all the kernel's traffic on the
- * interface, and some drivers have crashed or corrupted memory by it. So these modes are chosen only where others are
- * known to run them every day; else the kernel's generic one is, which no driver can get wrong.
+ * Chooses the mode of a port on AF_XDP. A driver mode enters the path of all the kernel's traffic on the interface, and
+ * with some drivers it has crashed the kernel or corrupted memory. So these modes are chosen only for drivers and
+ * kernels on which others are known to run them every day. Otherwise the kernel's generic mode is chosen, which no
+ * driver implements.
  */
 #include "xdp_mode.h"
 
@@ -20,15 +21,15 @@
 static const char *const mode_names[SV_XDP_MODES] = {"generic", "native", "zerocopy", "tap"};
 
 /*
- * From the table that Firedancer chooses by, which stands on its tests of kernels (fd_config_auto.c, features "DRV" and
- * "Zero Copy", of 2026-09): it has driver mode on mlx5_core from 5.15 on without 6.4, and on i40e from 5.19 on, zero copy
- * on mlx5_core from 6.1 on. That is the release in which the sockets of mlx5_core got the queue numbers of the interface:
- * before, zero copy wants numbers from N to 2N (commit 3db4c85cde7a).
+ * From the table of Firedancer, which is based on tests of kernels (fd_config_auto.c, features "DRV" and "Zero Copy",
+ * of 2026-09): driver mode on mlx5_core from 5.15 on except 6.4, and on i40e from 5.19 on; zero copy on mlx5_core from
+ * 6.1 on. From that release on the sockets of mlx5_core use the interface's queue numbers. Before, zero copy expects
+ * numbers from N to 2N (commit 3db4c85cde7a).
  */
 static const struct {
     const char *driver;
     enum sv_xdp_port_mode mode;
-    uint32_t first, last;           /* kernels, both included */
+    uint32_t first, last;           /* first and last kernel, both included */
 } sound[] = {
     {"i40e", SV_XDP_MODE_ZERO_COPY, LINUX(5, 19), ANY_LATER},
     {"mlx5_core", SV_XDP_MODE_NATIVE, LINUX(5, 15), LINUX(6, 0)},
@@ -36,7 +37,7 @@ static const struct {
     {"mlx5_core", SV_XDP_MODE_ZERO_COPY, LINUX(6, 5), ANY_LATER},
 };
 
-/* Of drivers that have more than the generic mode: why not. */
+/* Drivers with more than generic mode that do not use it by default, and the reason. */
 static const struct {
     const char *driver;
     const char *reason;
@@ -46,10 +47,10 @@ static const struct {
     /* amzn/amzn-drivers issues 221, 264 and 330, and README.rst of its driver. */
     {"ena", "native mode takes half of ena's queues, and zero copy has corrupted memory"},
     /* drivers/net/virtio_net.c, virtnet_xdp_set(). */
-    {"virtio_net", "native mode wants a send queue more per processor from virtio_net, and ends the kernel's offloads"},
+    {"virtio_net", "native mode needs one more send queue per processor of virtio_net, and ends the kernel's offloads"},
     /* docs.anza.xyz/operations/running-with-af-xdp. */
-    {"bnxt_en", "bnxt_en has no sound zero copy"},
-    /* Measured: docs/design-decisions.md, AF_XDP. */
+    {"bnxt_en", "zero copy of bnxt_en is not reliable"},
+    /* Measured: docs/design/design-decisions.md, AF_XDP. */
     {"veth", "native mode is no faster on veth, and ends TSO of the kernel at the other end"},
 };
 
@@ -64,7 +65,7 @@ bool sv_xdp_mode_is_named(enum sv_xdp_port_mode mode)
     return wish != NULL && strcmp(wish, mode_names[mode]) == 0;
 }
 
-/* Of "6.12.117+deb13-amd64". One that cannot be read is older than all. */
+/* Parses a release such as "6.12.117+deb13-amd64". A release that cannot be parsed is older than all others. */
 static uint32_t version_of(const char *release)
 {
     char *rest;
@@ -80,7 +81,7 @@ static void explain_generic(const char *driver, struct sv_xdp_choice *choice)
             snprintf(choice->why, sizeof choice->why, "%s", others[i].reason);
             return;
         }
-    snprintf(choice->why, sizeof choice->why, "of %s on this kernel it is not known that another one is sound and faster",
+    snprintf(choice->why, sizeof choice->why, "no faster mode is known to work with %s on this kernel",
              *driver == '\0' ? "this driver" : driver);
 }
 
@@ -90,7 +91,7 @@ static void choose_known(const char *driver, const char *release, struct sv_xdp_
     for (size_t i = 0; i < sizeof sound / sizeof sound[0]; i++)
         if (strcmp(driver, sound[i].driver) == 0 && version >= sound[i].first && version <= sound[i].last) {
             choice->mode = sound[i].mode;
-            snprintf(choice->why, sizeof choice->why, "%s is known to be sound in it on Linux %u.%u", driver,
+            snprintf(choice->why, sizeof choice->why, "%s is known to work in it on Linux %u.%u", driver,
                      version >> 16, version & UINT16_MAX);
             return;
         }
@@ -108,8 +109,8 @@ int sv_xdp_mode_choose(const char *wish, const char *driver, const char *release
         if (strcmp(wish, mode_names[mode]) == 0) {
             choice->mode = (enum sv_xdp_port_mode)mode;
             choice->forced = true;
-            snprintf(choice->why, sizeof choice->why, "SOFTVERBS_XDP_MODE names it");
+            snprintf(choice->why, sizeof choice->why, "set by SOFTVERBS_XDP_MODE");
             return 0;
         }
-    return sv_explain(EINVAL, "SOFTVERBS_XDP_MODE is '%s': it may be auto, generic, native, zerocopy or tap", wish);
+    return sv_explain(EINVAL, "SOFTVERBS_XDP_MODE is '%s': use auto, generic, native, zerocopy or tap", wish);
 }

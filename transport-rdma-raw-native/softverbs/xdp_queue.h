@@ -6,7 +6,15 @@
 #include "wire.h"
 
 #include <linux/if_xdp.h>
+#include <sys/socket.h>
 
+/* Newer than the oldest C library this builds with. */
+#ifndef AF_XDP
+#define AF_XDP 44
+#endif
+#ifndef SOL_XDP
+#define SOL_XDP 283
+#endif
 /* Newer than the oldest <linux/if_xdp.h> this builds with: Linux 6.6. */
 #ifndef XDP_USE_SG
 #define XDP_USE_SG (1 << 4)
@@ -15,25 +23,34 @@
 #define XDP_PKT_CONTD (1 << 0)
 #endif
 
-/*
- * The AF_XDP sockets of one receive queue of the interface, with a UMEM of their own. See af_xdp.rst of the kernel.
- */
+/* The AF_XDP sockets of one receive queue of the interface, with their UMEM. See the kernel's af_xdp.rst. */
 
-/* Each frame follows the headroom of XDP; a frame longer than a large chunk takes several. */
+/* Each frame follows the headroom of XDP. A frame longer than a large chunk occupies several. */
 enum { SV_XDP_HEADROOM = 256, SV_XDP_SMALL_CHUNK = 2048, SV_XDP_LARGE_CHUNK = 4096, SV_XDP_MAX_MTU = 9000 };
 
 /*
- * With chunks a power of two apart the heads of all frames would share a few cache sets, and a ring of them would not
- * fit in any cache. In copy mode chunks may be unaligned, so they are one line further apart.
+ * The fill ring has room for every receive chunk, so returning a chunk never fails. The kernel cycles through all
+ * chunks: more chunks would absorb longer pauses but cost cache misses for every frame. Under a low memlock limit there
+ * are fewer. There are half as many send chunks.
+ */
+enum { SV_XDP_RECEIVE_CHUNKS = 2048, SV_XDP_MIN_RECEIVE_CHUNKS = 512 };
+
+/* Bounds the wait for a queue or an XDP hook of a process that has just ended. */
+enum { SV_XDP_BUSY_RETRIES = 120, SV_XDP_BUSY_RETRY_MILLIS = 25 };
+
+/*
+ * Extra distance between chunks. If chunks were a power of two apart, the heads of all frames would share a few cache
+ * sets, and a ring of them would fit no cache. In copy mode chunks may be unaligned, so they are one cache line further
+ * apart.
  */
 enum { SV_XDP_SPREAD = 64 };
 
 enum { SV_XDP_SCRATCH_FRAMES = 16, SV_XDP_SCRATCH_BYTES = SV_XDP_SCRATCH_FRAMES * (SV_XDP_MAX_MTU + SV_MAX_OVERHEAD) };
 
-/* A chain of more chunks is no frame that the kernel makes: one of 64 KB takes 37 of the small ones. */
+/* Maximum number of chunks in a chain. The kernel builds no longer ones: a frame of 64 KB has 37 small chunks. */
 enum { SV_XDP_CHAIN = 64 };
 
-/* A ring shared with the kernel. `position` is our own side's index. */
+/* A ring shared with the kernel. `position` is the index of this side. */
 struct sv_xdp_ring {
     uint32_t *producer;
     uint32_t *consumer;
@@ -45,74 +62,84 @@ struct sv_xdp_ring {
     size_t map_bytes;
 };
 
-/* A socket and what it has received. */
+/* A socket with its receive ring. */
 struct sv_xdp_lane {
     struct sv_receiver receiver;
     struct sv_xdp_ring rx;
     uint32_t entries;
-    bool skipping;                  /* the next chunks are the rest of a chain that was too long */
+    bool skipping;                  /* the next chunks are the rest of a chain that is too long */
 };
 
 /*
- * SYNs can come in any number, so they have a socket of their own. If they arrive faster than they are handled, only
- * that socket is full. Both sockets share the UMEM and the fill ring, so the lock of `main` covers both.
+ * SYNs may arrive in any number, so they have a separate socket. If they arrive faster than they are handled, only that
+ * socket fills up. Both sockets share the UMEM and the fill ring, so the lock of `main` covers both.
  */
 struct sv_xdp_queue {
     struct sv_xdp_lane main;
     struct sv_xdp_lane syns;
     struct sv_xdp_ring fill;
-    uint32_t sorted_until;          /* position in the main ring: unsolicited segments before it are dropped */
-    bool multi_buffer;              /* frames may come in several chunks */
-    bool jumbo;                     /* frames of the MTU do */
-    bool partial;                   /* senders on this host, and GRO, leave checksums out */
-    bool super_frames;              /* ... and TCP uncut: what is beyond the MTU may be cut */
-    bool zero_copy;                 /* the driver uses the chunks directly and reports when it has to be woken */
-    bool busy_poll;                 /* who finds the ring empty runs the driver: see busy_poll.h */
+    uint32_t sorted_until;          /* position in the main ring: bursts that begin before it are filtered */
+    bool multi_buffer;              /* frames may consist of several chunks */
+    bool jumbo;                     /* frames of the MTU consist of several chunks */
+    bool partial;                   /* checksums may be missing: from senders on this host, and after GRO */
+    bool super_frames;              /* frames beyond the MTU may arrive and are cut */
+    bool zero_copy;                 /* the driver uses the chunks directly and reports when it needs a wakeup */
+    bool busy_poll;                 /* a thread that finds the ring empty runs the driver: see busy_poll.h */
     uint32_t chunk_bytes;
-    uint32_t stride_bytes;          /* from chunk to chunk */
-    uint64_t base_mask;             /* of a received frame's address: where its chunk begins */
+    uint32_t stride_bytes;          /* distance between chunks */
+    uint64_t base_mask;             /* mask from a received frame's address to the beginning of its chunk */
     uint32_t receive_chunks;
     uint32_t send_chunks;
     uint8_t *umem;
     size_t umem_bytes;
-    uint8_t *scratch;               /* with multi_buffer: frames put together, for one burst */
+    uint8_t *scratch;               /* with multi_buffer: frames assembled for one burst */
     uint32_t scratch_used;
-    struct sv_super_slot *slots;    /* with super_frames: what was cut, for one burst */
+    struct sv_super_slot *slots;    /* with super_frames: frames cut for one burst */
 
-    SV_SEPARATE struct sv_spin send_lock;   /* of both rings below and the free chunks; never held during a call */
-    int sender;                     /* the socket that sends, that of `main`; -1: the queue only receives */
+    /* Guards both rings below and the free chunks; never held during a system call. */
+    SV_SEPARATE struct sv_spin send_lock;
+    int sender;                     /* socket that sends, that of `main`; -1: the queue only receives */
+    _Atomic bool sends;             /* the interface has a send queue of this number */
+    _Atomic bool unfinished;        /* the interface was busy and frames remain in the ring: each poll retries */
     struct sv_xdp_ring tx;
     struct sv_xdp_ring completion;
     uint32_t free_count;
-    uint64_t *free_chunks;          /* of the part of the UMEM that sends */
+    uint64_t *free_chunks;          /* in the part of the UMEM that sends */
 };
 
 /* The configuration of a queue. */
 struct sv_xdp_queue_config {
     int ifindex;                    /* of the network interface */
-    int receive_ifindex;            /* of the interface that receives: the same, or the TAP interface */
-    uint32_t number;                /* of the queue, on both */
+    int receive_ifindex;            /* interface that receives: the same, or the TAP interface */
+    uint32_t number;                /* number of the queue on both interfaces */
     uint32_t mtu;
-    bool zero_copy;                 /* zero copy by the driver, or an error */
+    bool zero_copy;                 /* requires zero copy by the driver */
     bool partial;                   /* as in struct sv_xdp_queue */
     bool super_frames;
-    bool is_untold;                 /* the driver has not told whether the network interface has this queue */
-    bool has_sockets;               /* a broker has made the sockets: the queue takes them, also on an error */
+    bool is_untold;                 /* the driver does not report whether the interface has this queue */
+    const struct sv_xdp_handed *handed;     /* NULL: the process makes the sockets itself */
+};
+
+/* The bound sockets and the memory of a queue that a broker has made. The queue owns the sockets, also on an error. */
+struct sv_xdp_handed {
+    const struct sv_broker_layout *layout;
     int main_socket;
     int syn_socket;
+    int memory;                     /* owned by the caller */
 };
 
 /*
- * A queue of a TAP interface only receives. Returns 0 or an errno. EINVAL for a queue number above 0 means that the interface has no such queue. EBUSY means that
- * another process has the queue, and still had it after a while.
+ * Opens a queue. A queue of a TAP interface only receives. Returns 0 or an errno. EINVAL for a queue number above 0
+ * means that the interface has no such queue. EBUSY means that another process still had the queue after a while.
  */
 int sv_xdp_queue_open(struct sv_xdp_queue *queue, const struct sv_xdp_queue_config *config);
 void sv_xdp_queue_close(struct sv_xdp_queue *queue);
-/* The largest MTU that the queue can carry. */
+/* Returns the largest MTU that the queue can carry. */
 uint32_t sv_xdp_queue_max_mtu(const struct sv_xdp_queue *queue);
 /*
- * Without a copy the card writes into the chunk, and some cards are told the room behind its headroom in whole KiB
- * (SRRCTL.BSIZEPKT of igb, igc and ixgbe): they would cut frames of 1500 bytes at 1024 in a small one.
+ * Returns the chunk size. In zero copy the card writes to the chunk, and some cards know the room behind its headroom
+ * in whole KiB only (SRRCTL.BSIZEPKT of igb, igc and ixgbe). With small chunks they would cut frames of 1500 bytes at
+ * 1024.
  */
 static inline uint32_t sv_xdp_chunk_bytes(uint32_t mtu, bool zero_copy)
 {
@@ -120,7 +147,30 @@ static inline uint32_t sv_xdp_chunk_bytes(uint32_t mtu, bool zero_copy)
     return small ? SV_XDP_SMALL_CHUNK : SV_XDP_LARGE_CHUNK;
 }
 
-/* Whether frames of this MTU need several chunks. */
+/*
+ * The main receive ring has the number of receive chunks divided by the main divisor, the ring for SYNs divided by the
+ * SYN divisor. A zero-copy driver receives the frames of all programs, including the host's, into these chunks. If the
+ * process pauses, its rings fill up and the kernel drops further frames, which frees their chunks: a quarter of the
+ * chunks always stays with the driver. In copy mode only the process's own frames occupy chunks.
+ */
+static inline uint32_t sv_xdp_main_divisor(bool zero_copy)
+{
+    return zero_copy ? 2 : 1;
+}
+
+static inline uint32_t sv_xdp_syn_divisor(bool zero_copy)
+{
+    return 2 * sv_xdp_main_divisor(zero_copy);
+}
+
+/* ---- xdp_socket_options.c, which the broker shares ---- */
+
+/* Creates a ring. Returns 0 or an errno. */
+int sv_xdp_set_ring(int fd, int option, uint32_t entries);
+/* Raises the limits of a sending socket, as far as the kernel and the process's capabilities allow. */
+void sv_xdp_raise_limits(int fd);
+
+/* Returns true if frames of this MTU need several chunks. */
 static inline bool sv_xdp_is_jumbo(uint32_t mtu)
 {
     return mtu + SV_MAX_OVERHEAD + SV_XDP_HEADROOM > SV_XDP_LARGE_CHUNK;
@@ -132,13 +182,32 @@ static inline uint32_t sv_xdp_queue_produced(const struct sv_xdp_queue *queue)
     return __atomic_load_n(queue->main.rx.producer, __ATOMIC_ACQUIRE);
 }
 
-/* Runs the driver for an empty ring, if it is to be polled busily. What it brings comes into the ring. */
+/* Returns true if the driver has stopped and needs a wakeup by a system call. */
+static inline bool sv_xdp_wants_wakeup(const struct sv_xdp_ring *ring)
+{
+    return __atomic_load_n(ring->flags, __ATOMIC_RELAXED) & XDP_RING_NEED_WAKEUP;
+}
+
+/* Runs the driver if the ring is empty and busy polling is on. The frames that it receives enter the ring. */
 void sv_xdp_queue_busy_poll(const struct sv_xdp_queue *queue);
 
-/* Dispatches the frames of the main ring before `limit`, and then some SYNs; returns their number. */
+/*
+ * Dispatches frames of the main ring before `limit`, a few bursts at most, then up to a burst of SYNs. Returns the
+ * number of descriptors consumed: a frame may occupy several, and dropped frames count too. Returns 0 also if another
+ * thread is draining the queue.
+ */
 unsigned sv_xdp_queue_drain(struct sv_xdp_queue *queue, struct sv_device *device, uint32_t limit);
 
-/* Copies frames out and makes the kernel send them. Returns how many it took; *error is the reason for less. */
+/*
+ * Copies frames into the ring and makes the kernel send them. Returns how many it accepted; *error is why it accepted
+ * no more.
+ *
+ * If the interface accepts none for a while, the frames in the ring count as accepted: a later send or poll transmits
+ * them. If the interface has no send queue of this number, `sends` becomes false, and the frames of the burst have not
+ * been sent.
+ */
 unsigned sv_xdp_queue_send(struct sv_xdp_queue *queue, const struct sv_frame *frames, unsigned count, int *error);
+/* Retries the frames that are still in the ring. Every poll calls this while `unfinished` is set. */
+void sv_xdp_queue_finish_sending(struct sv_xdp_queue *queue);
 
 #endif

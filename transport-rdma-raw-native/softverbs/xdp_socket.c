@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See xdp_queue.h: opening a socket and closing it. The traffic is in xdp_queue.c. */
+/* Opens and closes the AF_XDP sockets of a queue: see xdp_queue.h. */
 #include "xdp_mode.h"
 #include "xdp_queue.h"
 
@@ -11,22 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#ifndef AF_XDP
-#define AF_XDP 44
-#endif
-#ifndef SOL_XDP
-#define SOL_XDP 283
-#endif
-#ifndef XDP_MAX_TX_SKB_BUDGET
-#define XDP_MAX_TX_SKB_BUDGET 9     /* Linux 6.17 */
-#endif
-
-/*
- * The fill ring has room for every receive chunk, so returning one never fails. The kernel cycles through all chunks:
- * more would absorb longer pauses, but cost cache misses for every frame. Under a low memlock limit there are fewer.
- */
-enum { RECEIVE_CHUNKS = 2048, MIN_RECEIVE_CHUNKS = 512, PAGE = 4096 };
-enum { BUSY_RETRIES = 120, BUSY_RETRY_MILLIS = 25, UNUSED_ENTRIES = 2 };
+enum { PAGE = 4096, UNUSED_ENTRIES = 2 };
 
 /* ---- opening ---- */
 
@@ -61,7 +46,7 @@ static int map_receive_ring(struct sv_xdp_lane *lane, const struct xdp_mmap_offs
                     sizeof(struct xdp_desc));
 }
 
-/* The rings of sending belong to the socket that sends. */
+/* The send rings belong to the socket that sends. */
 static int map_send_rings(struct sv_xdp_queue *queue)
 {
     struct xdp_mmap_offsets offsets;
@@ -85,11 +70,6 @@ static int map_rings(struct sv_xdp_queue *queue)
         error = map_ring(queue->main.receiver.fd, &queue->fill, &offsets.fr, XDP_UMEM_PGOFF_FILL_RING,
                          queue->receive_chunks, sizeof(uint64_t));
     return error;
-}
-
-static int set_ring(int fd, int option, uint32_t entries)
-{
-    return setsockopt(fd, SOL_XDP, option, &entries, sizeof entries) == 0 ? 0 : errno;
 }
 
 static int try_umem(struct sv_xdp_queue *queue)
@@ -117,7 +97,8 @@ static int try_umem(struct sv_xdp_queue *queue)
 static int register_umem(struct sv_xdp_queue *queue)
 {
     int error = ENOBUFS;
-    for (uint32_t chunks = RECEIVE_CHUNKS; error == ENOBUFS && chunks >= MIN_RECEIVE_CHUNKS; chunks /= 2) {
+    for (uint32_t chunks = SV_XDP_RECEIVE_CHUNKS; error == ENOBUFS && chunks >= SV_XDP_MIN_RECEIVE_CHUNKS;
+         chunks /= 2) {
         queue->receive_chunks = chunks;
         queue->send_chunks = queue->sender >= 0 ? chunks / 2 : 0;
         error = try_umem(queue);
@@ -130,15 +111,17 @@ static int register_umem(struct sv_xdp_queue *queue)
 }
 
 /*
- * A socket closed a moment ago, here or by a process that has just ended, holds its queue a little longer: the kernel
- * frees it in a task that waits for its lock of all interfaces, on a busy machine for more than a second.
+ * Binds a socket, and waits if the queue is busy. A socket that was closed a moment ago, here or by a process that has
+ * ended, keeps its queue a little longer. The kernel frees it in a task that waits for its lock of all interfaces, on a
+ * busy machine for more than a second.
  */
 static int bind_patiently(int fd, const struct sockaddr_xdp *address)
 {
+    sv_may_wait();
     for (int i = 0; bind(fd, (const struct sockaddr *)address, sizeof *address) != 0; i++) {
-        if (errno != EBUSY || i == BUSY_RETRIES)
+        if (errno != EBUSY || i == SV_XDP_BUSY_RETRIES)
             return errno;
-        struct timespec pause = {.tv_nsec = BUSY_RETRY_MILLIS * 1000000L};
+        struct timespec pause = {.tv_nsec = SV_XDP_BUSY_RETRY_MILLIS * 1000000L};
         nanosleep(&pause, NULL);
     }
     return 0;
@@ -156,7 +139,7 @@ static int bind_main(struct sv_xdp_queue *queue, const struct sv_xdp_queue_confi
     return bind_patiently(queue->main.receiver.fd, &address);
 }
 
-/* Of a socket that shares the memory and the flags of the main one. */
+/* Fills the address of a socket that shares the memory and the flags of the main one. */
 static void fill_shared_address(struct sockaddr_xdp *address, const struct sv_xdp_queue *queue, int ifindex,
                                 uint32_t number)
 {
@@ -168,33 +151,36 @@ static void fill_shared_address(struct sockaddr_xdp *address, const struct sv_xd
     address->sxdp_queue_id = number;
 }
 
-/* Rings and limits of the socket that sends. */
+/* Sets rings and limits of the socket that sends. */
 static int set_up_sending(struct sv_xdp_queue *queue)
 {
-    int error = set_ring(queue->sender, XDP_UMEM_COMPLETION_RING, queue->send_chunks);
+    int error = sv_xdp_set_ring(queue->sender, XDP_UMEM_COMPLETION_RING, queue->send_chunks);
     if (error == 0)
-        error = set_ring(queue->sender, XDP_TX_RING, queue->send_chunks);
+        error = sv_xdp_set_ring(queue->sender, XDP_TX_RING, queue->send_chunks);
     if (error == 0)
         error = map_send_rings(queue);
-    /* A whole burst with each call; older kernels send 32. */
-    const int budget = SV_BURST;
-    (void)setsockopt(queue->sender, SOL_XDP, XDP_MAX_TX_SKB_BUDGET, &budget, sizeof budget);
+    sv_xdp_raise_limits(queue->sender);
     return error;
+}
+
+static int list_free_chunks(struct sv_xdp_queue *queue)
+{
+    queue->free_chunks = malloc((queue->send_chunks + 1) * sizeof queue->free_chunks[0]);
+    if (queue->free_chunks == NULL)
+        return ENOMEM;
+    for (uint32_t i = 0; i < queue->send_chunks; i++)
+        queue->free_chunks[queue->free_count++] = (uint64_t)(queue->receive_chunks + i) * queue->stride_bytes;
+    return 0;
 }
 
 static int hand_out_chunks(struct sv_xdp_queue *queue)
 {
     uint64_t *fill = queue->fill.entries;
-    queue->free_chunks = malloc((queue->send_chunks + 1) * sizeof queue->free_chunks[0]);
-    if (queue->free_chunks == NULL)
-        return ENOMEM;
     for (uint32_t i = 0; i < queue->receive_chunks; i++)
         fill[i] = (uint64_t)i * queue->stride_bytes;
     queue->fill.position = queue->receive_chunks;
     __atomic_store_n(queue->fill.producer, queue->fill.position, __ATOMIC_RELEASE);
-    for (uint32_t i = 0; i < queue->send_chunks; i++)
-        queue->free_chunks[queue->free_count++] = (uint64_t)(queue->receive_chunks + i) * queue->stride_bytes;
-    return 0;
+    return list_free_chunks(queue);
 }
 
 static int set_up(struct sv_xdp_queue *queue, const struct sv_xdp_queue_config *config)
@@ -203,18 +189,18 @@ static int set_up(struct sv_xdp_queue *queue, const struct sv_xdp_queue_config *
     bool sends = config->receive_ifindex == config->ifindex;
     queue->sender = sends ? fd : -1;
     int error = register_umem(queue);
-    queue->main.entries = queue->receive_chunks;
+    queue->main.entries = queue->receive_chunks / sv_xdp_main_divisor(queue->zero_copy);
     if (error == 0)
-        error = set_ring(fd, XDP_UMEM_FILL_RING, queue->receive_chunks);
+        error = sv_xdp_set_ring(fd, XDP_UMEM_FILL_RING, queue->receive_chunks);
     if (error == 0)
-        error = set_ring(fd, XDP_RX_RING, queue->main.entries);
+        error = sv_xdp_set_ring(fd, XDP_RX_RING, queue->main.entries);
     if (error == 0)
         error = map_rings(queue);
     if (error == 0)
-        error = sends ? set_up_sending(queue) : set_ring(fd, XDP_UMEM_COMPLETION_RING, UNUSED_ENTRIES);
+        error = sends ? set_up_sending(queue) : sv_xdp_set_ring(fd, XDP_UMEM_COMPLETION_RING, UNUSED_ENTRIES);
     /*
-     * Before the socket is bound: a driver with zero copy takes its receive buffers from the fill ring then. virtio_net
-     * that finds none there has none, gets no frame, and looks again when a frame comes.
+     * Before the socket is bound, because a zero-copy driver then takes its receive buffers from the fill ring.
+     * virtio_net that finds none there receives nothing, and looks again only when a frame arrives.
      */
     if (error == 0)
         error = hand_out_chunks(queue);
@@ -222,7 +208,7 @@ static int set_up(struct sv_xdp_queue *queue, const struct sv_xdp_queue_config *
         return error;
     error = bind_main(queue, config);
     if (error == EINVAL && queue->multi_buffer && !queue->jumbo) {
-        queue->multi_buffer = false;    /* before Linux 6.6: of super-frames only those that fit a chunk come */
+        queue->multi_buffer = false;    /* before Linux 6.6: super-frames arrive only if they fit a chunk */
         error = bind_main(queue, config);
     }
     /* ENOENT: virtio_net that receives into lists of pages (big_packets without mergeable buffers). */
@@ -247,16 +233,16 @@ static int open_socket(int *fd)
                                        "CONFIG_XDP_SOCKETS; soft:packet: works without");
 }
 
-/* SYNs occupy at most half of the chunks. The socket shares flags and rings with the other. */
+/* This socket shares flags and rings with the main one. */
 static int open_syns(struct sv_xdp_queue *queue, const struct sv_xdp_queue_config *config)
 {
     struct sv_xdp_lane *syns = &queue->syns;
     struct xdp_mmap_offsets offsets;
-    int error = config->has_sockets ? 0 : open_socket(&syns->receiver.fd);
+    int error = open_socket(&syns->receiver.fd);
     if (error != 0)
         return error;
-    syns->entries = queue->receive_chunks / 2;
-    error = set_ring(syns->receiver.fd, XDP_RX_RING, syns->entries);
+    syns->entries = queue->receive_chunks / sv_xdp_syn_divisor(queue->zero_copy);
+    error = sv_xdp_set_ring(syns->receiver.fd, XDP_RX_RING, syns->entries);
     if (error == 0)
         error = ring_offsets(syns->receiver.fd, &offsets);
     if (error == 0)
@@ -267,8 +253,8 @@ static int open_syns(struct sv_xdp_queue *queue, const struct sv_xdp_queue_confi
 }
 
 /*
- * In tap mode the queue is the TAP interface's. Whether the network interface has one of this number is told by binding
- * a socket to it for a moment: not EINVAL. Another process may have the queue.
+ * In tap mode the queue belongs to the TAP interface. Binding a socket to the network interface for a moment shows
+ * whether that has a queue of this number: the result is not EINVAL. Another process may use the queue.
  */
 static int find_queue(const struct sv_xdp_queue *queue, const struct sv_xdp_queue_config *config)
 {
@@ -278,24 +264,96 @@ static int find_queue(const struct sv_xdp_queue *queue, const struct sv_xdp_queu
     if (error != 0)
         return error;
     fill_shared_address(&address, queue, config->ifindex, config->number);
-    error = set_ring(fd, XDP_UMEM_FILL_RING, UNUSED_ENTRIES);
+    error = sv_xdp_set_ring(fd, XDP_UMEM_FILL_RING, UNUSED_ENTRIES);
     if (error == 0)
-        error = set_ring(fd, XDP_UMEM_COMPLETION_RING, UNUSED_ENTRIES);
+        error = sv_xdp_set_ring(fd, XDP_UMEM_COMPLETION_RING, UNUSED_ENTRIES);
     if (error == 0)
-        error = set_ring(fd, XDP_TX_RING, UNUSED_ENTRIES);
+        error = sv_xdp_set_ring(fd, XDP_TX_RING, UNUSED_ENTRIES);
     if (error == 0 && bind(fd, (const struct sockaddr *)&address, sizeof address) != 0 && errno != EBUSY)
         error = errno;
     close(fd);
     return error;
 }
 
-/* The kernel counts from when the socket was opened. */
+/* ---- of a broker ---- */
+
+static void take_layout(struct sv_xdp_queue *queue, const struct sv_broker_layout *layout, uint32_t number)
+{
+    queue->chunk_bytes = layout->chunk_bytes;
+    queue->stride_bytes = layout->stride_bytes;
+    queue->multi_buffer = layout->multi_buffer != 0;
+    queue->receive_chunks = layout->receive_chunks[number];
+    queue->send_chunks = queue->receive_chunks / 2;
+    queue->main.entries = queue->receive_chunks / layout->main_divisor;
+    queue->syns.entries = queue->receive_chunks / layout->syn_divisor;
+}
+
+static int map_memory(struct sv_xdp_queue *queue, const struct sv_xdp_handed *handed, uint32_t number)
+{
+    off_t start = (off_t)number * handed->layout->queue_bytes;
+    void *memory = mmap(NULL, handed->layout->queue_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, handed->memory, start);
+    if (memory == MAP_FAILED)
+        return errno;
+    queue->umem = memory;
+    queue->umem_bytes = handed->layout->queue_bytes;
+    return 0;
+}
+
+/* The broker has filled the fill ring and bound the sockets, so all sizes are fixed. */
+static int adopt(struct sv_xdp_queue *queue, const struct sv_xdp_queue_config *config)
+{
+    const struct sv_xdp_handed *handed = config->handed;
+    struct xdp_mmap_offsets offsets;
+    queue->main.receiver.fd = queue->sender = handed->main_socket;
+    queue->syns.receiver.fd = handed->syn_socket;
+    take_layout(queue, handed->layout, config->number);
+    int error = map_memory(queue, handed, config->number);
+    if (error == 0)
+        error = map_rings(queue);
+    if (error == 0)
+        error = map_send_rings(queue);
+    if (error == 0)
+        error = ring_offsets(queue->syns.receiver.fd, &offsets);
+    if (error == 0)
+        error = map_receive_ring(&queue->syns, &offsets);
+    if (error == 0)
+        error = list_free_chunks(queue);
+    if (error == 0)
+        queue->fill.position = __atomic_load_n(queue->fill.producer, __ATOMIC_ACQUIRE);
+    return error;
+}
+
+/* Reads the statistics, which the kernel counts from the opening of the socket on. Older kernels have fewer fields. */
+static bool read_statistics(int fd, struct xdp_statistics *statistics)
+{
+    socklen_t size = sizeof *statistics;
+    memset(statistics, 0, sizeof *statistics);
+    return getsockopt(fd, SOL_XDP, XDP_STATISTICS, statistics, &size) == 0;
+}
+
+/*
+ * Finds whether the interface has a send queue of this number. A socket can be bound to a queue number below the number
+ * of receive queues or of send queues. Beyond the current send queues (real_num_tx_queues) a send call reports success
+ * and does nothing, and not every driver and kernel reports this number. So a descriptor outside of the memory is sent:
+ * if the kernel looks at the ring at all, it rejects and counts the descriptor. Zero copy exists only for queues that
+ * do both.
+ */
+static bool has_send_queue(struct sv_xdp_queue *queue)
+{
+    struct xdp_statistics statistics;
+    if (queue->sender < 0 || queue->zero_copy)
+        return queue->zero_copy;
+    struct xdp_desc *descriptors = queue->tx.entries;
+    descriptors[queue->tx.position++ & queue->tx.mask] = (struct xdp_desc){.addr = queue->umem_bytes, .len = ETH_ZLEN};
+    __atomic_store_n(queue->tx.producer, queue->tx.position, __ATOMIC_RELEASE);
+    return sendto(queue->sender, NULL, 0, MSG_DONTWAIT, NULL, 0) < 0 || !read_statistics(queue->sender, &statistics) ||
+           statistics.tx_invalid_descs > 0;
+}
+
 static void count_drops_as(struct sv_receiver *receiver, uint64_t *counter)
 {
     struct xdp_statistics statistics;
-    socklen_t size = sizeof statistics;
-    memset(&statistics, 0, sizeof statistics);
-    if (getsockopt(receiver->fd, SOL_XDP, XDP_STATISTICS, &statistics, &size) == 0)
+    if (read_statistics(receiver->fd, &statistics))
         *counter = statistics.rx_dropped + statistics.rx_ring_full;
 }
 
@@ -304,12 +362,26 @@ static void count_drops(struct sv_receiver *receiver)
     count_drops_as(receiver, &receiver->counters.wire_full);
 }
 
+/*
+ * Counts the times that a driver found no free chunk: such a driver drops frames itself, so the kernel counts only the
+ * times. The driver may have set its flag after the last poll, and sleepers do not poll. Without a wakeup it would
+ * receive nothing more.
+ */
+static void count_drops_of_driver(struct sv_receiver *receiver)
+{
+    struct xdp_statistics statistics;
+    count_drops(receiver);
+    if (read_statistics(receiver->fd, &statistics))
+        receiver->counters.driver_full = statistics.rx_fill_ring_empty_descs;
+    (void)recvfrom(receiver->fd, NULL, 0, MSG_DONTWAIT, NULL, 0);
+}
+
 static void count_dropped_syns(struct sv_receiver *receiver)
 {
     count_drops_as(receiver, &receiver->counters.syns_full);
 }
 
-/* A zero-copy driver may refuse chunks that cross pages, so they are aligned for it. */
+/* A zero-copy driver may refuse chunks that cross pages, so they are page-aligned for it. */
 static void choose_chunks(struct sv_xdp_queue *queue, uint32_t mtu, bool zero_copy)
 {
     queue->chunk_bytes = sv_xdp_chunk_bytes(mtu, zero_copy);
@@ -324,6 +396,14 @@ uint32_t sv_xdp_queue_max_mtu(const struct sv_xdp_queue *queue)
     return queue->jumbo ? SV_XDP_MAX_MTU : queue->chunk_bytes - SV_XDP_HEADROOM - SV_MAX_OVERHEAD;
 }
 
+static int make(struct sv_xdp_queue *queue, const struct sv_xdp_queue_config *config)
+{
+    int error = open_socket(&queue->main.receiver.fd);
+    if (error == 0)
+        error = set_up(queue, config);
+    return error != 0 ? error : open_syns(queue, config);
+}
+
 int sv_xdp_queue_open(struct sv_xdp_queue *queue, const struct sv_xdp_queue_config *config)
 {
     memset(queue, 0, sizeof *queue);
@@ -332,27 +412,22 @@ int sv_xdp_queue_open(struct sv_xdp_queue *queue, const struct sv_xdp_queue_conf
     queue->partial = config->partial;
     queue->super_frames = config->super_frames;
     queue->multi_buffer = queue->jumbo || queue->super_frames;
-    int error = sv_receiver_init(&queue->main.receiver, count_drops);
+    int error = sv_receiver_init(&queue->main.receiver, queue->zero_copy ? count_drops_of_driver : count_drops);
+    queue->main.receiver.may_stall = queue->zero_copy;
     int syns_error = sv_receiver_init(&queue->syns.receiver, count_dropped_syns);
     if (error == 0)
         error = syns_error;
-    if (config->has_sockets) {
-        queue->main.receiver.fd = config->main_socket;
-        queue->syns.receiver.fd = config->syn_socket;
-    }
-    if (error == 0 && !config->has_sockets)
-        error = open_socket(&queue->main.receiver.fd);
     if (error == 0)
-        error = set_up(queue, config);
-    if (error == 0)
-        error = open_syns(queue, config);
+        error = config->handed != NULL ? adopt(queue, config) : make(queue, config);
     if (error == 0 && queue->sender < 0 && config->is_untold)
         error = find_queue(queue, config);
     if (error == 0 && queue->multi_buffer && (queue->scratch = malloc(SV_XDP_SCRATCH_BYTES)) == NULL)
         error = ENOMEM;
     if (error == 0 && queue->super_frames && (queue->slots = calloc(SV_BURST, sizeof queue->slots[0])) == NULL)
         error = ENOMEM;
-    if (error != 0)
+    if (error == 0)
+        atomic_store(&queue->sends, has_send_queue(queue));
+    else
         sv_xdp_queue_close(queue);
     return error;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "xdp_virtio.h"
+#include "xdp_mode.h"
 
 #include <linux/if_ether.h>
 #include <linux/rtnetlink.h>
@@ -9,9 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "xdp_interface.h"
-
-/* Numbers of <linux/virtio_net.h>: what the device may send, and receives into. */
+/* Feature bits of <linux/virtio_net.h>: frames that the device may send, and buffers into which it receives. */
 enum { NAMES_MTU = 3, MAY_SEND_TSO4 = 7, MAY_SEND_TSO6 = 8, MAY_SEND_ECN = 9, MAY_SEND_UFO = 10, MERGEABLE_BUFFERS = 15,
        MAY_SEND_USO4 = 54, MAY_SEND_USO6 = 55 };
 
@@ -51,7 +49,7 @@ static uint32_t max_mtu_of(const struct nlmsghdr *answer, ssize_t length)
     return max_mtu;
 }
 
-/* In bytes; 0 if the kernel does not say. */
+/* Returns the largest MTU in bytes, or 0 if the kernel does not report it. */
 static uint32_t ask_max_mtu(int ifindex)
 {
     alignas(struct nlmsghdr) char answer[16384];
@@ -74,7 +72,10 @@ static uint32_t ask_max_mtu(int ifindex)
 bool sv_xdp_runs_programs(const struct sv_wire *wire)
 {
     char driver[SV_XDP_DRIVER_BYTES], version[SV_XDP_DRIVER_BYTES], path[64];
-    /* First, since /sys may be of another network namespace: an interface of this name there is often another driver's. */
+    /*
+     * First, because /sys may belong to another network namespace, where an interface of this name often has another
+     * driver.
+     */
     sv_xdp_driver(wire->netdev, driver, version);
     if (strcmp(driver, "virtio_net") != 0)
         return true;

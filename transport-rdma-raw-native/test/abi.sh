@@ -17,7 +17,7 @@ if [ -n "$installed" ] && command -v readelf >/dev/null; then
 fi
 
 if command -v readelf >/dev/null; then
-    # What the library promises is in docs/deploying.md; a call of a function that glibc has got since ends that.
+    # What the library promises is in docs/guide/deploying.md; a call of a function that glibc has got since ends that.
     newest=$(readelf -W --dyn-syms "$directory/libibverbs.so.1" | grep -oE 'GLIBC_2\.[0-9]+' | sort -V | tail -n 1)
     [ "$(printf '%s\nGLIBC_2.28\n' "$newest" | sort -V | tail -n 1)" = GLIBC_2.28 ] || fail "it needs $newest"
     echo "needs ${newest:-no version of glibc}"

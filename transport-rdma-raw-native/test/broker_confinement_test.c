@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a process of the broker is not meant to do kills it, and what it is meant to do goes on under the filters. */
+/* A forbidden system call kills a process of the broker, and all its tasks work under the filters. */
 #define _GNU_SOURCE
+#include "bpf.h"
 #include "broker_scene.h"
 #include "confinement.h"
 #include "objects.h"
-#include "refusal.h"
 
 #include <fcntl.h>
 #include <linux/capability.h>
@@ -28,7 +28,7 @@ enum { SANITIZER_MAKES_CALLS = 1 };
 enum { SANITIZER_MAKES_CALLS = 0 };
 #endif
 
-/* QEMU's emulation of user programs has no seccomp: its own calls are not the program's. */
+/* QEMU's user emulation has no seccomp: its own calls are not those of the program. */
 static bool has_filters(void)
 {
     if (prctl(PR_GET_SECCOMP) != -1 || errno != EINVAL)
@@ -37,7 +37,7 @@ static bool has_filters(void)
     return false;
 }
 
-/* Plain system calls, so that no sanitizer is in between. */
+/* Direct system calls, without wrappers of a sanitizer. */
 static void execute(void)
 {
     char *const none[] = {NULL};
@@ -90,7 +90,7 @@ static void read_the_clock(void)
     (void)syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &time);
 }
 
-/* How a confined process ends that makes the call. */
+/* Returns how a confined process ends that makes the call. */
 static int end_of(bool (*confine)(void), void (*call)(void))
 {
     int status;
@@ -120,7 +120,7 @@ static void check_goes_on(bool (*confine)(void), void (*call)(void))
     CHECK_EQ(DONE, WEXITSTATUS(status));
 }
 
-static void test_forbidden_calls(void)
+static void test_a_forbidden_system_call_kills_its_process(void)
 {
     static bool (*const all[])(void) = {confine_broker, confine_acceptor, confine_session};
     if (!has_filters())
@@ -136,7 +136,7 @@ static void test_forbidden_calls(void)
     }
     check_goes_on(confine_broker, use_bpf);
     check_goes_on(confine_broker, make_socket);
-    check_goes_on(confine_broker, open_file);       /* it fails, as what explains errors would open files */
+    check_goes_on(confine_broker, open_file);       /* it fails, because explaining an error would open files */
     check_kills(confine_acceptor, use_bpf);
     check_kills(confine_acceptor, make_socket);
     check_kills(confine_acceptor, open_file);
@@ -177,19 +177,19 @@ static void explain_the_verifier(void)
         syscall(SYS_exit_group, NOT_EXPLAINED);
 }
 
-static void test_the_broker_explains_the_verifier(void)
+static void test_it_explains_the_verifier_while_serving(void)
 {
     if (has_filters())
         check_goes_on(confine_without_capabilities, explain_the_verifier);
 }
 
-static void test_no_file_for_the_broker(void)
+static void test_it_opens_no_file_while_serving(void)
 {
     if (has_filters())
         check_goes_on(confine_broker, check_no_file);
 }
 
-/* All that a client can ask for, of confined sessions. */
+/* Confined sessions serve all kinds of requests. */
 static void test_confined_sessions_serve(void)
 {
     struct scene scene;
@@ -202,8 +202,7 @@ static void test_confined_sessions_serve(void)
     CHECK_EQ(ENOTCONN, broker_ask(fd, &request));
     request = request_of(SV_BROKER_OPEN);
     strcpy(request.open.netdev, "none0");
-    request.open.queues = 1;
-    CHECK(broker_ask(fd, &request) != 0);           /* there is no such interface */
+    CHECK(broker_ask(fd, &request) != 0);           /* the interface does not exist */
     struct {
         struct sv_broker_request request;
         struct sock_filter code;
@@ -221,10 +220,34 @@ static void test_confined_sessions_serve(void)
     scene_close(&scene);
 }
 
+/* A confined session delivers the descriptors of a device. */
+static void test_confined_sessions_open_devices(void)
+{
+    struct scene scene;
+    struct wire wire;
+    char policy[128];
+    if (SANITIZER_MAKES_CALLS || !has_filters() || !have_namespace())
+        return;
+    link_open(&wire, 1500, 1);
+    snprintf(policy, sizeof policy, "user=me interface=%s modes=generic ports=tcp:2000", wire.name[0]);
+    scene_open_confined(&scene, policy);
+    int fd = scene_connect(&scene);
+    struct sv_broker_request request = request_of(SV_BROKER_OPEN);
+    strcpy(request.open.netdev, wire.name[0]);
+    CHECK_EQ(0, broker_ask(fd, &request));
+    request = request_of(SV_BROKER_MAC);
+    CHECK_EQ(0, broker_ask(fd, &request));
+    close(fd);
+    scene_settle(&scene);
+    scene_close(&scene);
+    link_close(&wire);
+}
+
 const struct test broker_confinement_tests[] = {
-    {"broker: forbidden calls kill its processes", test_forbidden_calls},
-    {"broker: it opens no file while it serves", test_no_file_for_the_broker},
-    {"broker: it explains the verifier while it serves", test_the_broker_explains_the_verifier},
+    {"broker: a forbidden system call kills its process", test_a_forbidden_system_call_kills_its_process},
+    {"broker: it opens no file while serving", test_it_opens_no_file_while_serving},
+    {"broker: it explains the verifier while serving", test_it_explains_the_verifier_while_serving},
     {"broker: confined sessions serve", test_confined_sessions_serve},
+    {"broker: confined sessions open devices", test_confined_sessions_open_devices},
     {NULL, NULL},
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The broker's policy: what a line grants, and what is no line. */
+/* The broker's policy: the grants of a line, and invalid lines. */
 #include "broker.h"
 #include "harness.h"
 #include "policy.h"
@@ -47,7 +47,7 @@ static void check_refused(const char *text, const char *reason)
     CHECK_EQ(0, policy.lines);
 }
 
-static void test_grants(void)
+static void test_lines_of_a_policy_add_up(void)
 {
     const struct policy_user www = {.uid = 100, .groups = 1, .group = {7}};
     const struct policy_user member = {.uid = 5, .groups = 2, .group = {7, 200}};
@@ -55,12 +55,16 @@ static void test_grants(void)
     must_parse("# a comment\n\n"
                "user=www interface=eth1 modes=generic ports=tcp:80,udp:5000-5999\n"
                "  user=100\tinterface=eth1 modes=native,generic ports=tcp:443 devices=3 \n"
-               "group=staff interface=eth2 modes=generic ports=any");
-    CHECK_EQ(3, policy.lines);
+               "group=staff interface=eth2 modes=generic ports=any\n"
+               "user=www interface=eth3 modes=zerocopy ports=any");
+    CHECK_EQ(4, policy.lines);
     CHECK_EQ(3, policy_devices(&policy, &www, "eth1", SV_BROKER_GENERIC));
     CHECK_EQ(3, policy_devices(&policy, &www, "eth1", SV_BROKER_NATIVE));
     CHECK_EQ(0, policy_devices(&policy, &www, "eth2", SV_BROKER_GENERIC));
     CHECK_EQ(0, policy_devices(&policy, &www, "eth", SV_BROKER_GENERIC));
+    CHECK_EQ(0, policy_devices(&policy, &www, "eth1", SV_BROKER_ZERO_COPY));
+    CHECK_EQ(1, policy_devices(&policy, &www, "eth3", SV_BROKER_ZERO_COPY));
+    CHECK_EQ(0, policy_devices(&policy, &www, "eth3", SV_BROKER_NATIVE));
     CHECK(has_port(&www, "eth1", IPPROTO_TCP, 80));
     CHECK(has_port(&www, "eth1", IPPROTO_TCP, 443));
     CHECK(has_port(&www, NULL, IPPROTO_UDP, 5999));
@@ -74,11 +78,11 @@ static void test_grants(void)
     CHECK(has_any_port(&member, "eth2"));
     CHECK(has_port(&member, "eth2", IPPROTO_TCP, 22));
     CHECK(!policy_has_interface(&policy, &member, "eth1"));
-    CHECK(!policy_has_interface(&policy, &other, "eth1"));      /* a user is no group, nor the other way round */
+    CHECK(!policy_has_interface(&policy, &other, "eth1"));      /* a user is not a group, nor a group a user */
     CHECK(!policy_has_interface(&policy, &other, "eth2"));
 }
 
-/* What one line grants in a mode is not another line's. */
+/* The ports granted by one line do not apply to another line's mode. */
 static void test_ports_of_a_mode(void)
 {
     const struct policy_user www = {.uid = 100, .groups = 1, .group = {7}};
@@ -93,7 +97,7 @@ static void test_ports_of_a_mode(void)
     CHECK(policy_has_any_port(&policy, &www, &native));
 }
 
-static void test_users_of_tcp(void)
+static void test_filters_on_tcp_sockets_need_a_granted_port(void)
 {
     const struct policy_user www = {.uid = 100, .groups = 1, .group = {7}};
     const struct policy_user other = {.uid = 101, .groups = 1, .group = {7}};
@@ -106,7 +110,7 @@ static void test_users_of_tcp(void)
     CHECK(policy_has_tcp_port(&policy, &www));
 }
 
-static void test_refusals(void)
+static void test_invalid_lines_of_a_policy_are_refused(void)
 {
     static const char good[] = "user=1 interface=e modes=generic ports=any";
     must_parse(good);
@@ -114,39 +118,39 @@ static void test_refusals(void)
     check_refused("user=1 interface=e ports=any", "line 1: one of");
     check_refused("interface=e modes=generic ports=any", "one of");
     check_refused("user=1 modes=generic ports=any", "one of");
-    check_refused("user=1 interface=e modes=generic ports=any user=2", "'user' comes twice");
-    check_refused("user=1 group=2 interface=e modes=generic ports=any", "'group' comes twice");
+    check_refused("user=1 interface=e modes=generic ports=any user=2", "'user' appears twice");
+    check_refused("user=1 group=2 interface=e modes=generic ports=any", "'group' appears twice");
     check_refused("user=bob interface=e modes=generic ports=any", "there is no user 'bob'");
     check_refused("group=www interface=e modes=generic ports=any", "there is no group 'www'");
     check_refused("user= interface=e modes=generic ports=any", "there is no user ''");
     check_refused("user=-1 interface=e modes=generic ports=any", "there is no user");
     check_refused("user=4294967295 interface=e modes=generic ports=any", "there is no user");
-    check_refused("user=1 interface=* modes=generic ports=any", "no name of an interface");
-    check_refused("user=1 interface=../e modes=generic ports=any", "no name of an interface");
-    check_refused("user=1 interface=a234567890123456 modes=generic ports=any", "no name of an interface");
-    check_refused("user=1 interface= modes=generic ports=any", "no name of an interface");
-    check_refused("user=1 interface=e modes= ports=any", "is no mode");
-    check_refused("user=1 interface=e modes=generic,tap ports=any", "'tap' is no mode");
-    check_refused("user=1 interface=e modes=generic ports=80", "ports are any");
-    check_refused("user=1 interface=e modes=generic ports=", "ports are any");
-    check_refused("user=1 interface=e modes=generic ports=tcp:0", "ports are any");
-    check_refused("user=1 interface=e modes=generic ports=tcp:65536", "ports are any");
-    check_refused("user=1 interface=e modes=generic ports=tcp:90-80", "ports are any");
-    check_refused("user=1 interface=e modes=generic ports=tcp:80-", "ports are any");
-    check_refused("user=1 interface=e modes=generic ports=tcp:80,any", "ports are any");
-    check_refused("user=1 interface=e modes=generic ports=tcp:80,", "ports are any");
-    check_refused("user=1 interface=e modes=generic ports=tcp:+80", "ports are any");
-    check_refused("user=1 interface=e modes=generic ports=any devices=0", "devices is");
-    check_refused("user=1 interface=e modes=generic ports=any devices=17", "devices is");
-    check_refused("user=1 interface=e modes=generic ports=any color=red", "'color' is not understood");
-    check_refused("user=1 interface=e modes=generic ports=any # rest", "'#' is not understood");
+    check_refused("user=1 interface=* modes=generic ports=any", "not a valid interface name");
+    check_refused("user=1 interface=../e modes=generic ports=any", "not a valid interface name");
+    check_refused("user=1 interface=a234567890123456 modes=generic ports=any", "not a valid interface name");
+    check_refused("user=1 interface= modes=generic ports=any", "not a valid interface name");
+    check_refused("user=1 interface=e modes= ports=any", "is not a mode");
+    check_refused("user=1 interface=e modes=generic,tap ports=any", "'tap' is not a mode");
+    check_refused("user=1 interface=e modes=generic ports=80", "ports= is any");
+    check_refused("user=1 interface=e modes=generic ports=", "ports= is any");
+    check_refused("user=1 interface=e modes=generic ports=tcp:0", "ports= is any");
+    check_refused("user=1 interface=e modes=generic ports=tcp:65536", "ports= is any");
+    check_refused("user=1 interface=e modes=generic ports=tcp:90-80", "ports= is any");
+    check_refused("user=1 interface=e modes=generic ports=tcp:80-", "ports= is any");
+    check_refused("user=1 interface=e modes=generic ports=tcp:80,any", "ports= is any");
+    check_refused("user=1 interface=e modes=generic ports=tcp:80,", "ports= is any");
+    check_refused("user=1 interface=e modes=generic ports=tcp:+80", "ports= is any");
+    check_refused("user=1 interface=e modes=generic ports=any devices=0", "devices= is");
+    check_refused("user=1 interface=e modes=generic ports=any devices=17", "devices= is");
+    check_refused("user=1 interface=e modes=generic ports=any color=red", "'color' is unknown");
+    check_refused("user=1 interface=e modes=generic ports=any # rest", "'#' is unknown");
     check_refused("user=1 interface=e modes=generic ports=any\r", "printable");
     check_refused("user=1 interface=e modes=generic ports=any\nuser=1 \xc3\xa9", "line 2: it has a character");
     CHECK(!policy_parse(&policy, "user=1\0x", 8, lookup, why, sizeof why));
     CHECK(strstr(why, "printable") != NULL);
 }
 
-/* A line of a good policy many times, and the one too many. */
+/* Parses a policy with many lines or items, up to one too many. */
 static bool parse_many(const char *line, const char *item, unsigned count)
 {
     static char text[POLICY_MAX_BYTES];
@@ -156,7 +160,7 @@ static bool parse_many(const char *line, const char *item, unsigned count)
     return parse(text);
 }
 
-static void test_bounds(void)
+static void test_the_size_of_a_policy_is_limited(void)
 {
     static const char line[] = "user=1 interface=e modes=generic ports=any\n";
     static const char ports[] = "user=1 interface=e modes=generic ports=tcp:1";
@@ -169,7 +173,7 @@ static void test_bounds(void)
     CHECK(!parse_many("#", "x", 1100));
 }
 
-static void test_file(void)
+static void test_a_policy_file_that_others_may_write_is_refused(void)
 {
     static const char text[] = "user=1 interface=e modes=generic ports=any\n";
     char path[] = "/tmp/broker-policy-XXXXXX";
@@ -194,8 +198,8 @@ static void test_file(void)
     CHECK(!policy_read(&policy, "/dev/null", why, sizeof why));
 }
 
-/* Whatever another process has written, the questions stay within the policy. */
-static void test_soundness(void)
+/* A policy with arbitrary bytes from another process does not cause accesses outside of it. */
+static void test_arbitrary_bytes_in_a_policy_cause_no_invalid_access(void)
 {
     must_parse("user=1 interface=e modes=generic ports=tcp:80");
     CHECK(policy_is_sound(&policy));
@@ -211,12 +215,13 @@ static void test_soundness(void)
 }
 
 const struct test broker_policy_tests[] = {
-    {"broker: what lines of a policy grant", test_grants},
+    {"broker: lines of a policy add up", test_lines_of_a_policy_add_up},
     {"broker: ports are granted in the modes of their line", test_ports_of_a_mode},
-    {"broker: who may put filters on sockets of TCP", test_users_of_tcp},
-    {"broker: what is no line of a policy", test_refusals},
-    {"broker: how large a policy may be", test_bounds},
-    {"broker: who may write the file of the policy", test_file},
-    {"broker: a policy whose bytes another process has made", test_soundness},
+    {"broker: filters on TCP sockets need a granted port", test_filters_on_tcp_sockets_need_a_granted_port},
+    {"broker: invalid lines of a policy are refused", test_invalid_lines_of_a_policy_are_refused},
+    {"broker: the size of a policy is limited", test_the_size_of_a_policy_is_limited},
+    {"broker: a policy file that others may write is refused", test_a_policy_file_that_others_may_write_is_refused},
+    {"broker: arbitrary bytes in a policy cause no invalid access",
+     test_arbitrary_bytes_in_a_policy_cause_no_invalid_access},
     {NULL, NULL},
 };

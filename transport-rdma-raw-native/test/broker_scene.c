@@ -7,9 +7,10 @@
 
 #include <dirent.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-/* In the place of the broker's own, which writes to standard error. */
+/* Replaces the broker's journal, which writes to standard error. */
 void journal(const char *format, ...)
 {
     (void)format;
@@ -65,10 +66,12 @@ void scene_listen(struct scene *scene)
 {
     static unsigned number;
     scene->address.sun_family = AF_UNIX;
-    snprintf(scene->address.sun_path, sizeof scene->address.sun_path, "/tmp/broker-test-%d-%u", (int)getpid(), ++number);
+    snprintf(scene->address.sun_path, sizeof scene->address.sun_path, "/tmp/broker-test-%d-%u", (int)getpid(),
+             ++number);
     scene->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     CHECK(scene->listener >= 0);
     CHECK_EQ(0, bind(scene->listener, (struct sockaddr *)&scene->address, sizeof scene->address));
+    CHECK_EQ(0, chmod(scene->address.sun_path, 0666));
     CHECK_EQ(0, listen(scene->listener, SERVER_MAX_CLIENTS));
     CHECK_EQ(0, setenv("SOFTVERBS_BROKER", scene->address.sun_path, 1));
 }
@@ -150,8 +153,8 @@ struct sv_broker_reply reply_of(int fd)
 {
     struct sv_broker_reply reply;
     memset(&reply, 0, sizeof reply);
-    CHECK_EQ(sizeof reply, recv(fd, &reply, sizeof reply, 0));
-    CHECK_EQ(SV_BROKER_VERSION, reply.version);
+    ssize_t length = recv(fd, &reply, sizeof reply, 0);
+    CHECK_EQ(reply.version == SV_BROKER_VERSION ? sizeof reply : SV_BROKER_OLD_REPLY_BYTES, length);
     CHECK(reply.error == 0 || (reply.text[0] != '\0' && memchr(reply.text, '\0', sizeof reply.text) != NULL));
     return reply;
 }
@@ -212,4 +215,14 @@ int open_error(const char *netdev)
         return error;
     CHECK_EQ(0, ibv_close_device(context));
     return 0;
+}
+
+void check_explained(const char *netdev, int error, const char *text)
+{
+    char name[32];
+    snprintf(name, sizeof name, "xdp:%s", netdev);
+    CHECK_EQ(error, open_error(netdev));
+    const char *explanation = softverbs_open_error(find_device(name));
+    if (strstr(explanation, text) == NULL)
+        test_failed(__FILE__, __LINE__, "%s", explanation);
 }

@@ -2,7 +2,7 @@
 #ifndef BROKER_SCENE_H
 #define BROKER_SCENE_H
 
-/* The broker and a process that it serves: both are here, the broker in a thread of its own. */
+/* The broker and a process that it serves, both in this process; the broker runs in a separate thread. */
 
 #include "broker.h"
 #include "server.h"
@@ -23,24 +23,24 @@ struct scene {
     _Atomic bool ends;
 };
 
-/* The broker's clock stands still until this is called. */
+/* Advances the broker's clock, which stands still otherwise. */
 void broker_clock_add(int64_t millis);
 
 void scene_open(struct scene *scene, const char *policy);
-/* Sessions run under their filters of system calls. */
+/* Opens a scene with confined sessions. */
 void scene_open_confined(struct scene *scene, const char *policy);
-/* The rest of a line for either interface. */
+/* Opens a scene with this rest of a policy line for both interfaces. */
 void scene_open_for(struct scene *scene, const struct wire *wire, const char *rest);
 int scene_connect(const struct scene *scene);
-/* Ends the thread, so that the server can be looked at. */
+/* Ends the thread, so that the server can be inspected. */
 void scene_stop(struct scene *scene);
-/* The same, and waits until clients that have closed are forgotten. */
+/* Also waits until the server has forgotten clients that have closed. */
 void scene_settle(struct scene *scene);
-/* As when the process ends: its descriptors are closed. */
+/* Closes the broker's descriptors, as the end of its process does. */
 void scene_end_broker(struct scene *scene);
 void scene_close(struct scene *scene);
 
-/* A listener at a path of its own; SOFTVERBS_BROKER names it. */
+/* Listens at a new path, to which it sets SOFTVERBS_BROKER. */
 void scene_listen(struct scene *scene);
 void scene_read_policy(struct scene *scene, const char *policy);
 
@@ -57,5 +57,7 @@ unsigned open_descriptors(void);
 
 /* Opens and closes the device of an interface. Returns 0 or an errno. */
 int open_error(const char *netdev);
+/* Fails unless opening the device fails with this error and an explanation that contains the text. */
+void check_explained(const char *netdev, int error, const char *text);
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A client can't hold up others: not by descriptors whose closing takes as long as it likes, nor by sockets that it has
- * locked. The broker can be killed at any time.
+ * A client cannot delay others: neither with descriptors that take long to close, nor with sockets that it has locked.
+ * The broker can be killed at any time.
  */
 #define _GNU_SOURCE
 #include "broker_scene.h"
-#include "privileges.h"
+#include "confinement.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -41,7 +41,7 @@ static pid_t parent_of(pid_t pid)
     size_t length = fread(text, 1, sizeof text - 1, file);
     fclose(file);
     text[length] = '\0';
-    const char *rest = strrchr(text, ')');      /* behind the name */
+    const char *rest = strrchr(text, ')');      /* after the name */
     int parent = -1;
     return rest != NULL && sscanf(rest, ") %*c %d", &parent) == 1 ? (pid_t)parent : -1;
 }
@@ -84,7 +84,7 @@ static void wait_for_session_in(long number, long or_in)
 
 /* ---- sockets in the way ---- */
 
-/* A connection of TCP, both ends here; the second end reads nothing. */
+/* Opens both ends of a TCP connection, of which the second end reads nothing. */
 static void connect_tcp(int ends[2])
 {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
@@ -100,7 +100,7 @@ static void connect_tcp(int ends[2])
     close(listener);
 }
 
-/* Closing the first end takes a thousand seconds, unless the process is killed. */
+/* Makes closing the first end take a thousand seconds, unless the process is killed. */
 static void make_lingering(int ends[2])
 {
     static const uint8_t data[65536];
@@ -121,7 +121,7 @@ static void check_others_are_served(const struct scene *scene)
     }
 }
 
-/* Its time is over: its process is killed, whatever it waits for. */
+/* The client's time is over, so its session is killed although it is blocked. */
 static void check_is_shut_out(struct scene *scene, int stalled)
 {
     broker_clock_add(IDLE_MILLIS);
@@ -130,7 +130,7 @@ static void check_is_shut_out(struct scene *scene, int stalled)
     scene_settle(scene);
 }
 
-static void test_descriptor_that_lingers(void)
+static void test_a_descriptor_that_takes_long_to_close_delays_no_other_client(void)
 {
     struct scene scene;
     int ends[2];
@@ -150,7 +150,7 @@ static void test_descriptor_that_lingers(void)
     scene_close(&scene);
 }
 
-/* Whether there is a place for another connection, within a while. */
+/* Returns true if another connection is served within a while. */
 static bool is_served(const struct scene *scene)
 {
     enum { WAIT_MILLIS = 1000 };
@@ -183,7 +183,7 @@ static void test_descriptor_that_lingers_unread(void)
         close(fd);
     }
     close(ends[0]);
-    /* A session whose connection the broker has not taken yet counts its time from then on. */
+    /* The time of a session starts when the broker accepts its connection. */
     struct timespec start = now();
     do {
         CHECK(!overdue(start));
@@ -198,7 +198,7 @@ static void test_descriptor_that_lingers_unread(void)
 
 struct fault {
     int fd;                 /* userfaultfd(2) */
-    uint8_t *page;          /* reading it waits until the descriptor is closed */
+    uint8_t *page;          /* reading this page blocks until the descriptor is closed */
 };
 
 static bool fault_open(struct fault *fault)
@@ -222,7 +222,7 @@ struct locker {
     const uint8_t *page;
 };
 
-/* The kernel has the socket locked while it copies what is sent. */
+/* The kernel holds the socket's lock while it copies the data. */
 static void *lock_socket(void *argument)
 {
     const struct locker *locker = argument;
@@ -230,7 +230,7 @@ static void *lock_socket(void *argument)
     return NULL;
 }
 
-static void test_socket_that_is_locked(void)
+static void test_a_locked_socket_delays_no_other_client(void)
 {
     struct {
         struct sv_broker_request request;
@@ -247,7 +247,7 @@ static void test_socket_that_is_locked(void)
     connect_tcp(ends);
     struct locker locker = {ends[0], fault.page};
     CHECK_EQ(0, pthread_create(&thread, NULL, lock_socket, &locker));
-    CHECK_EQ(sizeof event, read(fault.fd, &event, sizeof event));       /* so it is locked */
+    CHECK_EQ(sizeof event, read(fault.fd, &event, sizeof event));       /* the socket is locked now */
     int fd = scene_connect(&scene);
     message.request.filter.instructions = 1;
     CHECK_EQ(0, send_passing(fd, &message, sizeof message, ends[0]));
@@ -284,7 +284,8 @@ static void test_descriptors_are_refused(void)
     scene_open_for(&scene, &wire, "modes=generic ports=udp:2000");
     int fd = scene_connect(&scene);
     CHECK_EQ(ENOTCONN, broker_ask(fd, &request));
-    CHECK_EQ(EPERM, send_passing(fd, &request, sizeof request, scene.listener));    /* it has no port of TCP */
+    /* A listener on another protocol has no TCP port. */
+    CHECK_EQ(EPERM, send_passing(fd, &request, sizeof request, scene.listener));
     close(fd);
     scene_close(&scene);
     scene_open_for(&scene, &wire, "modes=generic ports=tcp:2000");
@@ -293,9 +294,9 @@ static void test_descriptors_are_refused(void)
     CHECK_EQ(EPROTO, reply_of(fd).error);
     request = request_of(SV_BROKER_OPEN);
     strcpy(request.open.netdev, wire.name[0]);
-    request.open.queues = 1;
     CHECK_EQ(0, broker_ask(fd, &request));
-    CHECK_EQ(EPERM, send_passing(fd, &request, sizeof request, scene.listener));    /* a device wants none */
+    /* The descriptor belongs to a device request. */
+    CHECK_EQ(EPERM, send_passing(fd, &request, sizeof request, scene.listener));
     close(fd);
     scene_close(&scene);
     link_close(&wire);
@@ -303,7 +304,7 @@ static void test_descriptors_are_refused(void)
 
 /* ---- the broker is killed ---- */
 
-/* In a process of its own: the broker, as main.c runs it. */
+/* Runs the broker in a separate process, as main.c does. */
 static void __attribute__((noreturn)) run_broker(struct scene *scene, bool traced)
 {
     end_with_parent();
@@ -322,7 +323,7 @@ static void __attribute__((noreturn)) run_broker(struct scene *scene, bool trace
 
 enum { EACH_CALL_STOPS_TWICE = 2 };
 
-/* Kills the broker at its system call of this number, counted from the first turn. Ends when it has. */
+/* Kills the broker at its nth system call, counted from the first turn. Ends after that. */
 static void __attribute__((noreturn)) run_killer(struct scene *scene, unsigned number)
 {
     int status;
@@ -356,7 +357,7 @@ static pid_t fork_killer(struct scene *scene, unsigned number)
     return killer;
 }
 
-/* With what it has started. */
+/* Kills a process and its children. */
 static void kill_process(pid_t pid)
 {
     int status;
@@ -378,7 +379,7 @@ static void check_next_broker(struct scene *scene, const char *netdev)
     unlink(scene->address.sun_path);
 }
 
-/* Opening is a failure with a reason, or has succeeded. Returns whether the broker was killed. */
+/* Opening fails with a reason or succeeds. Returns true if the broker was killed. */
 static bool is_killed_at(struct scene *scene, const char *netdev, unsigned number)
 {
     int status;
@@ -399,7 +400,7 @@ static bool is_killed_at(struct scene *scene, const char *netdev, unsigned numbe
     return killed;
 }
 
-static void test_killed_at_each_call(void)
+static void test_killed_at_any_system_call_it_leaves_nothing_behind(void)
 {
     enum { STEP = 5, LEAST_CALLS = 40, MOST_CALLS = 4000 };
     struct scene scene;
@@ -422,10 +423,13 @@ static void test_killed_at_each_call(void)
 }
 
 const struct test broker_session_tests[] = {
-    {"broker: a descriptor whose closing takes long holds up nobody else", test_descriptor_that_lingers},
-    {"broker: nor do such descriptors that nobody has read", test_descriptor_that_lingers_unread},
-    {"broker: nor does a locked socket", test_socket_that_is_locked},
+    {"broker: a descriptor that takes long to close delays no other client",
+     test_a_descriptor_that_takes_long_to_close_delays_no_other_client},
+    {"broker: an unread descriptor that takes long to close delays no other client",
+     test_descriptor_that_lingers_unread},
+    {"broker: a locked socket delays no other client", test_a_locked_socket_delays_no_other_client},
     {"broker: xdp descriptors are refused where none is expected", test_descriptors_are_refused},
-    {"broker: xdp killed at each of its calls, it leaves nothing", test_killed_at_each_call},
+    {"broker: xdp killed at any system call, it leaves nothing behind",
+     test_killed_at_any_system_call_it_leaves_nothing_behind},
     {NULL, NULL},
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Busy polling against a kernel of the test's own, which has NAPI instances that can be set. */
+/* Busy polling with simulated NAPI instances that can be set. */
 #include "busy_poll.h"
 #include "harness.h"
 
@@ -21,13 +21,13 @@ enum { REQUEST_BYTES = 256, LATE_BYTES = 512, IFINDEX = 1 };
 
 static bool kernel_is_ours;
 static bool has_napi_set;
-static bool is_down;                    /* the interface: then the kernel tells no instance */
-static uint32_t socket_napi;            /* what a socket says that its instance is */
-static uint32_t queue_napi;             /* what the driver tells of a queue; 0: nothing */
+static bool is_down;                    /* the interface is down: the kernel then reports no instance */
+static uint32_t socket_napi;            /* the instance that a socket reports */
+static uint32_t queue_napi;             /* the instance that the driver reports for a queue; 0: none */
 static struct sv_napi_settings instance[INSTANCES];
-static int owner[INSTANCES];            /* whose they are */
+static int owner[INSTANCES];            /* the interface of each instance */
 static alignas(struct nlmsghdr) uint8_t asked[REQUEST_BYTES];
-static bool is_late;                    /* an answer comes with the next one */
+static bool is_late;                    /* the answer arrives with the next one */
 static alignas(struct nlmsghdr) uint8_t late[LATE_BYTES];
 static size_t late_bytes;
 
@@ -96,14 +96,15 @@ static int carry_out(uint8_t command, uint8_t **at)
         return ENOENT;
     *at = add(*at, 1, &owner[number_of(2) - FIRST_ID], sizeof owner[0]);
     if (has_napi_set) {
-        const uint32_t timeout = (uint32_t)settings->gro_flush_timeout_nanos;       /* as the kernel writes small ones */
+        /* Small values as the kernel writes them. */
+        const uint32_t timeout = (uint32_t)settings->gro_flush_timeout_nanos;
         *at = add(*at, 5, &settings->defer_hard_irqs, sizeof(uint32_t));
         *at = add(*at, 6, &timeout, sizeof timeout);
     }
     return 0;
 }
 
-/* In the place of the C library's. */
+/* Replaces the C library's function. */
 ssize_t send(int fd, const void *data, size_t bytes, int flags)
 {
     if (!kernel_is_ours)
@@ -172,7 +173,7 @@ static void kernel_begins(bool napi_set)
     CHECK_EQ(0, setenv("SOFTVERBS_XDP_BUSY_POLL", "on", 1));
 }
 
-static bool native = true;              /* the mode is one of the driver */
+static bool native = true;              /* the mode is a driver mode */
 
 static int add_queue(struct sv_busy_poll *poll, uint32_t queue, uint32_t napi)
 {
@@ -194,7 +195,7 @@ static bool may_poll(void)
     return may;
 }
 
-static void test_settings_are_put_back(void)
+static void test_settings_of_napi_instances_are_restored(void)
 {
     struct sv_busy_poll poll;
     if (!may_poll())
@@ -204,7 +205,7 @@ static void test_settings_are_put_back(void)
     CHECK_EQ(0, sv_busy_poll_init(&poll, "lo", 1));
     CHECK_EQ(0, add_queue(&poll, 0, FIRST_ID));
     CHECK_EQ(0, add_queue(&poll, 1, FIRST_ID + 1));
-    CHECK_EQ(0, add_queue(&poll, 2, FIRST_ID + 1));     /* two queues of an instance */
+    CHECK_EQ(0, add_queue(&poll, 2, FIRST_ID + 1));     /* two queues of one instance */
     for (int i = 0; i < INSTANCES; i++)
         CHECK(sv_busy_poll_is_left(&instance[i]));
     sv_busy_poll_end(&poll);
@@ -215,7 +216,7 @@ static void test_settings_are_put_back(void)
     kernel_ends();
 }
 
-static void test_what_a_killed_process_left(void)
+static void test_settings_left_by_a_killed_process_are_not_restored(void)
 {
     struct sv_busy_poll killed, next;
     if (!may_poll())
@@ -232,8 +233,8 @@ static void test_what_a_killed_process_left(void)
     kernel_ends();
 }
 
-/* A program may end with its devices open, as a JVM does when it is told to. */
-static void test_the_end_of_the_program(void)
+/* A program may exit with its devices open, as a JVM does on exit(). */
+static void test_settings_are_restored_at_exit(void)
 {
     struct sv_busy_poll poll;
     if (!may_poll())
@@ -252,7 +253,7 @@ static void test_the_end_of_the_program(void)
     kernel_ends();
 }
 
-/* Since Linux 6.14 a bound socket knows whether it has one. */
+/* Since Linux 6.14 a bound socket knows whether it has an instance. */
 static void test_a_queue_without_an_instance(void)
 {
     struct sv_busy_poll poll;
@@ -265,8 +266,8 @@ static void test_a_queue_without_an_instance(void)
     kernel_ends();
 }
 
-/* Before Linux 6.13 all instances of an interface are set, by its files. */
-static void test_an_old_kernel_without_files(void)
+/* Before Linux 6.13, files of the interface set all instances. */
+static void test_an_old_kernel_needs_the_interfaces_files(void)
 {
     struct sv_busy_poll poll;
     if (!may_poll())
@@ -279,8 +280,8 @@ static void test_an_old_kernel_without_files(void)
     kernel_ends();
 }
 
-/* From Linux 6.8 to 6.12 drivers such as i40e tell no instance of a queue, and its socket learns it from a frame. */
-static void test_an_old_kernel_whose_driver_tells_nothing(void)
+/* From Linux 6.8 to 6.12, drivers such as i40e report no instance of a queue, and its socket learns it from a frame. */
+static void test_an_old_kernel_needs_no_napi_report_by_the_driver(void)
 {
     struct sv_busy_poll poll;
     if (!may_poll())
@@ -290,14 +291,14 @@ static void test_an_old_kernel_whose_driver_tells_nothing(void)
     CHECK_EQ(0, sv_busy_poll_init(&poll, "svt-none", 1));
     CHECK_EQ(ENOENT, add_queue(&poll, 0, 0));
     native = false;
-    CHECK_EQ(EOPNOTSUPP, add_queue(&poll, 0, 0));       /* frames of the generic mode tell none */
+    CHECK_EQ(EOPNOTSUPP, add_queue(&poll, 0, 0));       /* frames in generic mode have no instance */
     native = true;
     sv_busy_poll_end(&poll);
     kernel_ends();
 }
 
-/* The kernel may be busy for longer than its answer is waited for. */
-static void test_an_answer_that_comes_late(void)
+/* The kernel may need longer than the answer is waited for. */
+static void test_a_late_answer_is_ignored(void)
 {
     struct sv_netdev_family family;
     struct sv_napi_settings settings;
@@ -319,8 +320,8 @@ static void test_an_answer_that_comes_late(void)
     kernel_ends();
 }
 
-/* After `ethtool -L`, and many other instances. */
-static void test_an_instance_of_another_interface_now(void)
+/* After `ethtool -L` and many other instances, the number belongs to another interface. */
+static void test_an_instance_of_another_interface_is_left_alone(void)
 {
     struct sv_busy_poll poll;
     if (!may_poll())
@@ -338,7 +339,7 @@ static void test_an_instance_of_another_interface_now(void)
     kernel_ends();
 }
 
-static void test_an_interface_that_is_down_at_the_end(void)
+static void test_settings_are_restored_while_the_interface_is_down(void)
 {
     struct sv_busy_poll poll;
     if (!may_poll())
@@ -353,7 +354,7 @@ static void test_an_interface_that_is_down_at_the_end(void)
     kernel_ends();
 }
 
-static void test_off(void)
+static void test_it_is_off_by_default(void)
 {
     struct sv_busy_poll poll;
     CHECK_EQ(0, sv_busy_poll_init(&poll, "lo", 1));
@@ -363,15 +364,18 @@ static void test_off(void)
 }
 
 const struct test busy_poll_tests[] = {
-    {"busy poll: settings of NAPI instances are put back", test_settings_are_put_back},
-    {"busy poll: what a killed process left is not taken for the user's", test_what_a_killed_process_left},
-    {"busy poll: settings are put back at the program's end", test_the_end_of_the_program},
+    {"busy poll: settings of NAPI instances are restored", test_settings_of_napi_instances_are_restored},
+    {"busy poll: settings left by a killed process are not restored",
+     test_settings_left_by_a_killed_process_are_not_restored},
+    {"busy poll: settings are restored at exit", test_settings_are_restored_at_exit},
     {"busy poll: a queue without a NAPI instance is refused", test_a_queue_without_an_instance},
-    {"busy poll: an old kernel wants the interface's files", test_an_old_kernel_without_files},
-    {"busy poll: on an old kernel a driver need not tell", test_an_old_kernel_whose_driver_tells_nothing},
-    {"busy poll: an answer that comes late is not taken for the next", test_an_answer_that_comes_late},
-    {"busy poll: an instance that is another interface's now is left alone", test_an_instance_of_another_interface_now},
-    {"busy poll: settings are put back while the interface is down", test_an_interface_that_is_down_at_the_end},
-    {"busy poll: it is off unless it is asked for", test_off},
+    {"busy poll: an old kernel needs the interface's files", test_an_old_kernel_needs_the_interfaces_files},
+    {"busy poll: an old kernel needs no NAPI report by the driver",
+     test_an_old_kernel_needs_no_napi_report_by_the_driver},
+    {"busy poll: a late answer is ignored", test_a_late_answer_is_ignored},
+    {"busy poll: an instance of another interface is left alone", test_an_instance_of_another_interface_is_left_alone},
+    {"busy poll: settings are restored while the interface is down",
+     test_settings_are_restored_while_the_interface_is_down},
+    {"busy poll: it is off by default", test_it_is_off_by_default},
     {NULL, NULL},
 };

@@ -2,7 +2,7 @@
 #ifndef TEST_CHECK_H
 #define TEST_CHECK_H
 
-/* What the C tests of softverbs and of the emulated ConnectX have in common: each has its own test_failed(). */
+/* Checks of the C tests of softverbs and of the emulated ConnectX, each of which has its own test_failed(). */
 
 void test_failed(const char *file, int line, const char *format, ...) __attribute__((format(printf, 3, 4), noreturn));
 
@@ -17,7 +17,8 @@ void test_failed(const char *file, int line, const char *format, ...) __attribut
         long long expected_ = (long long)(expected); \
         long long actual_ = (long long)(actual); \
         if (expected_ != actual_) \
-            test_failed(__FILE__, __LINE__, "%s: expected %lld (%s), got %lld", #actual, expected_, #expected, actual_); \
+            test_failed(__FILE__, __LINE__, "%s: expected %lld (%s), got %lld", #actual, expected_, #expected, \
+                        actual_); \
     } while (0)
 
 struct test {

@@ -2,6 +2,8 @@
 /* Completion queues: extended polling, resizing. */
 #include "harness.h"
 
+#include "objects.h"
+
 static void extended_polling_reads_fields(void)
 {
     struct pair p;
@@ -61,7 +63,19 @@ static void a_completion_queue_is_resized_with_its_contents(void)
     pair_close(&p);
 }
 
+/* An allocator with memory tagging returns such addresses. The queue is found by the whole address. */
+static void tagged_addresses_are_kept(void)
+{
+    static struct sv_queue queue;
+    for (uint64_t tag = 0; tag < 16; tag++) {
+        uint64_t address = tag << 56 | ((uint64_t)(uintptr_t)&queue & 0x0000ffffffffffffu);
+        CHECK(sv_address_pack(address) >> 48 == 0);
+        CHECK(sv_address_unpack(sv_address_pack(address)) == address);
+    }
+}
+
 const struct test completion_tests[] = {
+    {"tagged addresses are kept", tagged_addresses_are_kept},
     {"extended polling reads fields", extended_polling_reads_fields},
     {"a completion queue is resized with its contents", a_completion_queue_is_resized_with_its_contents},
     {NULL, NULL},

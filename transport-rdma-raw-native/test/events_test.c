@@ -72,17 +72,17 @@ static void an_armed_queue_raises_one_event(void)
     deliver(&a);
     CHECK(!readable(a.channel->fd));        /* not armed */
     CHECK_EQ(0, ibv_req_notify_cq(a.to.cq, 0));
-    CHECK(!readable(a.channel->fd));        /* what was there before does not count */
+    CHECK(!readable(a.channel->fd));        /* completions from before do not count */
     deliver(&a);
     CHECK(readable(a.channel->fd));
     deliver(&a);
     get_event(&a);
-    CHECK(!readable(a.channel->fd));        /* one event for one arming */
+    CHECK(!readable(a.channel->fd));        /* one event per arming */
     ibv_ack_cq_events(a.to.cq, 1);
     CHECK_EQ(0, ibv_req_notify_cq(a.to.cq, 0));
     deliver(&a);
     CHECK(readable(a.channel->fd));
-    armed_close(&a);                        /* an event that nobody got goes with its queue */
+    armed_close(&a);                        /* an unread event disappears with its queue */
 }
 
 static void a_channel_without_events_gives_eagain(void)
@@ -186,7 +186,7 @@ static void destroying_waits_for_acknowledgement(void)
     atomic_store(&destroyed, false);
     struct ibv_cq *cq = a.to.cq;
     CHECK_EQ(0, pthread_create(&thread, NULL, destroy_in_thread, cq));
-    /* The queue must outlive this: were it gone, the sanitizers would say so, and the destroyed flag. */
+    /* The queue must outlive this loop. If it were destroyed, the sanitizers and the destroyed flag would show it. */
     for (int i = 0; i < 1000; i++)
         CHECK(!atomic_load(&destroyed));
     ibv_ack_cq_events(cq, 1);
@@ -205,7 +205,7 @@ static struct ibv_async_event next_async(struct ibv_context *context)
     return event;
 }
 
-static void an_overrun_is_an_event_and_not_a_loss_of_memory(void)
+static void an_overrun_raises_an_event_and_overwrites_nothing(void)
 {
     struct armed a;
     struct softverbs_queue_counters received;
@@ -294,7 +294,7 @@ static void port_events_reach_every_context(void)
     armed_close(&a);
 }
 
-static void draining_is_announced_when_asked(void)
+static void draining_raises_an_event_on_request(void)
 {
     struct armed a;
     struct ibv_qp_attr attr = {.qp_state = IBV_QPS_SQD, .en_sqd_async_notify = 1};
@@ -315,9 +315,9 @@ const struct test event_tests[] = {
     {"events go with their queue", events_go_with_their_queue},
     {"queues share a channel in turn", queues_share_a_channel_in_turn},
     {"destroying waits for acknowledgement", destroying_waits_for_acknowledgement},
-    {"an overrun is an event and not a loss of memory", an_overrun_is_an_event_and_not_a_loss_of_memory},
+    {"an overrun raises an event and overwrites nothing", an_overrun_raises_an_event_and_overwrites_nothing},
     {"a reset ends an overrun", a_reset_ends_an_overrun},
     {"port events reach every context", port_events_reach_every_context},
-    {"draining is announced when asked", draining_is_announced_when_asked},
+    {"draining raises an event on request", draining_raises_an_event_on_request},
     {NULL, NULL},
 };

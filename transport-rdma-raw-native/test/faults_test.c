@@ -1,8 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The faults that tests of the layers above ask for. */
+/* Injected faults, for tests of the layers above. */
 #include "harness.h"
 
-static void calls_fail_as_often_as_asked(void)
+#include "device.h"
+
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static void injected_failures_last_for_the_given_number_of_calls(void)
 {
     struct world world;
     struct side side;
@@ -27,6 +33,27 @@ static void calls_fail_as_often_as_asked(void)
     CHECK_FAILS(ENOMEM, ibv_create_cq(world.context, 8, NULL, NULL, 0));
     side_close(&side);
     world_close(&world);
+}
+
+/* Builds that check locks abort. Without that, no test would find such a wait. */
+static void a_wait_under_the_mutex_is_found(void)
+{
+#ifdef SV_CHECK_LOCKS
+    static struct sv_device device = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+    sv_may_wait();
+    pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0) {
+        CHECK(freopen("/dev/null", "w", stderr) != NULL);
+        signal(SIGABRT, SIG_DFL);
+        sv_device_lock(&device);
+        sv_may_wait();
+        _exit(0);
+    }
+    int status;
+    CHECK_EQ(child, waitpid(child, &status, 0));
+    CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
+#endif
 }
 
 static void memory_is_limited(void)
@@ -124,7 +151,7 @@ static void completions_fail_on_request(void)
     world_close(&world);
 }
 
-static void a_device_dies_and_is_repaired(void)
+static void a_failed_device_can_be_repaired(void)
 {
     struct world world;
     struct side side;
@@ -150,11 +177,12 @@ static void a_device_dies_and_is_repaired(void)
 }
 
 const struct test fault_tests[] = {
-    {"calls fail as often as asked", calls_fail_as_often_as_asked},
+    {"injected failures last for the given number of calls", injected_failures_last_for_the_given_number_of_calls},
+    {"a wait under the device's mutex is found", a_wait_under_the_mutex_is_found},
     {"memory is limited", memory_is_limited},
     {"rules are limited", rules_are_limited},
     {"raw packets can be missing", raw_packets_can_be_missing},
     {"completions fail on request", completions_fail_on_request},
-    {"a device dies and is repaired", a_device_dies_and_is_repaired},
+    {"a failed device can be repaired", a_failed_device_can_be_repaired},
     {NULL, NULL},
 };

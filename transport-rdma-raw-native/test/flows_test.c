@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Creating rules: what is refused, and with which errno. Where frames go is steer_test.c. */
+/* Creating rules: which rules are refused, and with which errno. steer_test.c tests where frames go. */
 #include "harness.h"
 
 static void check_refused(struct side *side, struct rule *rule, int error)
@@ -43,7 +43,7 @@ static void malformed_rules_are_refused(void)
     rule_ipv4(&rule, NULL, "192.0.2.2");
     check_refused(&side, &rule, EINVAL);
 
-    rule_init(&rule, 0);        /* two of a layer */
+    rule_init(&rule, 0);        /* two specs of a layer */
     rule_ipv4(&rule, NULL, "192.0.2.2");
     rule_ipv6(&rule, NULL, "2001:db8::1");
     check_refused(&side, &rule, EINVAL);
@@ -59,7 +59,7 @@ static void malformed_rules_are_refused(void)
     rule_ports(&rule, IBV_FLOW_SPEC_UDP, 0, 1);
     check_refused(&side, &rule, EINVAL);
 
-    rule_init(&rule, 0);        /* a size that is none, and a type that is none */
+    rule_init(&rule, 0);        /* an invalid size, and an invalid type */
     rule_add(&rule, IBV_FLOW_SPEC_ETH, 12);
     check_refused(&side, &rule, EINVAL);
     rule_init(&rule, 0);
@@ -76,8 +76,8 @@ static void malformed_rules_are_refused(void)
     world_close(&world);
 }
 
-/* Who says that there is less must not be read further. Programs that say nothing are read as libibverbs reads them. */
-static void no_rule_is_longer_than_it_says(void)
+/* libibverbs reads num_of_specs specs and no size. pyverbs sets a size that covers no spec. */
+static void the_size_of_a_rule_is_not_read(void)
 {
     struct world world;
     struct side side;
@@ -87,18 +87,18 @@ static void no_rule_is_longer_than_it_says(void)
     rule_init(&rule, 0);
     rule_ipv4(&rule, NULL, "192.0.2.2");
     rule_ports(&rule, IBV_FLOW_SPEC_UDP, 0, 2000);
-    uint16_t size = rule.attr.size;
-    for (uint16_t less = 1; less < size; less++) {
-        rule.attr.size = less;
-        check_refused(&side, &rule, EINVAL);
+    const uint16_t sizes[] = {0, 1, sizeof rule.attr, rule.attr.size - 1, UINT16_MAX};
+    for (unsigned i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        rule.attr.size = sizes[i];
+        CHECK_EQ(0, ibv_destroy_flow(must_create(&side, &rule)));
     }
-    rule.attr.size = 0;
-    CHECK_EQ(0, ibv_destroy_flow(must_create(&side, &rule)));
+    rule.attr.num_of_specs = 11;
+    check_refused(&side, &rule, EINVAL);
     side_close(&side);
     world_close(&world);
 }
 
-static void defaults_take_no_match_and_no_copies(void)
+static void default_rules_accept_neither_a_match_nor_copies(void)
 {
     struct world world;
     struct side side;
@@ -132,7 +132,7 @@ static void the_same_rule_twice_exists(void)
     rule_eth(&rule, mac_b, NULL, 0, -1);
     check_refused(&a, &rule, EEXIST);
     check_refused(&b, &rule, EEXIST);
-    rule_tag(&rule, 5);         /* the tag is no part of the match */
+    rule_tag(&rule, 5);         /* the tag is not part of the match */
     check_refused(&b, &rule, EEXIST);
     CHECK_EQ(0, ibv_destroy_flow(flow));
     CHECK_EQ(0, ibv_destroy_flow(steer_mac(&b, mac_b)));
@@ -211,7 +211,7 @@ static void counters_are_attached_before_use(void)
     world_close(&world);
 }
 
-/* Many rules, in and out: the table grows, and forgets. */
+/* Adds and removes many rules: the table grows and is cleaned up. */
 static void rules_come_and_go(void)
 {
     enum { RULES = 1000 };
@@ -255,9 +255,9 @@ static void rules_come_and_go(void)
 }
 
 const struct test flow_tests[] = {
-    {"flow: no rule is longer than it says", no_rule_is_longer_than_it_says},
+    {"flow: the size of a rule is not read", the_size_of_a_rule_is_not_read},
     {"malformed rules are refused", malformed_rules_are_refused},
-    {"defaults take no match and no copies", defaults_take_no_match_and_no_copies},
+    {"default rules accept neither a match nor copies", default_rules_accept_neither_a_match_nor_copies},
     {"the same rule twice exists", the_same_rule_twice_exists},
     {"a priority holds six shapes", a_priority_holds_six_shapes},
     {"counters are attached before use", counters_are_attached_before_use},

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who may have an interface: one process of ours in exclusive modes, whatever other users do; any number in others. */
+/* Reserving an interface: one process in exclusive modes, whatever other users do; any number in other modes. */
 #define _GNU_SOURCE
 #include "wire_fixture.h"
 
@@ -16,7 +16,7 @@ enum { NOBODY = 65534, NAMES = 8 };
 
 /* ---- processes ---- */
 
-/* Forks; the child says that it is ready by returning from here, and waits for its end in end_of(). */
+/* Forks. The child reports that it is ready by returning from here, and waits for its end in end_of(). */
 struct process {
     pid_t pid;
     int ready;
@@ -34,7 +34,7 @@ static struct process start(bool (*work)(const void *), const void *argument)
     if (process.pid == 0) {
         close(ends[0]);
         byte = work(argument) ? 'y' : 'n';
-        /* A test that fails leaves nobody behind. A change of users would undo it. */
+        /* Kills the child if the test fails. A change of users would undo this. */
         if (prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && write(ends[1], &byte, 1) == 1 && byte == 'y')
             pause();
         _exit(1);
@@ -65,7 +65,7 @@ struct squat {
     unsigned names;
     int type;
     bool listens;
-    bool full;      /* nobody can connect any more */
+    bool full;      /* its queue of connections is full */
 };
 
 static bool squat_one(const struct squat *squat, unsigned number)
@@ -161,7 +161,10 @@ static void an_interface_has_one_user(const char *kind)
     check_busy(&scene, owner.pid);
     end_of(owner);
     check_opens(&scene);
-    /* One that had to take another name is found, also by who gets the first; and if others have all that they can know. */
+    /*
+     * A guard that had to use another name is found, also by the process that gets the first name, and if others hold
+     * all predictable names.
+     */
     for (unsigned names = 1; names <= NAMES; names += NAMES - 1) {
         struct squat squat = {.names = names, .type = SOCK_SEQPACKET, .listens = true};
         memcpy(squat.family, scene.family, sizeof squat.family);
@@ -190,8 +193,8 @@ static void several_processes_share_an_interface(const char *kind)
     link_close(&scene.wire);
 }
 
-/* One that has the interface to itself does not keep those off that share, nor they it. */
-static void test_mixed(void)
+/* A process with exclusive use does not exclude those that share, nor do they exclude it. */
+static void test_exclusive_and_shared_use_do_not_exclude_each_other(void)
 {
     if (!have_namespace() || !is_linux_6_6())
         return;
@@ -208,13 +211,13 @@ static void test_mixed(void)
     link_close(&scene.wire);
 }
 
-static void test_other_users(void)
+static void test_names_held_by_other_users_are_skipped(void)
 {
     if (have_namespace())
         names_of_other_users_are_passed_over("xdp");
 }
 
-static void test_one_user(void)
+static void test_an_interface_has_one_user_named_in_the_error(void)
 {
     if (have_namespace())
         an_interface_has_one_user("xdp");
@@ -229,9 +232,10 @@ static void test_several_users(void)
 }
 
 const struct test guard_tests[] = {
-    {"guard: names that other users hold are passed over", test_other_users},
-    {"guard: an interface has one user, who is named", test_one_user},
+    {"guard: names held by other users are skipped", test_names_held_by_other_users_are_skipped},
+    {"guard: an interface has one user, named in the error", test_an_interface_has_one_user_named_in_the_error},
     {"guard: several processes share an interface by packet sockets and in tap mode", test_several_users},
-    {"guard: a process that has the interface to itself and one that shares it", test_mixed},
+    {"guard: exclusive and shared use do not exclude each other",
+     test_exclusive_and_shared_use_do_not_exclude_each_other},
     {NULL, NULL},
 };

@@ -29,7 +29,7 @@ void test_failed(const char *file, int line, const char *format, ...)
     longjmp(failure, 1);
 }
 
-/* Tests that take long are told, as all of them run before a change is taken. */
+/* Reports slow tests, because all tests run before a change is accepted. */
 static const double TOLD_SECONDS = 5;
 
 static bool run_one(const struct test *test)
@@ -60,20 +60,32 @@ static void run_group(const struct test *tests, const char *filter, unsigned *pa
 
 int main(int argc, char **argv)
 {
-    const struct test *const groups[] = {object_tests, queue_tests, queue_error_tests, completion_tests, flow_tests,
-                                         steer_tests, rss_tests, event_tests, fault_tests, offload_tests, thread_tests,
-                                         wire_tests, wire_port_tests, guard_tests, link_tests, watch_tests,
-                                         large_send_tests, xdp_mode_tests, xdp_virtio_tests, busy_poll_tests, xdp_tests,
-                                         xdp_bind_tests, xdp_queue_tests, xdp_threads_tests,
-                                         flood_tests, super_frame_tests, packet_offload_tests, packet_stall_tests,
-                                         broker_policy_tests, broker_tests, broker_device_tests, broker_session_tests,
-                                         broker_confinement_tests, refusal_tests, verifier_tests, whole_tests};
+    const struct test *const groups[] = {
+        object_tests, queue_tests, queue_error_tests, completion_tests, flow_tests, steer_tests, rss_tests,
+        event_tests, fault_tests, offload_tests, thread_tests, wire_tests, wire_port_tests, guard_tests, link_tests,
+        watch_tests, watch_threads_tests,
+        large_send_tests, xdp_mode_tests, xdp_virtio_tests, busy_poll_tests, xdp_open_tests,
+        xdp_spread_tests, xdp_pause_tests, xdp_frames_tests, xdp_bind_tests, xdp_drain_tests, xdp_send_tests,
+        xdp_threads_tests, other_program_tests, syn_flood_tests, segment_flood_tests, super_frame_tests,
+        super_frame_fuzz_tests,
+        packet_offload_tests, packet_stall_tests, broker_policy_tests, broker_tests, broker_rules_tests,
+        broker_device_tests, broker_session_tests, broker_confinement_tests, broker_client_tests,
+        broker_adversary_tests, refusal_tests, verifier_tests, verdict_cache_tests, whole_tests};
     unsigned passed = 0, failed = 0;
-    setvbuf(stdout, NULL, _IOLBF, 0);      /* a process of a test that ends by exit() has nothing of ours to write */
+    setvbuf(stdout, NULL, _IOLBF, 0);      /* a process of a test that ends by exit() has nothing to write */
     for (size_t i = 0; i < sizeof groups / sizeof groups[0]; i++)
         run_group(groups[i], argc > 1 ? argv[1] : NULL, &passed, &failed);
     printf("%u passed, %u failed\n", passed, failed);
     return failed != 0 || passed == 0;
+}
+
+uint32_t random_number(void)
+{
+    static uint64_t state = 88172645463325252u;
+    state ^= state << 13;
+    state ^= state >> 7;
+    state ^= state << 17;
+    return (uint32_t)(state >> 16);
 }
 
 /* ---- devices ---- */
@@ -230,7 +242,7 @@ bool reaches(struct side *from, struct side *to, const void *frame, uint32_t len
         sent = poll_one(from->cq).status == IBV_WC_SUCCESS;
     CHECK(sent);
     if (!arrived) {
-        /* Take the receive back, so that the next frame does not fill this slot. */
+        /* Withdraws the receive, so that the next frame does not fill this slot. */
         CHECK_EQ(0, softverbs_query_qp_counters(to->qp, NULL, &received));
         CHECK_EQ(0, to_state(to->qp, IBV_QPS_RESET));
         to_ready(to->qp);

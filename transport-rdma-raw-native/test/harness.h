@@ -3,8 +3,8 @@
 #define SV_TEST_HARNESS_H
 
 /*
- * A test is a function; each gets a device of its own, so that none sees another's rules. The loop device delivers within
- * post_send, so that nothing here has to wait.
+ * A test is a function. Each test has a new device, so that it does not see the rules of other tests. The loop device
+ * delivers within post_send, so tests on it need not wait.
  */
 
 #include <arpa/inet.h>
@@ -19,7 +19,7 @@
 #include "check.h"
 #include "softverbs.h"
 
-/* The call returns NULL and sets this errno. */
+/* Checks that the call returns NULL and sets this errno. */
 #define CHECK_FAILS(error, call) \
     do { \
         errno = 0; \
@@ -29,12 +29,17 @@
 
 extern const struct test object_tests[], queue_tests[], queue_error_tests[], completion_tests[], flow_tests[],
     steer_tests[], rss_tests[], event_tests[], fault_tests[], offload_tests[], thread_tests[], wire_tests[],
-    wire_port_tests[], guard_tests[], link_tests[], watch_tests[], large_send_tests[], xdp_tests[], xdp_queue_tests[],
-    xdp_bind_tests[], xdp_threads_tests[], flood_tests[], super_frame_tests[], packet_offload_tests[],
-    packet_stall_tests[], xdp_mode_tests[], xdp_virtio_tests[], busy_poll_tests[], broker_policy_tests[], broker_tests[],
-    broker_device_tests[], broker_session_tests[], broker_confinement_tests[], refusal_tests[], verifier_tests[], whole_tests[];
+    wire_port_tests[], guard_tests[], link_tests[], watch_tests[], watch_threads_tests[],
+    large_send_tests[], xdp_open_tests[],
+    xdp_spread_tests[], xdp_pause_tests[], xdp_frames_tests[], xdp_drain_tests[], xdp_send_tests[],
+    xdp_bind_tests[], xdp_threads_tests[], syn_flood_tests[], segment_flood_tests[], super_frame_tests[],
+    super_frame_fuzz_tests[],
+    packet_offload_tests[], other_program_tests[], packet_stall_tests[], xdp_mode_tests[], xdp_virtio_tests[],
+    busy_poll_tests[], broker_policy_tests[], broker_tests[], broker_rules_tests[], broker_device_tests[],
+    broker_session_tests[], broker_client_tests[], broker_adversary_tests[], broker_confinement_tests[],
+    refusal_tests[], verifier_tests[], verdict_cache_tests[], whole_tests[];
 
-/* Set by a test that stands in for the kernel or has threads: what ends that for the tests after it. */
+/* Set by a test that simulates the kernel or has threads: stops that before the next test. */
 extern void (*after_failure)(void);
 
 /* ---- a device and queue pairs on it ---- */
@@ -59,9 +64,9 @@ void world_open(struct world *world);
 void world_close(struct world *world);
 struct ibv_device *find_device(const char *name);
 
-/* A queue pair ready to send and receive: 16 sends, 16 receives, up to 4 elements, 128 bytes inline. */
+/* Opens a queue pair that is ready to send and receive: 16 sends, 16 receives, up to 4 elements, 128 bytes inline. */
 void side_open(struct world *world, struct side *side);
-/* The same, still in RESET, on a completion queue that exists already. */
+/* Creates such a queue pair in RESET, on an existing completion queue. */
 struct ibv_qp *qp_create(struct world *world, struct ibv_cq *cq);
 void side_close(struct side *side);
 int to_init(struct ibv_qp *qp);
@@ -71,13 +76,16 @@ enum ibv_qp_state state_of(struct ibv_qp *qp);
 
 int post_recv_slot(struct side *side, unsigned slot, uint32_t length);
 uint8_t *slot_at(struct side *side, unsigned slot);
-/* Sends a copy of the frame; wr_id is the slot it was copied to. */
+/* Sends a copy of the frame. wr_id is the slot of the copy. */
 int send_frame(struct side *side, const void *frame, uint32_t length, unsigned flags);
-/* One completion; fails the test when there is none. */
+/* Polls one completion. Fails the test if there is none. */
 struct ibv_wc poll_one(struct ibv_cq *cq);
 void check_empty(struct ibv_cq *cq);
-/* Sends unsignalled and returns whether the other side got it (and gives the slot back to the queue). */
+/* Sends unsignalled. Returns true if the other side received the frame, and returns the slot to the queue. */
 bool reaches(struct side *from, struct side *to, const void *frame, uint32_t length);
+
+/* Returns the next number of a fixed pseudo-random sequence (xorshift64). */
+uint32_t random_number(void);
 
 /* ---- frames ---- */
 
@@ -86,7 +94,7 @@ struct frame_spec {
     uint8_t src[6];
     int vlan;               /* -1: none */
     const char *src_ip;
-    const char *dst_ip;     /* IPv6 when it has a colon */
+    const char *dst_ip;     /* IPv6 if it contains a colon */
     uint8_t protocol;
     uint16_t src_port;
     uint16_t dst_port;
@@ -96,9 +104,9 @@ struct frame_spec {
 
 extern const uint8_t mac_a[6], mac_b[6], mac_broadcast[6], mac_multicast[6];
 
-/* UDP from a to b, 192.0.2.1:1000 to 192.0.2.2:2000, 32 bytes of payload. */
+/* Returns UDP from a to b, 192.0.2.1:1000 to 192.0.2.2:2000, with 32 bytes of payload. */
 struct frame_spec default_frame(void);
-/* With right checksums; returns the length. */
+/* Builds the frame with correct checksums. Returns its length. */
 uint32_t build_frame(const struct frame_spec *spec, uint8_t *frame);
 uint16_t internet_checksum(const void *data, size_t length, uint32_t sum);
 
@@ -111,14 +119,14 @@ struct rule {
 
 void rule_init(struct rule *rule, uint16_t priority);
 void *rule_add(struct rule *rule, uint32_t type, uint16_t size);
-/* NULL: not looked at. ether_type and vlan in host order, 0 and -1: not looked at. */
+/* NULL: not matched. ether_type and vlan are in host order; 0 and -1: not matched. */
 void rule_eth(struct rule *rule, const uint8_t *dst, const uint8_t *src, uint16_t ether_type, int vlan);
 void rule_ipv4(struct rule *rule, const char *src, const char *dst);
 void rule_ipv6(struct rule *rule, const char *src, const char *dst);
 void rule_ports(struct rule *rule, enum ibv_flow_spec_type type, uint16_t src, uint16_t dst);
 void rule_tag(struct rule *rule, uint32_t tag);
 struct ibv_flow *must_create(struct side *side, struct rule *rule);
-/* All frames to a MAC address. */
+/* Steers all frames to a MAC address. */
 struct ibv_flow *steer_mac(struct side *side, const uint8_t *mac);
 
 /* ---- two queue pairs of a device ---- */

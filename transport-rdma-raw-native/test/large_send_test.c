@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Large sends on network interfaces: as one packet of the kernel's, or cut by softverbs. The receiver sees no difference. */
+/*
+ * Large sends on network interfaces: as one packet through the kernel, or cut by softverbs. The receiver sees no
+ * difference.
+ */
 #define _GNU_SOURCE
 #include "wire_fixture.h"
 
@@ -16,7 +19,7 @@ enum { MSS = 400, SEGMENTS = 9, PAYLOAD = (SEGMENTS - 1) * MSS + 100, SPLIT = 10
 static _Atomic unsigned given_to_kernel;
 static int refuse_with;
 
-/* In the place of the C library's: counts what softverbs has the kernel cut, and refuses it. */
+/* Replaces the C library's function: counts and refuses the packets that the kernel should cut. */
 ssize_t sendmsg(int fd, const struct msghdr *message, int flags)
 {
     given_to_kernel++;
@@ -82,7 +85,7 @@ static void sender_open(struct sender *s, const char *kind, unsigned offloads)
 
 static void sender_close(struct sender *s)
 {
-    refuse_with = 0;    /* other tests send messages, too */
+    refuse_with = 0;    /* other tests send messages too */
     CHECK_EQ(0, ibv_destroy_qp(s->qp));
     CHECK_EQ(0, ibv_destroy_flow(s->flow));
     wire_close(&s->wire);
@@ -164,7 +167,10 @@ static void check_segment(const struct sender *s, unsigned number, unsigned segm
     CHECK_EQ(0, memcmp(frame + s->header_bytes, slot_at((struct side *)&s->wire.side[0], 0) + number * MSS, part));
 }
 
-/* Sends and receives `payload` bytes; the counters of the queue pair count frames of the wire, whoever cut them. */
+/*
+ * Sends and receives `payload` bytes. The counters of the queue pair count frames on the wire, regardless of the place
+ * where they were cut.
+ */
 static void pass(struct sender *s, uint32_t payload, unsigned by_kernel)
 {
     struct softverbs_counters before, after;
@@ -190,12 +196,12 @@ static void the_kernel_cuts(const char *kind)
         put_header(&s, v6, -1);
         pass(&s, PAYLOAD, 1);
         pass(&s, 4 * MSS, 1);
-        pass(&s, 3 * MSS, 0);       /* too short to be worth it */
+        pass(&s, 3 * MSS, 0);       /* too short for the kernel to cut */
     }
     sender_close(&s);
 }
 
-/* The packet stays whole between the interfaces, as the kernel's own would. */
+/* The packet stays whole between the interfaces, like packets of the kernel. */
 static void interfaces_pass_them_on(const char *kind)
 {
     struct sender s;
@@ -233,7 +239,7 @@ static void refusals_are_answered(const char *kind)
     struct sender s;
     sender_open(&s, kind, 0);
     put_header(&s, false, -1);
-    refuse_with = EAGAIN;           /* nothing was taken: softverbs cuts */
+    refuse_with = EAGAIN;           /* the kernel accepted nothing: softverbs cuts */
     pass(&s, PAYLOAD, 1);
     refuse_with = ENOBUFS;          /* lost on the way */
     send_large(&s, PAYLOAD);
@@ -245,7 +251,7 @@ static void refusals_are_answered(const char *kind)
     sender_close(&s);
 }
 
-/* What this end sends uncut, another of its kind cannot receive there. */
+/* A peer of the same kind could not receive frames that this end sends uncut. */
 static void an_old_kernel_is_not_given_them(void)
 {
     struct sender s;
@@ -264,26 +270,28 @@ static void test_kernel(void)
     for_each_kind(the_kernel_cuts);
 }
 
-static void test_whole(void)
+static void test_interfaces_that_do_not_cut_pass_them_on_whole(void)
 {
     for_each_kind(interfaces_pass_them_on);
 }
 
-static void test_tagged(void)
+static void test_packets_with_further_headers_are_cut_in_the_library(void)
 {
     for_each_kind(tagged_frames_are_cut_here);
 }
 
-static void test_refusals(void)
+static void test_refused_packets_are_cut_in_the_library_lost_ones_counted(void)
 {
     for_each_kind(refusals_are_answered);
 }
 
 const struct test large_send_tests[] = {
     {"large sends: the kernel cuts them", test_kernel},
-    {"large sends: interfaces that do not cut pass them on", test_whole},
-    {"large sends: before Linux 6.6 they are cut here between AF_XDP devices", an_old_kernel_is_not_given_them},
-    {"large sends: what has more headers is cut here", test_tagged},
-    {"large sends: what the kernel refuses is cut here, what it loses is counted", test_refusals},
+    {"large sends: interfaces that do not cut pass them on whole", test_interfaces_that_do_not_cut_pass_them_on_whole},
+    {"large sends: before Linux 6.6 they are cut in the library for AF_XDP devices", an_old_kernel_is_not_given_them},
+    {"large sends: packets with further headers are cut in the library",
+     test_packets_with_further_headers_are_cut_in_the_library},
+    {"large sends: refused packets are cut in the library, lost ones counted",
+     test_refused_packets_are_cut_in_the_library_lost_ones_counted},
     {NULL, NULL},
 };

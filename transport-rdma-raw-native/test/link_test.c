@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What devices on network interfaces make of the kernel's messages about interfaces. */
+/* How devices on network interfaces handle the kernel's messages about interfaces. */
 #define _GNU_SOURCE
 #include "wire_fixture.h"
 
@@ -19,7 +19,7 @@ static void await_mtu(struct ibv_context *context, uint32_t expected)
     CHECK_EQ(expected, mtu);
 }
 
-/* Whether the device told anything since it was opened or asked last. */
+/* Returns true if the device raised an event since it was opened or last checked. */
 static bool has_event(const struct ibv_context *context)
 {
     struct pollfd readable = {.fd = context->async_fd, .events = POLLIN};
@@ -28,7 +28,7 @@ static bool has_event(const struct ibv_context *context)
 
 /* ---- bridges ---- */
 
-/* The bridge tells that a port has left it by RTM_DELLINK, too: of its own family. */
+/* A bridge also reports that a port has left it with RTM_DELLINK of the family AF_BRIDGE. */
 static void a_bridge_can_let_go(const char *kind)
 {
     struct wire wire;
@@ -38,7 +38,7 @@ static void a_bridge_can_let_go(const char *kind)
     for (uint32_t i = 0; i < 3; i++) {
         run("ip link set %s master svtbridge", wire.name[1]);
         run("ip link set %s nomaster", wire.name[1]);
-        /* What was told before has been heard when this has. */
+        /* When this change is known, earlier messages have been handled. */
         run("ip link set %s mtu %u", wire.name[1], FIRST_MTU + i);
         await_mtu(context, FIRST_MTU + i);
         CHECK(!has_event(context));
@@ -53,7 +53,7 @@ static void a_bridge_can_let_go(const char *kind)
 
 /* ---- addresses ---- */
 
-/* A frame of the near end's own to a MAC address; returns whether it stays inside. */
+/* Sends a frame from the near end to a MAC address. Returns true if it stays inside. */
 static bool stays_inside(struct wire *wire, const uint8_t mac[6])
 {
     uint8_t frame[2048];
@@ -111,7 +111,7 @@ static struct ibv_flow *address_rule(struct wire *wire, uint8_t number, uint16_t
     return must_create(&wire->side[1], &rule);
 }
 
-/* Each rule gives back what it has taken, and nothing that another one has. */
+/* Each rule releases its own references only. */
 static void addresses_are_kept_as_long_as_rules_name_them(const char *kind)
 {
     enum { TABLE = 64 };
@@ -140,7 +140,7 @@ static void addresses_are_kept_as_long_as_rules_name_them(const char *kind)
 
 enum finding { FOUND, NOT_OPENED, NOT_FOUND };
 
-/* Opens the device, stops, and says after it was woken whether it finds out what became of the interface. */
+/* Opens the device and stops. After it is woken, reports whether it learns the state of the interface. */
 static enum finding sleep_over_changes(const char *device_name, bool removed)
 {
     struct ibv_context *context = ibv_open_device(find_device(device_name));
@@ -163,7 +163,7 @@ static enum finding sleep_over_changes(const char *device_name, bool removed)
     return FOUND;
 }
 
-/* More than the kernel keeps for anybody. */
+/* More changes than the kernel queues for a socket. */
 static void change_often(const char *interface)
 {
     FILE *batch = popen("ip -batch -", "w");
@@ -207,7 +207,7 @@ static void lost_messages_are_made_up_for(const char *kind)
     find_out(kind, true);
 }
 
-static void test_bridge(void)
+static void test_leaving_a_bridge_does_not_remove_an_interface(void)
 {
     for_each_kind(a_bridge_can_let_go);
 }
@@ -222,15 +222,16 @@ static void test_addresses_of_rules(void)
     for_each_kind(addresses_are_kept_as_long_as_rules_name_them);
 }
 
-static void test_lost_messages(void)
+static void test_the_state_of_an_interface_is_requested_after_lost_messages(void)
 {
     for_each_kind(lost_messages_are_made_up_for);
 }
 
 const struct test link_tests[] = {
-    {"link: a bridge that lets an interface go does not remove it", test_bridge},
+    {"link: leaving a bridge does not remove an interface", test_leaving_a_bridge_does_not_remove_an_interface},
     {"link: an interface can get another address", test_another_address},
     {"link: addresses are kept as long as rules name them", test_addresses_of_rules},
-    {"link: what became of an interface is asked for when messages were lost", test_lost_messages},
+    {"link: the state of an interface is requested after lost messages",
+     test_the_state_of_an_interface_is_requested_after_lost_messages},
     {NULL, NULL},
 };

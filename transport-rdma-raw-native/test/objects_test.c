@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Devices, contexts, memory and the life of every object. */
+/* Devices, contexts, memory and the lifetime of objects. */
 #include "harness.h"
+
+#include "objects.h"
 
 #include <sys/mman.h>
 
@@ -36,7 +38,7 @@ static void devices_are_added_by_name(void)
     CHECK(ibv_get_device_guid(find_device("loop:by-name")) != ibv_get_device_guid(find_device("loop")));
 }
 
-static void there_may_be_many_devices(void)
+static void many_devices_can_be_added(void)
 {
     struct ibv_device *before = find_device("loop");
     char name[32];
@@ -48,7 +50,7 @@ static void there_may_be_many_devices(void)
     CHECK(find_device("loop") == before);
 }
 
-static void a_context_is_extended(void)
+static void contexts_have_the_extended_functions(void)
 {
     struct world world;
     world_open(&world);
@@ -73,6 +75,7 @@ static void queries_describe_an_ethernet_port(void)
     world_open(&world);
     CHECK_EQ(0, ibv_query_device(world.context, &device));
     CHECK_EQ(1, device.phys_port_cnt);
+    CHECK_EQ(0xffffff, device.vendor_id);       /* 0 is not a vendor, and rdma-core's tests reject it */
     CHECK(device.device_cap_flags & IBV_DEVICE_MANAGED_FLOW_STEERING);
     CHECK_EQ(0, ibv_query_device_ex(world.context, NULL, &ex));
     CHECK_EQ(device.max_qp_wr, ex.orig_attr.max_qp_wr);
@@ -92,7 +95,9 @@ static void queries_describe_an_ethernet_port(void)
     world_close(&world);
 }
 
-/* The symbol, as programs call it that were built before the inline function came: its structure ends at 48 bytes. */
+/*
+ * The exported symbol, as called by programs built before the inline function existed: its structure ends at 48 bytes.
+ */
 #undef ibv_query_port
 static void the_old_query_port_stays_within_its_structure(void)
 {
@@ -127,6 +132,7 @@ static void memory_regions_are_checked(void)
     CHECK_FAILS(EOPNOTSUPP, ibv_reg_mr(world.pd, memory, 100, IBV_ACCESS_ON_DEMAND));
     munmap(memory + 4096, 4096);
     CHECK_FAILS(EFAULT, ibv_reg_mr(world.pd, memory, 8192, 0));
+    CHECK_FAILS(EFAULT, ibv_reg_mr(world.pd, (void *)(UINTPTR_MAX - 4095), 4095, 0));
     CHECK_EQ(EBUSY, ibv_dealloc_pd(world.pd));
     CHECK_EQ(0, ibv_dereg_mr(iova));
     CHECK_EQ(0, ibv_dereg_mr(mr));
@@ -134,7 +140,7 @@ static void memory_regions_are_checked(void)
     world_close(&world);
 }
 
-/* Nothing of it is pinned, so the memlock limit has no say. */
+/* Nothing is pinned, so the memlock limit does not apply. */
 static void all_memory_is_registered_for_sending(void)
 {
     struct pair p;
@@ -224,7 +230,7 @@ static void queue_pairs_are_checked_when_created(void)
     world_close(&world);
 }
 
-static void the_state_machine_is_the_kernels(void)
+static void transitions_of_queue_pairs_follow_the_kernels_rules(void)
 {
     struct world world;
     world_open(&world);
@@ -273,18 +279,37 @@ static void strings_are_never_null(void)
     CHECK(strcmp(ibv_wc_status_str(IBV_WC_SUCCESS), "success") == 0);
 }
 
+/* A port spreads queue pairs over its send queues by this number, so queue pairs that cannot send must not count. */
+static void queue_pairs_that_send_are_numbered_without_gaps(void)
+{
+    struct world world;
+    world_open(&world);
+    struct ibv_cq *cq = ibv_create_cq(world.context, 16, NULL, NULL, 0);
+    struct ibv_wq_init_attr init = {.wq_type = IBV_WQT_RQ, .max_wr = 16, .max_sge = 1, .pd = world.pd, .cq = cq};
+    for (uint32_t i = 0; i < 4; i++) {
+        struct ibv_qp *qp = qp_create(&world, cq);
+        struct ibv_wq *wq = ibv_create_wq(world.context, &init);
+        CHECK_EQ(i, ((struct sv_qp *)qp)->sender_number);
+        CHECK_EQ(0, ibv_destroy_wq(wq));
+        CHECK_EQ(0, ibv_destroy_qp(qp));
+    }
+    CHECK_EQ(0, ibv_destroy_cq(cq));
+    world_close(&world);
+}
+
 const struct test object_tests[] = {
+    {"queue pairs that send are numbered without gaps", queue_pairs_that_send_are_numbered_without_gaps},
     {"the default device is there", the_default_device_is_there},
     {"devices are added by name", devices_are_added_by_name},
-    {"there may be many devices", there_may_be_many_devices},
-    {"a context is extended", a_context_is_extended},
+    {"many devices can be added", many_devices_can_be_added},
+    {"contexts have the extended functions", contexts_have_the_extended_functions},
     {"queries describe an Ethernet port", queries_describe_an_ethernet_port},
     {"the old query_port stays within its structure", the_old_query_port_stays_within_its_structure},
     {"memory regions are checked", memory_regions_are_checked},
     {"all memory is registered for sending", all_memory_is_registered_for_sending},
     {"objects in use are busy", objects_in_use_are_busy},
     {"queue pairs are checked when created", queue_pairs_are_checked_when_created},
-    {"the state machine is the kernel's", the_state_machine_is_the_kernels},
+    {"transitions of queue pairs follow the kernel's rules", transitions_of_queue_pairs_follow_the_kernels_rules},
     {"strings are never null", strings_are_never_null},
     {NULL, NULL},
 };

@@ -50,7 +50,8 @@ static void checksums_are_verified_bit_by_bit(void)
             for (uint32_t bit = (14 + (uint32_t)tagged * 4) * 8; bit < length * 8; bit += 3) {
                 frame[bit / 8] ^= (uint8_t)(1u << bit % 8);
                 if (flags_of(&o, frame, length, 0) != 0)
-                    test_failed(__FILE__, __LINE__, "bit %u of a broken frame passed (tcp %d, tagged %d)", bit, tcp, tagged);
+                    test_failed(__FILE__, __LINE__, "bit %u of a broken frame passed (tcp %d, tagged %d)", bit, tcp,
+                                tagged);
                 frame[bit / 8] ^= (uint8_t)(1u << bit % 8);
             }
         }
@@ -68,7 +69,7 @@ static void padding_does_not_count(void)
     uint32_t length = build_frame(&spec, frame);
     memset(frame + length, 0xee, 60 - length);
     CHECK_EQ(IBV_WC_IP_CSUM_OK, flags_of(&o, frame, 60, 0));
-    frame[40] = frame[41] = 0;      /* no UDP checksum at all */
+    frame[40] = frame[41] = 0;      /* no UDP checksum */
     CHECK_EQ(IBV_WC_IP_CSUM_OK, flags_of(&o, frame, 60, 0));
     spec.fragment = 0x2000;
     length = build_frame(&spec, frame);
@@ -103,7 +104,7 @@ static void checksums_are_filled_in(void)
                 memset(broken + 24, 0x77, 2);
             flags_of(&o, broken, length, IBV_SEND_IP_CSUM);
             CHECK(memcmp(slot_at(&o.b, 0), frame, length) == 0);
-            CHECK_EQ(0x77, slot_at(&o.a, SLOTS - 1)[l4 + (tcp ? 16 : 6)]);      /* the sender's memory is untouched */
+            CHECK_EQ(0x77, slot_at(&o.a, SLOTS - 1)[l4 + (tcp ? 16 : 6)]);      /* the sender's memory is unchanged */
         }
     }
     offload_close(&o);
@@ -112,6 +113,28 @@ static void checksums_are_filled_in(void)
 static uint32_t be32(const uint8_t *from)
 {
     return (uint32_t)from[0] << 24 | (uint32_t)from[1] << 16 | (uint32_t)from[2] << 8 | from[3];
+}
+
+/* rdma-core's tests request a header of max_tso / 800 bytes. */
+static void headers_of_large_sends_have_a_limit(void)
+{
+    struct offload o;
+    struct ibv_device_attr_ex device;
+    offload_open(&o);
+    CHECK_EQ(0, ibv_query_device_ex(o.world.context, NULL, &device));
+    struct ibv_qp_init_attr_ex attr = {
+        .send_cq = o.a.cq, .recv_cq = o.a.cq, .qp_type = IBV_QPT_RAW_PACKET, .pd = o.world.pd,
+        .max_tso_header = (uint16_t)(device.tso_caps.max_tso / 800),
+        .cap = {.max_send_wr = 4, .max_recv_wr = 4, .max_send_sge = 2, .max_recv_sge = 1},
+        .comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_MAX_TSO_HEADER,
+    };
+    struct ibv_qp *qp = ibv_create_qp_ex(o.world.context, &attr);
+    CHECK(qp != NULL);
+    CHECK_EQ(0, ibv_destroy_qp(qp));
+    attr.max_tso_header = 513;
+    CHECK(ibv_create_qp_ex(o.world.context, &attr) == NULL);
+    CHECK_EQ(EINVAL, errno);
+    offload_close(&o);
 }
 
 static void large_sends_become_segments(void)
@@ -139,7 +162,8 @@ static void large_sends_become_segments(void)
         slot_at(&o.a, 0)[i] = (uint8_t)(i * 31 >> 2);
     struct ibv_sge sge[2] = {{(uintptr_t)slot_at(&o.a, 0), 700, o.a.mr->lkey},
                              {(uintptr_t)slot_at(&o.a, 0) + 700, PAYLOAD - 700, o.a.mr->lkey}};
-    struct ibv_send_wr wr = {.wr_id = 1, .sg_list = sge, .num_sge = 2, .opcode = IBV_WR_TSO, .send_flags = IBV_SEND_SIGNALED};
+    struct ibv_send_wr wr = {.wr_id = 1, .sg_list = sge, .num_sge = 2, .opcode = IBV_WR_TSO,
+                             .send_flags = IBV_SEND_SIGNALED};
     wr.tso.hdr = header;
     wr.tso.hdr_sz = HEADER;
     wr.tso.mss = MSS;
@@ -175,6 +199,7 @@ const struct test offload_tests[] = {
     {"checksums are verified bit by bit", checksums_are_verified_bit_by_bit},
     {"padding does not count", padding_does_not_count},
     {"checksums are filled in", checksums_are_filled_in},
+    {"headers of large sends have a limit", headers_of_large_sends_have_a_limit},
     {"large sends become segments", large_sends_become_segments},
     {NULL, NULL},
 };

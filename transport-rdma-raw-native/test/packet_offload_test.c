@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What senders on the same host leave undone, and packet devices do: checksums, and cutting. */
+/* Work that senders on the same host leave to the receiver, and that packet devices do: checksums, and cutting. */
 #define _GNU_SOURCE
-#include "packet_offload.h"
+#include "packet.h"
 #include "super_frame.h"
 #include "wire_fixture.h"
-
-#include <linux/if_packet.h>
-#include <net/if.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 enum { TCP = 6, UDP = 17, PORT = 2000, TAG = 7, RECEIVES = 16, LONGEST = 65535, BIG_BYTES = 1 << 17 };
 
@@ -48,7 +43,7 @@ static uint32_t pseudo_sum(const struct packet *packet, const uint8_t *frame, ui
     return (uint16_t)~internet_checksum(addresses, is_v6(packet) ? 32 : 8, packet->spec.protocol + l4_bytes);
 }
 
-/* The checksum field has the sum of the pseudo header. `segment`: 0 for an ordinary frame. */
+/* The checksum field holds the sum of the pseudo header. `segment` is 0 for an ordinary frame. */
 static void make(struct packet *packet, uint8_t protocol, bool v6, int vlan, uint16_t payload, uint16_t segment)
 {
     memset(packet, 0, sizeof *packet);
@@ -83,20 +78,7 @@ static void make(struct packet *packet, uint8_t protocol, bool v6, int vlan, uin
 /* Returns false if the kernel refuses the packet. */
 static bool try_inject(const struct wire *wire, const struct packet *packet)
 {
-    const int on = 1, room = 16 << 20;
-    struct sockaddr_ll to = {.sll_family = AF_PACKET, .sll_ifindex = (int)if_nametoindex(wire->name[0]), .sll_halen = 6};
-    memcpy(&to.sll_protocol, packet->frame + 12, 2);
-    static uint8_t bytes[sizeof packet->offload + BIG_BYTES];
-    const size_t length = sizeof packet->offload + packet->length;
-    memcpy(bytes, &packet->offload, sizeof packet->offload);
-    memcpy(bytes + sizeof packet->offload, packet->frame, packet->length);
-    int fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
-    CHECK(fd >= 0);
-    CHECK_EQ(0, setsockopt(fd, SOL_PACKET, PACKET_VNET_HDR, &on, sizeof on));
-    CHECK_EQ(0, setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &room, sizeof room));
-    ssize_t sent = sendto(fd, bytes, length, 0, (struct sockaddr *)&to, sizeof to);
-    close(fd);
-    return sent == (ssize_t)length;
+    return send_with_offload(wire->name[0], &packet->offload, packet->frame, packet->length);
 }
 
 static void inject(const struct wire *wire, const struct packet *packet)
@@ -150,7 +132,7 @@ static bool has_good_checksum(const struct packet *packet, const uint8_t *frame,
            (is_v6(packet) || internet_checksum(frame + packet->l3, 20, 0) == 0);
 }
 
-/* A frame as a card would have made it of the packet, with the payload from `offset` on. */
+/* Checks a frame as a card would have made it of the packet, with the payload from `offset` on. */
 static void check_frame(const struct receiver *r, const struct packet *packet, unsigned slot, struct ibv_wc wc,
                         unsigned number, uint32_t offset, uint32_t part)
 {
@@ -222,21 +204,21 @@ static void test_checksums(void)
     for_each_way(999, 0);
 }
 
-/* Larger than a slot of the ring: read from the socket. */
-static void test_super_frames(void)
+/* Larger than a slot of the ring, so read from the socket. */
+static void test_super_frames_are_cut_into_the_senders_segments(void)
 {
     for_each_way(15 * 1000 - 1, 1000);
 }
 
-/* A packet below the MTU may be several frames too; datagrams keep their lengths. */
+/* A packet below the MTU may also hold several frames. Datagrams keep their lengths. */
 static void test_small_super_frames(void)
 {
     for_each_way(3 * 300 + 1, 300);
 }
 
 /*
- * Datagrams of a VXLAN tunnel, each of another network: a rule takes those of its network. The programs in the kernel
- * see the headers of the first alone.
+ * Datagrams of a VXLAN tunnel, each of another network. A rule takes those of its network. The programs in the kernel
+ * see the headers of the first one only.
  */
 static void test_tunnels(void)
 {
@@ -271,8 +253,8 @@ static void test_tunnels(void)
     receiver_close(&r);
 }
 
-/* The most that there is, between ordinary frames: in order, and all frames are accounted for. */
-static void test_longest(void)
+/* The largest packets, between ordinary frames: they stay in order, and all frames are counted. */
+static void test_the_longest_super_frame_keeps_its_place_among_others(void)
 {
     struct receiver r;
     static struct packet small;
@@ -300,8 +282,9 @@ static void test_longest(void)
     receiver_close(&r);
 }
 
-/* What is no cut that a card makes is dropped and counted, and what comes next is taken. */
-static void refused(struct receiver *r, const struct packet *bad, uint64_t *(*counter)(struct softverbs_queue_counters *))
+/* A packet that no card could cut is dropped and counted, and the next one is received. */
+static void packets_that_cannot_be_cut_are_counted_and_dropped(struct receiver *r, const struct packet *bad,
+                    uint64_t *(*counter)(struct softverbs_queue_counters *))
 {
     static struct packet good;
     struct softverbs_queue_counters before = received(r);
@@ -332,26 +315,26 @@ static uint64_t *length_errors(struct softverbs_queue_counters *counters)
     return &counters->length_errors;
 }
 
-static void test_refused(void)
+static void test_packets_that_cannot_be_cut_are_counted_and_dropped(void)
 {
     struct receiver r;
     if (!have_namespace())
         return;
     receiver_open(&r);
     make(&packet, TCP, false, -1, 60000, 10);           /* thousands of frames */
-    refused(&r, &packet, unsound);
+    packets_that_cannot_be_cut_are_counted_and_dropped(&r, &packet, unsound);
     make(&packet, UDP, false, -1, 20000, 2000);         /* datagrams above the MTU */
-    refused(&r, &packet, unsound);
+    packets_that_cannot_be_cut_are_counted_and_dropped(&r, &packet, unsound);
     make(&packet, TCP, false, -1, 20000, 1000);
     packet.frame[packet.l4 + 13] |= 0x02;               /* SYN */
-    refused(&r, &packet, flags);
+    packets_that_cannot_be_cut_are_counted_and_dropped(&r, &packet, flags);
     make(&packet, TCP, false, -1, 20000, 1000);
     packet.frame[packet.l3 + 3] ^= 1;                   /* the IP length is another */
-    refused(&r, &packet, unsound);
+    packets_that_cannot_be_cut_are_counted_and_dropped(&r, &packet, unsound);
     receiver_close(&r);
 }
 
-/* Without a length in the IP header, as the kernel sends it where it is told that it may ("BIG TCP"). */
+/* Without a length in the IP header, as the kernel sends it if this is enabled ("BIG TCP"). */
 static void test_big(void)
 {
     struct receiver r;
@@ -362,15 +345,15 @@ static void test_big(void)
     make(&packet, TCP, true, -1, 65000, 1000);
     put16(packet.frame + packet.l3 + 4, 0);
     packet.length = 100000;
-    refused(&r, &packet, too_long);
+    packets_that_cannot_be_cut_are_counted_and_dropped(&r, &packet, too_long);
     receiver_close(&r);
 }
 
 /*
- * The interface's MTU may grow beyond the slots of the ring. Longer frames are lost then: users have receives for the
- * MTU that the device was opened with, and a frame that is longer than its receive stops the queue pair.
+ * The interface's MTU may grow beyond the slots of the ring. Longer frames are then lost: users have receives for the
+ * MTU at opening, and a frame longer than its receive stops the queue pair.
  */
-static void test_larger_mtu(void)
+static void test_frames_beyond_a_grown_mtu_are_counted_and_dropped(void)
 {
     struct receiver r;
     if (!have_namespace())
@@ -384,12 +367,12 @@ static void test_larger_mtu(void)
         CHECK_EQ(0, softverbs_get_mtu(r.wire.world[1].context, &mtu));
     for (unsigned i = 0; i < sizeof ways / sizeof ways[0]; i++) {
         make(&packet, ways[i].protocol, ways[i].v6, ways[i].vlan, 2500, 0);
-        refused(&r, &packet, length_errors);
+        packets_that_cannot_be_cut_are_counted_and_dropped(&r, &packet, length_errors);
     }
     receiver_close(&r);
 }
 
-/* Frames above the largest MTU of a device: nobody said how to cut them. */
+/* Frames above the largest MTU of a device, without information on how to cut them. */
 static void test_too_long(void)
 {
     struct receiver r;
@@ -399,11 +382,11 @@ static void test_too_long(void)
     for (int end = 0; end < 2; end++)
         run("ip link set %s mtu 9500", r.wire.name[end]);
     make(&packet, UDP, false, -1, 9200, 0);
-    refused(&r, &packet, length_errors);
+    packets_that_cannot_be_cut_are_counted_and_dropped(&r, &packet, length_errors);
     receiver_close(&r);
 }
 
-/* Nobody polls: what the socket has no room for is counted, and memory is bounded. */
+/* Without polling, packets that exceed the socket's buffer are counted, and memory is bounded. */
 static void test_flood(void)
 {
     enum { PACKETS = 600 };
@@ -430,47 +413,38 @@ static void test_flood(void)
     receiver_close(&r);
 }
 
-static uint32_t next_random(void)
-{
-    static uint64_t state = 88172645463325252u;
-    state ^= state << 13;
-    state ^= state >> 7;
-    state ^= state << 17;
-    return (uint32_t)(state >> 16);
-}
-
 static uint16_t odd_number(uint32_t near)
 {
     static const uint16_t numbers[] = {0, 1, 13, 14, 34, 53, 54, 0x7fff, 0xffff};
-    uint32_t choice = next_random() % 16;
+    uint32_t choice = random_number() % 16;
     return choice < 9 ? numbers[choice] : (uint16_t)(near + choice - 12);
 }
 
-/* Whatever is said of whatever frame: nothing is read or written beyond it, and no frame is longer than the MTU. */
-static void test_lies(void)
+/* Arbitrary headers and frames: no access outside of the frame, and no frame longer than the MTU. */
+static void test_false_headers_cause_no_access_outside_of_the_frame(void)
 {
     enum { TRIES = 200000 };
     static const uint8_t types[] = {0, 1, 3, 4, 5, 0x81, 0x84, 0xff};
     unsigned cut = 0;
     for (unsigned i = 0; i < TRIES; i++) {
-        struct way way = ways[next_random() % (sizeof ways / sizeof ways[0])];
-        make(&packet, way.protocol, way.v6, way.vlan, (uint16_t)(next_random() % 5000), 1000);
-        uint32_t length = next_random() % 4 == 0 ? 14 + next_random() % packet.length : packet.length;
+        struct way way = ways[random_number() % (sizeof ways / sizeof ways[0])];
+        make(&packet, way.protocol, way.v6, way.vlan, (uint16_t)(random_number() % 5000), 1000);
+        uint32_t length = random_number() % 4 == 0 ? 14 + random_number() % packet.length : packet.length;
         if (length > packet.length)
             length = packet.length;
         struct virtio_net_hdr offload = packet.offload;
-        for (uint32_t changes = next_random() % 3; changes > 0; changes--)
-            packet.frame[next_random() % packet.headers] = (uint8_t)next_random();
-        switch (next_random() % 8) {
-        case 0: offload.gso_type = types[next_random() % sizeof types]; break;
+        for (uint32_t changes = random_number() % 3; changes > 0; changes--)
+            packet.frame[random_number() % packet.headers] = (uint8_t)random_number();
+        switch (random_number() % 8) {
+        case 0: offload.gso_type = types[random_number() % sizeof types]; break;
         case 1: offload.gso_size = odd_number(1000); break;
         case 2: offload.hdr_len = odd_number(length); break;
         case 3: offload.csum_start = odd_number(length); break;
         case 4: offload.csum_offset = odd_number(length - offload.csum_start); break;
-        case 5: offload.flags = (uint8_t)next_random(); break;
+        case 5: offload.flags = (uint8_t)random_number(); break;
         default: break;
         }
-        uint8_t *frame = malloc(length);        /* of this length, for the address sanitizer */
+        uint8_t *frame = malloc(length);        /* of exactly this length, for the address sanitizer */
         CHECK(frame != NULL);
         memcpy(frame, packet.frame, length);
         enum sv_offload kind = sv_offload_of(&offload, frame, length);
@@ -499,15 +473,20 @@ static void test_lies(void)
 
 const struct test packet_offload_tests[] = {
     {"packet offloads: checksums that were left out are computed", test_checksums},
-    {"packet offloads: super-frames are cut as they were meant", test_super_frames},
+    {"packet offloads: super-frames are cut into the sender's segments",
+     test_super_frames_are_cut_into_the_senders_segments},
     {"packet offloads: super-frames below the MTU are cut too", test_small_super_frames},
     {"packet offloads: each datagram of a tunnel is steered by its own headers", test_tunnels},
-    {"packet offloads: the longest super-frame, in its turn", test_longest},
-    {"packet offloads: what cannot be cut is counted, and the next is taken", test_refused},
+    {"packet offloads: the longest super-frame keeps its place among others",
+     test_the_longest_super_frame_keeps_its_place_among_others},
+    {"packet offloads: packets that cannot be cut are counted and dropped",
+     test_packets_that_cannot_be_cut_are_counted_and_dropped},
     {"packet offloads: super-frames above 64 KB are refused", test_big},
-    {"packet offloads: the MTU may grow", test_larger_mtu},
+    {"packet offloads: frames beyond a grown MTU are counted and dropped",
+     test_frames_beyond_a_grown_mtu_are_counted_and_dropped},
     {"packet offloads: frames above the MTU are refused", test_too_long},
     {"packet offloads: super-frames that the socket has no room for are counted", test_flood},
-    {"packet offloads: no lie about a frame leads beyond it", test_lies},
+    {"packet offloads: false headers cause no access outside of the frame",
+     test_false_headers_cause_no_access_outside_of_the_frame},
     {NULL, NULL},
 };

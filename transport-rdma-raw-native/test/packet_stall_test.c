@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A frame that stalls the ring of a packet socket: the ring is made anew. */
+/* A frame that stalls the ring of a packet socket, which is then created again. */
 #define _GNU_SOURCE
 #include "wire_fixture.h"
 
@@ -78,7 +78,7 @@ static void give_good(struct taps *t)
     give(t, &plain, 100);
 }
 
-/* UDP fragmentation offload, as a virtual machine may say it. The kernel does not say it on. */
+/* UDP fragmentation offload, which a virtual machine may request. The kernel does not pass it on. */
 static void give_bad(struct taps *t)
 {
     const struct virtio_net_hdr offload = {.flags = VIRTIO_NET_HDR_F_NEEDS_CSUM, .gso_type = VIRTIO_NET_HDR_GSO_UDP,
@@ -110,7 +110,7 @@ static void pass_good(struct taps *t, unsigned count)
     }
 }
 
-/* Good frames are lost until the ring is there again. Nothing here but the library's own thread looks after it. */
+/* Good frames are lost until the ring has been created again. Only the library's own thread does this. */
 static void give_until_one_passes(struct taps *t)
 {
     uint64_t taken = t->taken;
@@ -132,7 +132,7 @@ static struct softverbs_queue_counters received(const struct taps *t)
     return counters.received;
 }
 
-/* Kernels such as Debian's 6.12.117 give the slot back: the frame is dropped as one too many, and no other is lost. */
+/* Kernels such as Debian's 6.12.117 release the slot: the frame counts as one too many, and no other frame is lost. */
 static void check_bad_frames(const struct softverbs_queue_counters *counters, unsigned bad)
 {
     if (counters->super_unsound == 0)
@@ -141,7 +141,7 @@ static void check_bad_frames(const struct softverbs_queue_counters *counters, un
         CHECK_EQ(bad, counters->super_unsound);
 }
 
-static void a_stalled_ring_is_made_anew(void)
+static void a_stalled_ring_is_created_again(void)
 {
     struct taps t;
     if (!have_namespace())
@@ -190,7 +190,7 @@ static void a_full_ring_has_not_stalled(void)
 }
 
 const struct test packet_stall_tests[] = {
-    {"packet ring: one that has stalled is made anew", a_stalled_ring_is_made_anew},
-    {"packet ring: one that was full has not stalled", a_full_ring_has_not_stalled},
+    {"packet ring: a stalled ring is created again", a_stalled_ring_is_created_again},
+    {"packet ring: a full ring has not stalled", a_full_ring_has_not_stalled},
     {NULL, NULL},
 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* States of queue pairs, and what happens when a request goes wrong. */
+/* States of queue pairs, and failing requests. */
 #include "harness.h"
 
-static void states_allow_what_they_should(void)
+static void states_allow_the_right_operations(void)
 {
     struct pair p;
     pair_open(&p);
@@ -40,7 +40,7 @@ static void no_receive_posted_is_counted(void)
     pair_close(&p);
 }
 
-/* What a failed receive does: its own completion, the rest flushed, later posts flushed, recovery through RESET. */
+/* A failed receive completes with its error, the rest is flushed, as are later posts, and RESET recovers the queue. */
 static void check_receive_error(struct pair *p, enum ibv_wc_status status, uint64_t wr_id)
 {
     CHECK_EQ(0, post_recv_slot(&p->b, 9, SLOT_BYTES));
@@ -73,7 +73,7 @@ static void a_buffer_too_small_is_a_length_error(void)
     struct ibv_wc wc = poll_one(p.b.cq);
     CHECK_EQ(IBV_WC_LOC_LEN_ERR, wc.status);
     CHECK_EQ(1, wc.wr_id);
-    /* The error is the frame's: as with mlx5 the queue goes on. */
+    /* The error concerns the frame only: as with mlx5, the queue continues. */
     CHECK_EQ(IBV_QPS_RTS, state_of(p.b.qp));
     CHECK_EQ(0, send_frame(&p.a, p.frame, p.length, 0));
     wc = poll_one(p.b.cq);
@@ -86,7 +86,7 @@ static void a_buffer_too_small_is_a_length_error(void)
     pair_close(&p);
 }
 
-/* A burst of three, of which the first does not fit, and the second fails the queue: the third finds it in ERR. */
+/* A burst of three: the first frame does not fit, the second one fails the queue, and the third one finds it in ERR. */
 static void the_rest_of_a_failed_burst_is_counted(void)
 {
     struct pair p;
@@ -128,7 +128,7 @@ static void a_receive_outside_its_region_is_a_protection_error(void)
     sge = (struct ibv_sge){(uintptr_t)p.b.memory, 2048, read_only->lkey};
     CHECK_EQ(0, ibv_post_recv(p.b.qp, &wr, &bad));
     check_receive_error(&p, IBV_WC_LOC_PROT_ERR, 77);
-    /* A region that is gone. */
+    /* A destroyed region. */
     CHECK_EQ(0, ibv_dereg_mr(read_only));
     CHECK_EQ(0, ibv_post_recv(p.b.qp, &wr, &bad));
     check_receive_error(&p, IBV_WC_LOC_PROT_ERR, 77);
@@ -147,7 +147,7 @@ static void check_send_error(struct pair *p, struct ibv_sge sge, enum ibv_wc_sta
     CHECK_EQ(0, post_recv_slot(&p->b, 0, SLOT_BYTES));
     CHECK_EQ(0, post_recv_slot(&p->a, 5, SLOT_BYTES));
     CHECK_EQ(0, ibv_post_send(p->a.qp, &first, &bad));
-    CHECK_EQ(IBV_WC_SUCCESS, poll_one(p->b.cq).status);     /* the first one left */
+    CHECK_EQ(IBV_WC_SUCCESS, poll_one(p->b.cq).status);     /* the first one was sent */
     check_empty(p->b.cq);
     struct ibv_wc wc = poll_one(p->a.cq);
     CHECK_EQ(IBV_WC_SUCCESS, wc.status);
@@ -195,7 +195,7 @@ static void sends_are_checked_against_memory_and_mtu(void)
     pair_close(&p);
 }
 
-static void what_is_not_polled_when_its_queue_goes_is_counted(void)
+static void unpolled_receives_of_a_destroyed_queue_are_counted(void)
 {
     struct world world;
     struct side a, b;
@@ -237,7 +237,7 @@ static void the_mtu_allows_a_vlan_tag(void)
     pair_close(&p);
 }
 
-static void to_error_flushes_everything(void)
+static void moving_to_err_flushes_everything(void)
 {
     struct pair p;
     pair_open(&p);
@@ -253,7 +253,7 @@ static void to_error_flushes_everything(void)
     pair_close(&p);
 }
 
-static void reset_takes_completions_back(void)
+static void reset_removes_completions(void)
 {
     struct pair p;
     pair_open(&p);
@@ -262,20 +262,20 @@ static void reset_takes_completions_back(void)
     CHECK_EQ(0, send_frame(&p.a, p.frame, p.length, IBV_SEND_SIGNALED));
     CHECK_EQ(0, to_state(p.b.qp, IBV_QPS_RESET));
     check_empty(p.b.cq);
-    CHECK_EQ(IBV_WC_SUCCESS, poll_one(p.a.cq).status);      /* another queue's stay */
+    CHECK_EQ(IBV_WC_SUCCESS, poll_one(p.a.cq).status);      /* completions of another queue stay */
     pair_close(&p);
 }
 
 const struct test queue_error_tests[] = {
-    {"states allow what they should", states_allow_what_they_should},
+    {"states allow the right operations", states_allow_the_right_operations},
     {"no receive posted is counted", no_receive_posted_is_counted},
-    {"what is not polled when its queue goes is counted", what_is_not_polled_when_its_queue_goes_is_counted},
+    {"unpolled receives of a destroyed queue are counted", unpolled_receives_of_a_destroyed_queue_are_counted},
     {"a buffer too small is a length error", a_buffer_too_small_is_a_length_error},
     {"the rest of a failed burst is counted", the_rest_of_a_failed_burst_is_counted},
     {"a receive outside its region is a protection error", a_receive_outside_its_region_is_a_protection_error},
     {"sends are checked against memory and MTU", sends_are_checked_against_memory_and_mtu},
     {"the MTU allows a VLAN tag", the_mtu_allows_a_vlan_tag},
-    {"to ERR flushes everything", to_error_flushes_everything},
-    {"RESET takes completions back", reset_takes_completions_back},
+    {"moving to ERR flushes everything", moving_to_err_flushes_everything},
+    {"RESET removes completions", reset_removes_completions},
     {NULL, NULL},
 };

@@ -2,7 +2,7 @@
 /* Posting, sending and receiving. */
 #include "harness.h"
 
-static void a_frame_arrives_whole(void)
+static void a_frame_arrives_complete(void)
 {
     struct pair p;
     pair_open(&p);
@@ -25,7 +25,7 @@ static void a_frame_arrives_whole(void)
     pair_close(&p);
 }
 
-static void every_length_arrives_whole(void)
+static void frames_of_every_length_arrive_complete(void)
 {
     struct pair p;
     pair_open(&p);
@@ -37,25 +37,27 @@ static void every_length_arrives_whole(void)
         for (uint32_t i = 14; i < length; i++)
             frame[i] = (uint8_t)(i * 13 + length);
         CHECK(reaches(&p.a, &p.b, frame, length));
-        CHECK_EQ(0x5a, slot_at(&p.b, 0)[length]);       /* nothing beyond it was touched */
+        CHECK_EQ(0x5a, slot_at(&p.b, 0)[length]);       /* no byte beyond it has changed */
     }
     pair_close(&p);
 }
 
-static void gather_and_scatter(void)
+static void frames_are_gathered_and_scattered(void)
 {
     struct pair p;
     struct ibv_recv_wr *bad_recv;
     struct ibv_send_wr *bad_send;
     pair_open(&p);
-    struct ibv_sge to[3] = {{(uintptr_t)slot_at(&p.b, 0), 10, p.b.mr->lkey}, {(uintptr_t)slot_at(&p.b, 1), 30, p.b.mr->lkey},
+    struct ibv_sge to[3] = {{(uintptr_t)slot_at(&p.b, 0), 10, p.b.mr->lkey}, {(uintptr_t)slot_at(&p.b, 1), 30,
+                                                                              p.b.mr->lkey},
                             {(uintptr_t)slot_at(&p.b, 2), 500, p.b.mr->lkey}};
     struct ibv_recv_wr recv = {.wr_id = 7, .sg_list = to, .num_sge = 3};
     CHECK_EQ(0, ibv_post_recv(p.b.qp, &recv, &bad_recv));
     memcpy(slot_at(&p.a, 0), p.frame, 14);
     memcpy(slot_at(&p.a, 1), p.frame + 14, 21);
     memcpy(slot_at(&p.a, 2), p.frame + 35, p.length - 35);
-    struct ibv_sge from[4] = {{(uintptr_t)slot_at(&p.a, 0), 14, p.a.mr->lkey}, {(uintptr_t)slot_at(&p.a, 1), 21, p.a.mr->lkey},
+    struct ibv_sge from[4] = {{(uintptr_t)slot_at(&p.a, 0), 14, p.a.mr->lkey}, {(uintptr_t)slot_at(&p.a, 1), 21,
+                                                                                p.a.mr->lkey},
                               {0, 0, 0}, {(uintptr_t)slot_at(&p.a, 2), p.length - 35, p.a.mr->lkey}};
     struct ibv_send_wr send = {.sg_list = from, .num_sge = 4, .opcode = IBV_WR_SEND};
     CHECK_EQ(0, ibv_post_send(p.a.qp, &send, &bad_send));
@@ -85,8 +87,8 @@ static void inline_data_needs_no_key(void)
     pair_close(&p);
 }
 
-/* Slots come free when a later completion is polled, not when the frame has left. */
-static void send_slots_come_free_by_completion(void)
+/* Slots become free when a later completion is polled, not when the frame has been sent. */
+static void send_slots_become_free_by_completion(void)
 {
     struct pair p;
     pair_open(&p);
@@ -105,7 +107,7 @@ static void send_slots_come_free_by_completion(void)
     pair_close(&p);
 }
 
-static void receive_slots_come_free_by_completion(void)
+static void receive_slots_become_free_by_completion(void)
 {
     struct pair p;
     pair_open(&p);
@@ -161,7 +163,7 @@ static void indexes_wrap_round(void)
     pair_close(&p);
 }
 
-static void a_list_longer_than_a_burst(void)
+static void a_list_longer_than_a_burst_is_sent(void)
 {
     enum { COUNT = 200 };
     struct world world;
@@ -214,14 +216,14 @@ static void a_list_longer_than_a_burst(void)
 }
 
 const struct test queue_tests[] = {
-    {"a frame arrives whole", a_frame_arrives_whole},
-    {"every length arrives whole", every_length_arrives_whole},
-    {"gather and scatter", gather_and_scatter},
+    {"a frame arrives complete", a_frame_arrives_complete},
+    {"frames of every length arrive complete", frames_of_every_length_arrive_complete},
+    {"frames are gathered and scattered", frames_are_gathered_and_scattered},
     {"inline data needs no key", inline_data_needs_no_key},
-    {"send slots come free by completion", send_slots_come_free_by_completion},
-    {"receive slots come free by completion", receive_slots_come_free_by_completion},
+    {"send slots become free by completion", send_slots_become_free_by_completion},
+    {"receive slots become free by completion", receive_slots_become_free_by_completion},
     {"a list stops at the bad request", a_list_stops_at_the_bad_request},
     {"indexes wrap round", indexes_wrap_round},
-    {"a list longer than a burst", a_list_longer_than_a_burst},
+    {"a list longer than a burst is sent", a_list_longer_than_a_burst_is_sent},
     {NULL, NULL},
 };

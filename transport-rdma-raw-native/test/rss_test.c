@@ -6,8 +6,10 @@ enum { QUEUES = 4 };
 
 /* The key and the vectors of Microsoft's RSS specification ("Verifying the RSS hash calculation"). */
 static uint8_t key[40] = {
-    0x6d, 0x5a, 0x56, 0xda, 0x25, 0x5b, 0x0e, 0xc2, 0x41, 0x67, 0x25, 0x3d, 0x43, 0xa3, 0x8f, 0xb0, 0xd0, 0xca, 0x2b, 0xcb,
-    0xae, 0x7b, 0x30, 0xb4, 0x77, 0xcb, 0x2d, 0xa3, 0x80, 0x30, 0xf2, 0x0c, 0x6a, 0x42, 0xb7, 0x3b, 0xbe, 0xac, 0x01, 0xfa,
+    0x6d, 0x5a, 0x56, 0xda, 0x25, 0x5b, 0x0e, 0xc2, 0x41, 0x67,
+    0x25, 0x3d, 0x43, 0xa3, 0x8f, 0xb0, 0xd0, 0xca, 0x2b, 0xcb,
+    0xae, 0x7b, 0x30, 0xb4, 0x77, 0xcb, 0x2d, 0xa3, 0x80, 0x30,
+    0xf2, 0x0c, 0x6a, 0x42, 0xb7, 0x3b, 0xbe, 0xac, 0x01, 0xfa,
 };
 
 struct rss {
@@ -41,7 +43,8 @@ static void rss_open(struct rss *rss, uint64_t fields)
     world_open(&rss->world);
     side_open(&rss->world, &rss->from);
     rss->cq = ibv_create_cq(rss->world.context, 256, NULL, NULL, 0);
-    struct ibv_wq_init_attr init = {.wq_type = IBV_WQT_RQ, .max_wr = 16, .max_sge = 1, .pd = rss->world.pd, .cq = rss->cq};
+    struct ibv_wq_init_attr init = {.wq_type = IBV_WQT_RQ, .max_wr = 16, .max_sge = 1, .pd = rss->world.pd,
+                                    .cq = rss->cq};
     for (int i = 0; i < QUEUES; i++) {
         rss->wq[i] = ibv_create_wq(rss->world.context, &init);
         CHECK(rss->wq[i] != NULL);
@@ -81,7 +84,7 @@ static void post_all(struct rss *rss)
     }
 }
 
-/* Which work queue gets the frame; the others' receives stay posted, so the queues are reset. */
+/* Returns the work queue that receives the frame. The receives of the others stay posted, so the queues are reset. */
 static unsigned queue_of(struct rss *rss, const struct frame_spec *spec)
 {
     uint8_t frame[2048];
@@ -119,7 +122,8 @@ static void the_hash_is_the_standard_one(void)
     for (int with_ports = 0; with_ports < 2; with_ports++) {
         for (int v6 = 0; v6 < 2; v6++) {
             struct rss rss;
-            uint64_t fields = v6 ? IBV_RX_HASH_SRC_IPV6 | IBV_RX_HASH_DST_IPV6 : IBV_RX_HASH_SRC_IPV4 | IBV_RX_HASH_DST_IPV4;
+            uint64_t fields = v6 ? IBV_RX_HASH_SRC_IPV6 | IBV_RX_HASH_DST_IPV6
+                                 : IBV_RX_HASH_SRC_IPV4 | IBV_RX_HASH_DST_IPV4;
             if (with_ports)
                 fields |= IBV_RX_HASH_SRC_PORT_TCP | IBV_RX_HASH_DST_PORT_TCP;
             rss_open(&rss, fields);
@@ -140,8 +144,8 @@ static void the_hash_is_the_standard_one(void)
     }
 }
 
-/* Flows spread, and one flow stays where it is, also when frames of several alternate. */
-static void flows_spread_and_stay(void)
+/* Flows are spread, and each flow stays on its queue, also when frames of several flows alternate. */
+static void flows_are_spread_and_stay_on_their_queue(void)
 {
     struct rss rss;
     unsigned used[QUEUES] = {0};
@@ -158,7 +162,7 @@ static void flows_spread_and_stay(void)
     rss_close(&rss);
 }
 
-static void frames_without_the_hashed_layer_go_to_the_first(void)
+static void frames_without_the_hashed_layer_go_to_the_first_queue(void)
 {
     struct rss rss;
     rss_open(&rss, IBV_RX_HASH_SRC_IPV4 | IBV_RX_HASH_DST_IPV4 | IBV_RX_HASH_SRC_PORT_TCP | IBV_RX_HASH_DST_PORT_TCP);
@@ -170,7 +174,7 @@ static void frames_without_the_hashed_layer_go_to_the_first(void)
     rss_close(&rss);
 }
 
-static void an_rss_queue_pair_is_no_other(void)
+static void an_rss_queue_pair_has_no_queues_of_its_own(void)
 {
     struct rss rss;
     struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RESET};
@@ -227,9 +231,9 @@ static void work_queues_have_states(void)
 
 const struct test rss_tests[] = {
     {"the hash is the standard one", the_hash_is_the_standard_one},
-    {"flows spread and stay", flows_spread_and_stay},
-    {"frames without the hashed layer go to the first", frames_without_the_hashed_layer_go_to_the_first},
-    {"an RSS queue pair is no other", an_rss_queue_pair_is_no_other},
+    {"flows are spread and stay on their queue", flows_are_spread_and_stay_on_their_queue},
+    {"frames without the hashed layer go to the first queue", frames_without_the_hashed_layer_go_to_the_first_queue},
+    {"an RSS queue pair has no queues of its own", an_rss_queue_pair_has_no_queues_of_its_own},
     {"work queues have states", work_queues_have_states},
     {NULL, NULL},
 };

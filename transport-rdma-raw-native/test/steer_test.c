@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where frames go. Each test sends through a rule twice: the second frame may take the sender's cached verdict. */
+/*
+ * The queue that receives a frame. Each test sends through a rule twice: the second frame may use the sender's cached
+ * verdict.
+ */
 #include "harness.h"
 
 struct trio {
@@ -32,7 +35,7 @@ static bool arrives(struct trio *t, const struct frame_spec *spec)
     return first;
 }
 
-/* The rule takes `good` and not one of the others, whichever comes first. */
+/* Checks that the rule takes `good` and none of the others, in any order. */
 static void check_rule(struct trio *t, struct rule *rule, const struct frame_spec *good, const struct frame_spec *bad,
                        unsigned bad_count)
 {
@@ -77,18 +80,28 @@ static void by_vlan(void)
     rule_init(&rule, 0);
     rule_eth(&rule, NULL, NULL, 0x0800, 7);
     check_rule(&t, &rule, &good, bad, 2);
-    /* Addresses behind the tag. */
+    /* Addresses after the tag. */
     rule_init(&rule, 0);
     rule_eth(&rule, NULL, NULL, 0, 7);
     rule_ipv4(&rule, NULL, "192.0.2.2");
     bad[1] = good;
     bad[1].dst_ip = "192.0.2.3";
     check_rule(&t, &rule, &good, bad, 2);
-    /* A rule that names no tag does not see what is behind one. */
+    /* A rule without a tag does not match headers after one. */
     struct frame_spec plain = default_frame();
     rule_init(&rule, 0);
     rule_ipv4(&rule, NULL, "192.0.2.2");
     check_rule(&t, &rule, &plain, &good, 1);
+    /* A rule with a tag does not match a service tag (802.1ad) of the same number, which is another VLAN. */
+    uint8_t frame[2048];
+    rule_init(&rule, 0);
+    rule_eth(&rule, NULL, NULL, 0, 7);
+    struct ibv_flow *flow = must_create(&t.b, &rule);
+    uint32_t length = build_frame(&good, frame);
+    CHECK(reaches(&t.from, &t.b, frame, length));
+    memcpy(frame + 12, "\x88\xa8", 2);
+    CHECK(!reaches(&t.from, &t.b, frame, length));
+    CHECK_EQ(0, ibv_destroy_flow(flow));
     trio_close(&t);
 }
 
@@ -106,7 +119,7 @@ static void by_ipv4_and_udp(void)
     bad[2].src_port++;
     bad[3].dst_port++;
     bad[4].protocol = 6;
-    bad[5].fragment = 0x2000;       /* the first fragment, ports and all */
+    bad[5].fragment = 0x2000;       /* the first fragment, with its ports */
     bad[6].vlan = 1;
     rule_init(&rule, 0);
     rule_eth(&rule, mac_b, NULL, 0x0800, -1);
@@ -204,7 +217,7 @@ static void the_lower_priority_number_wins(void)
     struct ibv_flow *first = must_create(&t.b, &wide);
     CHECK_EQ(4, receive_with(&t, &t.b, &spec).qp_num);
     struct ibv_flow *second = must_create(&t.c, &narrow);
-    CHECK_EQ(1, receive_with(&t, &t.c, &spec).qp_num);      /* at once, whatever the sender remembered */
+    CHECK_EQ(1, receive_with(&t, &t.c, &spec).qp_num);      /* at once, despite the sender's cached verdict */
     CHECK_EQ(0, ibv_destroy_flow(second));
     CHECK_EQ(4, receive_with(&t, &t.b, &spec).qp_num);
     CHECK_EQ(0, ibv_destroy_flow(first));
@@ -241,7 +254,7 @@ static void drops_are_counted_by_reason(void)
     trio_close(&t);
 }
 
-/* How many copies each of b and c got of one frame. */
+/* Checks how many copies of one frame b and c have received. */
 static void check_copies(struct trio *t, const struct frame_spec *spec, int at_b, int at_c)
 {
     uint8_t frame[2048];
@@ -297,7 +310,7 @@ static void a_sniffer_sees_everything(void)
     trio_close(&t);
 }
 
-static void defaults_take_what_is_left(void)
+static void default_rules_take_the_remaining_frames(void)
 {
     struct trio t;
     struct rule rule;
@@ -320,7 +333,7 @@ static void defaults_take_what_is_left(void)
     trio_close(&t);
 }
 
-/* No rule looks at the address, so that nothing but the multicast bit tells the two frames apart. */
+/* No rule matches the address, so only the multicast bit distinguishes the two frames. */
 static void the_multicast_default_takes_no_unicast(void)
 {
     struct trio t;
@@ -339,7 +352,7 @@ static void the_multicast_default_takes_no_unicast(void)
     trio_close(&t);
 }
 
-static void multicast_goes_to_all_who_want_it(void)
+static void multicast_goes_to_all_queue_pairs_with_its_rule(void)
 {
     struct trio t;
     struct frame_spec spec = default_frame();
@@ -358,7 +371,7 @@ static void multicast_goes_to_all_who_want_it(void)
     trio_close(&t);
 }
 
-static void own_multicast_is_withheld_when_asked(void)
+static void own_multicast_is_not_delivered_on_request(void)
 {
     struct trio t;
     uint8_t frame[2048];
@@ -388,14 +401,14 @@ static void own_multicast_is_withheld_when_asked(void)
     counters_of(&own, &sent);
     CHECK_EQ(1, sent.blocked_self);
     memcpy(frame, mac_b, 6);
-    CHECK(reaches(&own, &own, frame, length));      /* unicast comes back */
+    CHECK(reaches(&own, &own, frame, length));      /* unicast is received again */
     CHECK_EQ(0, ibv_destroy_flow(blocked));
     CHECK_EQ(0, ibv_destroy_flow(unicast));
     CHECK_EQ(0, ibv_destroy_qp(own.qp));
     trio_close(&t);
 }
 
-static void devices_are_apart(void)
+static void devices_do_not_share_frames(void)
 {
     struct trio t, other;
     uint8_t frame[2048];
@@ -471,10 +484,10 @@ const struct test steer_tests[] = {
     {"drops are counted by reason", drops_are_counted_by_reason},
     {"DONT_TRAP takes a copy", dont_trap_takes_a_copy},
     {"a sniffer sees everything", a_sniffer_sees_everything},
-    {"defaults take what is left", defaults_take_what_is_left},
+    {"default rules take the remaining frames", default_rules_take_the_remaining_frames},
     {"the multicast default takes no unicast", the_multicast_default_takes_no_unicast},
-    {"multicast goes to all who want it", multicast_goes_to_all_who_want_it},
-    {"own multicast is withheld when asked", own_multicast_is_withheld_when_asked},
-    {"devices are apart", devices_are_apart},
+    {"multicast goes to all queue pairs with its rule", multicast_goes_to_all_queue_pairs_with_its_rule},
+    {"own multicast is not delivered on request", own_multicast_is_not_delivered_on_request},
+    {"devices do not share frames", devices_do_not_share_frames},
     {NULL, NULL},
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Everything at once: senders, a receiver that sleeps on its completion channel, rules that come and go, memory that is
- * registered and released. No frame of the steady flow may be lost, reordered or changed. For the thread sanitizer, above all.
+ * All operations at once: senders, a receiver that sleeps on its completion channel, rules and memory regions that are
+ * added and removed. No frame of the steady flow may be lost, reordered or changed. Mainly for the thread sanitizer.
  */
 #include "harness.h"
 
@@ -25,7 +25,7 @@ struct sender_argument {
     unsigned number;
 };
 
-/* Frames carry the sender and a sequence number; the window keeps the receive queue from running dry. */
+/* Frames contain the sender and a sequence number. The window keeps the receive queue from running empty. */
 static void *send_all(void *argument)
 {
     struct stress *s = ((struct sender_argument *)argument)->stress;
@@ -63,7 +63,7 @@ static void take(struct stress *s, const struct ibv_wc *wc)
     atomic_store(&s->taken[number], sequence + 1);
 }
 
-/* Arm, poll once more, sleep: a lost wakeup would hang here. */
+/* Arms, polls once more and sleeps. A lost wakeup would hang here. */
 static void *receive_all(void *argument)
 {
     struct stress *s = argument;
@@ -89,7 +89,7 @@ static void *receive_all(void *argument)
     return NULL;
 }
 
-/* Rules beside the steady one, memory regions, counters. */
+/* Changes other rules, memory regions and counters. */
 static void *disturb(void *argument)
 {
     struct stress *s = argument;
@@ -108,7 +108,7 @@ static void *disturb(void *argument)
     return NULL;
 }
 
-static void nothing_is_lost(void)
+static void no_frame_is_lost(void)
 {
     static struct stress s;
     struct sender_argument arguments[SENDERS];
@@ -176,7 +176,7 @@ static void *flap(void *argument)
     return NULL;
 }
 
-/* A receiver that is reset over and over while frames come in; every frame is received or counted. */
+/* A receiver is reset repeatedly while frames arrive. Every frame is received or counted. */
 static void resets_race_with_frames(void)
 {
     struct world world;
@@ -210,7 +210,7 @@ static void resets_race_with_frames(void)
 }
 
 const struct test thread_tests[] = {
-    {"threads: nothing is lost", nothing_is_lost},
+    {"threads: no frame is lost", no_frame_is_lost},
     {"threads: resets race with frames", resets_race_with_frames},
     {NULL, NULL},
 };

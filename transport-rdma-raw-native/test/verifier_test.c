@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How many instructions of each program the kernel's verifier follows for a process with the least capabilities. It gives
- * up at a million; kernels differ, and opening a device waits for it.
+ * The number of instructions that the kernel's verifier follows for each program, for a process with the fewest
+ * capabilities. The verifier refuses a program at a million. Kernels differ, and opening a device waits for the
+ * verifier.
  */
+#include "bpf.h"
 #include "harness.h"
-#include "bpf_map.h"
 #include "objects.h"
 #include "steering.h"
 #include "wire_fixture.h"
@@ -65,7 +66,7 @@ static void load_programs(void)
     _exit(status);
 }
 
-static void programs_pass(void)
+static void it_accepts_the_programs_with_the_fewest_capabilities(void)
 {
     int status;
     if (!have_namespace())
@@ -80,6 +81,7 @@ static void programs_pass(void)
 }
 
 const struct test verifier_tests[] = {
-    {"verifier: it follows the programs to their end", programs_pass},
+    {"verifier: it accepts the programs with the fewest capabilities",
+     it_accepts_the_programs_with_the_fewest_capabilities},
     {NULL, NULL},
 };

@@ -2,10 +2,6 @@
 /* TCP frames beyond the MTU that are received whole: softverbs_receive_whole(). */
 #include "wire_fixture.h"
 
-#include <linux/if_packet.h>
-#include <linux/virtio_net.h>
-#include <net/if.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 enum {
@@ -13,7 +9,7 @@ enum {
     LARGE_BYTES = 66000, LARGE_RECEIVES = 4, LARGE_ID = 1000, PAYLOAD = 60000, SHORT_PAYLOAD = 15000, ROOM = 1 << 17,
 };
 
-/* ---- what a kernel hands over ---- */
+/* ---- packets ---- */
 
 struct packet {
     bool v6;
@@ -23,16 +19,10 @@ struct packet {
     uint8_t frame[ROOM];
 };
 
-static uint32_t next_random(void)
-{
-    static uint64_t state = 88172645463325252u;
-    state ^= state << 13;
-    state ^= state >> 7;
-    state ^= state << 17;
-    return (uint32_t)(state >> 16);
-}
-
-/* The checksum field has the sum of the pseudo header; the sum of all is left to hardware. `segment`: 0 for no cut. */
+/*
+ * The checksum field holds the sum of the pseudo header, and the rest is left to hardware. `segment` is 0 for a packet
+ * that is not to be cut.
+ */
 static void make(struct packet *p, bool v6, int vlan, uint16_t payload, uint16_t segment)
 {
     struct frame_spec spec = default_frame();
@@ -66,20 +56,7 @@ static void make(struct packet *p, bool v6, int vlan, uint16_t payload, uint16_t
 
 static bool inject(const struct wire *wire, const struct packet *p)
 {
-    static uint8_t bytes[sizeof p->offload + ROOM];
-    const int on = 1, room = 16 << 20;
-    const size_t length = sizeof p->offload + p->length;
-    struct sockaddr_ll to = {.sll_family = AF_PACKET, .sll_ifindex = (int)if_nametoindex(wire->name[0]), .sll_halen = 6};
-    memcpy(&to.sll_protocol, p->frame + 12, 2);
-    memcpy(bytes, &p->offload, sizeof p->offload);
-    memcpy(bytes + sizeof p->offload, p->frame, p->length);
-    int fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
-    CHECK(fd >= 0);
-    CHECK_EQ(0, setsockopt(fd, SOL_PACKET, PACKET_VNET_HDR, &on, sizeof on));
-    CHECK_EQ(0, setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &room, sizeof room));
-    ssize_t sent = sendto(fd, bytes, length, 0, (struct sockaddr *)&to, sizeof to);
-    close(fd);
-    return sent == (ssize_t)length;
+    return send_with_offload(wire->name[0], &p->offload, p->frame, p->length);
 }
 
 /* ---- a device that takes them ---- */
@@ -90,7 +67,7 @@ struct receiver {
     struct ibv_wq *large;
     uint8_t *memory;
     struct ibv_mr *mr;
-    struct ibv_flow *flows[3];      /* two of TCP, by version, and one of a VLAN */
+    struct ibv_flow *flows[3];      /* two of TCP, by IP version, and one of a VLAN */
 };
 
 static struct ibv_wq *make_large(struct side *side, struct ibv_cq *cq)
@@ -170,7 +147,7 @@ static struct softverbs_queue_counters received(const struct receiver *r)
     return counters.received;
 }
 
-/* As it was handed over: nobody has touched it. */
+/* Checks that the frame is unchanged. */
 static void check_whole(struct receiver *r, const struct packet *p, unsigned number)
 {
     struct ibv_wc wc = wait_one(r->side->cq);
@@ -208,7 +185,7 @@ static void post_slots(struct receiver *r, unsigned count)
 static struct packet packet;
 static struct packet small;
 
-static void is_whole(const char *kind)
+static void tcp_beyond_the_mtu_arrives_unchanged_as_one_receive(const char *kind)
 {
     struct receiver r;
     uint32_t most = 0;
@@ -228,12 +205,12 @@ static void is_whole(const char *kind)
     receiver_close(&r);
 }
 
-static void test_is_whole(void)
+static void test_tcp_beyond_the_mtu_arrives_unchanged_as_one_receive(void)
 {
-    for_each_kind(is_whole);
+    for_each_kind(tcp_beyond_the_mtu_arrives_unchanged_as_one_receive);
 }
 
-/* A tag that the kernel keeps beside the packet is put back. */
+/* A tag that the kernel stores beside the packet is put back. */
 static void test_tagged(void)
 {
     struct receiver r;
@@ -275,8 +252,8 @@ static void test_keeps_order(void)
     for_each_kind(keeps_order);
 }
 
-/* Who is not ready gets it in frames of the MTU. */
-static void is_cut(const char *kind)
+/* A receiver that is not ready for the whole frame receives it in frames of the MTU. */
+static void they_are_cut_for_a_receiver_that_is_not_ready(const char *kind)
 {
     struct receiver r;
     receiver_open(&r, kind);
@@ -287,12 +264,12 @@ static void is_cut(const char *kind)
     check_cut(&r, &packet);
     CHECK_EQ(0, to_state(r.side->qp, IBV_QPS_RESET));
     to_ready(r.side->qp);
-    /* It would take less than half of the receive. */
+    /* The frame would fill less than half of the receive. */
     post_large(&r, 0, 2 * packet.length + 2, r.mr->lkey);
     post_slots(&r, 15);
     CHECK(inject(&r.wire, &packet));
     check_cut(&r, &packet);
-    /* The rule is another's. */
+    /* The rule has no flag for whole frames. */
     close_flows(&r);
     open_flows(&r, 0);
     struct ibv_wq_attr reset = {.attr_mask = IBV_WQ_ATTR_STATE, .wq_state = IBV_WQS_RESET};
@@ -318,7 +295,7 @@ static void is_cut(const char *kind)
     check_cut(&r, &packet);
     CHECK_EQ(0, received(&r).whole_frames);
     CHECK_EQ(4, received(&r).super_frames);
-    /* And just right. */
+    /* The receive is just long enough. */
     CHECK_EQ(0, ibv_modify_wq(r.large, &reset));
     CHECK_EQ(0, ibv_modify_wq(r.large, &ready));
     post_large(&r, 0, 2 * packet.length, r.mr->lkey);
@@ -327,13 +304,13 @@ static void is_cut(const char *kind)
     receiver_close(&r);
 }
 
-static void test_is_cut(void)
+static void test_they_are_cut_for_a_receiver_that_is_not_ready(void)
 {
-    for_each_kind(is_cut);
+    for_each_kind(they_are_cut_for_a_receiver_that_is_not_ready);
 }
 
-/* As for any receive: the completion tells, the queue stops, and the frame comes in another way. */
-static void no_memory_of_ours(const char *kind)
+/* As for any receive, the completion reports the error, the queue stops, and the frame is received in another way. */
+static void a_receive_outside_of_its_region_fails(const char *kind)
 {
     struct receiver r;
     receiver_open(&r, kind);
@@ -351,9 +328,9 @@ static void no_memory_of_ours(const char *kind)
     receiver_close(&r);
 }
 
-static void test_no_memory_of_ours(void)
+static void test_a_receive_outside_of_its_region_fails(void)
 {
-    for_each_kind(no_memory_of_ours);
+    for_each_kind(a_receive_outside_of_its_region_fails);
 }
 
 static void expect_failed(struct receiver *r, uint64_t id, enum ibv_wc_status status)
@@ -363,8 +340,8 @@ static void expect_failed(struct receiver *r, uint64_t id, enum ibv_wc_status st
     CHECK_EQ(status, wc.status);
 }
 
-/* A fault is of one receive. What it is of comes in another way, and only some faults stop the queue. */
-static void injected_faults(const char *kind)
+/* A fault concerns one receive. The frame is received in another way, and only some faults stop the queue. */
+static void injected_faults_concern_one_receive(const char *kind)
 {
     struct receiver r;
     struct softverbs_queue_counters counters;
@@ -396,12 +373,12 @@ static void injected_faults(const char *kind)
     receiver_close(&r);
 }
 
-static void test_injected_faults(void)
+static void test_injected_faults_concern_one_receive(void)
 {
-    for_each_kind(injected_faults);
+    for_each_kind(injected_faults_concern_one_receive);
 }
 
-static void test_objects(void)
+static void test_a_queue_in_use_cannot_be_destroyed(void)
 {
     struct receiver r;
     if (!have_namespace())
@@ -423,8 +400,8 @@ static void test_objects(void)
     receiver_close(&r);
 }
 
-/* A device without a sender beside it has none. */
-static void test_loop(void)
+/* A device without a sender on the host has no whole frames. */
+static void test_a_device_in_memory_delivers_none(void)
 {
     struct world world;
     uint32_t most = 1;
@@ -435,8 +412,8 @@ static void test_loop(void)
 }
 
 /*
- * Sends a small frame after the others, and takes what comes until it has; returns how many came whole. Frames that are
- * cut may use up all receives, so it is sent again.
+ * Sends a small frame after the others and polls until it has arrived. Returns how many frames were received whole.
+ * Frames that are cut may use up all receives, so the small frame is sent repeatedly.
  */
 static unsigned take_until_small(struct receiver *r)
 {
@@ -463,10 +440,10 @@ static unsigned take_until_small(struct receiver *r)
 }
 
 /*
- * Whatever is said of whatever frame, no memory but that of the receives is written (which the address sanitizer sees),
- * what claims to be whole has the length that it says, and what comes next is received.
+ * Arbitrary headers and frames: only the memory of the receives is written (checked by the address sanitizer), whole
+ * frames have the length that they state, and later frames are received.
  */
-static void lies(const char *kind)
+static void false_headers_cause_no_access_outside_of_the_receive(const char *kind)
 {
     enum { TRIES = 500, MARK = 33 };
     struct receiver r;
@@ -477,13 +454,14 @@ static void lies(const char *kind)
         post_large(&r, i, LARGE_BYTES, r.mr->lkey);
     make(&small, false, -1, MARK, 0);
     for (unsigned i = 0; i < TRIES; i++) {
-        uint16_t payload = (uint16_t)(next_random() % 4 == 0 ? next_random() % 65000 : 33000 + next_random() % 32000);
-        make(&packet, next_random() % 2, -1, payload, (uint16_t)(next_random() % 1500));
-        for (uint32_t changes = next_random() % 4; changes > 0; changes--)
-            packet.frame[12 + next_random() % (packet.headers - 12)] = (uint8_t)next_random();
-        if (next_random() % 8 == 0)
-            packet.length = packet.headers + next_random() % (packet.length - packet.headers + 1);
-        if (next_random() % 8 == 0)
+        uint32_t any = random_number() % 65000, large = 33000 + random_number() % 32000;
+        uint16_t payload = (uint16_t)(random_number() % 4 == 0 ? any : large);
+        make(&packet, random_number() % 2, -1, payload, (uint16_t)(random_number() % 1500));
+        for (uint32_t changes = random_number() % 4; changes > 0; changes--)
+            packet.frame[12 + random_number() % (packet.headers - 12)] = (uint8_t)random_number();
+        if (random_number() % 8 == 0)
+            packet.length = packet.headers + random_number() % (packet.length - packet.headers + 1);
+        if (random_number() % 8 == 0)
             packet.offload.flags = 0;
         (void)inject(&r.wire, &packet);      /* the kernel may refuse it */
         whole += take_until_small(&r);
@@ -492,20 +470,22 @@ static void lies(const char *kind)
     receiver_close(&r);
 }
 
-static void test_lies(void)
+static void test_false_headers_cause_no_access_outside_of_the_receive(void)
 {
-    for_each_kind(lies);
+    for_each_kind(false_headers_cause_no_access_outside_of_the_receive);
 }
 
 const struct test whole_tests[] = {
-    {"whole frames: TCP beyond the MTU is one receive, as it was sent", test_is_whole},
+    {"whole frames: TCP beyond the MTU arrives unchanged as one receive",
+     test_tcp_beyond_the_mtu_arrives_unchanged_as_one_receive},
     {"whole frames: a tag is put back", test_tagged},
     {"whole frames: they keep their places among others", test_keeps_order},
-    {"whole frames: they are cut for who is not ready", test_is_cut},
-    {"whole frames: a receive outside of memory fails", test_no_memory_of_ours},
-    {"whole frames: faults are of their receives", test_injected_faults},
-    {"whole frames: queues that are named stay", test_objects},
-    {"whole frames: a device in memory has none", test_loop},
-    {"whole frames: no lie about a frame leads beyond its receive", test_lies},
+    {"whole frames: they are cut for a receiver that is not ready", test_they_are_cut_for_a_receiver_that_is_not_ready},
+    {"whole frames: a receive outside of its region fails", test_a_receive_outside_of_its_region_fails},
+    {"whole frames: injected faults concern one receive", test_injected_faults_concern_one_receive},
+    {"whole frames: a queue in use cannot be destroyed", test_a_queue_in_use_cannot_be_destroyed},
+    {"whole frames: a device in memory delivers none", test_a_device_in_memory_delivers_none},
+    {"whole frames: false headers cause no access outside of the receive",
+     test_false_headers_cause_no_access_outside_of_the_receive},
     {NULL, NULL},
 };

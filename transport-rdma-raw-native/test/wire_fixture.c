@@ -3,7 +3,6 @@
 #include "wire_fixture.h"
 
 #include <linux/if_packet.h>
-#include <linux/virtio_net.h>
 #include <net/if.h>
 #include <sched.h>
 #include <stdarg.h>
@@ -86,17 +85,35 @@ static void open_end(struct wire *wire, const char *kind, int end)
     side_open(world, &wire->side[end]);
 }
 
+/* A veth has no native mode if the peer has more send queues than it has receive queues. */
 void link_open(struct wire *wire, unsigned mtu, unsigned queues)
+{
+    link_open_with(wire, mtu, queues, 1);
+}
+
+/*
+ * Waits until the interface is up. The kernel activates the send queue of the end that came up first later, in a work
+ * item, and silently drops frames sent before. It sets the operational state in the same section of its lock, which
+ * this request acquires too.
+ */
+static void await_up(const char *interface)
+{
+    run("timeout 60 sh -c 'until ip link show dev %s | grep -q \"state UP\"; do :; done'", interface);
+}
+
+void link_open_with(struct wire *wire, unsigned mtu, unsigned receive_queues, unsigned send_queues)
 {
     unsigned number = ++pair_number;
     snprintf(wire->name[0], sizeof wire->name[0], "svt%ua", number);
     snprintf(wire->name[1], sizeof wire->name[1], "svt%ub", number);
     run("ip link add %s numrxqueues %u numtxqueues %u type veth peer name %s numrxqueues %u numtxqueues %u",
-        wire->name[0], queues, queues, wire->name[1], queues, queues);
+        wire->name[0], receive_queues, send_queues, wire->name[1], receive_queues, send_queues);
     for (int end = 0; end < 2; end++) {
         run("sysctl -qw net.ipv6.conf.%s.disable_ipv6=1", wire->name[end]);
         run("ip link set %s mtu %u up", wire->name[end], mtu);
     }
+    for (int end = 0; end < 2; end++)
+        await_up(wire->name[end]);
 }
 
 void link_close(struct wire *wire)
@@ -158,20 +175,32 @@ struct ibv_wc wait_one(struct ibv_cq *cq)
     return wc;
 }
 
-void send_uncut(const char *interface, const uint8_t *frame, uint32_t length)
+bool send_with_offload(const char *interface, const struct virtio_net_hdr *offload, const uint8_t *frame,
+                       uint32_t length)
 {
-    static uint8_t packet[65536];
-    struct virtio_net_hdr header = {.flags = VIRTIO_NET_HDR_F_NEEDS_CSUM, .gso_type = VIRTIO_NET_HDR_GSO_TCPV4,
-                                    .hdr_len = 54, .gso_size = 1000, .csum_start = 34, .csum_offset = 16};
-    struct sockaddr_ll to = {.sll_family = AF_PACKET, .sll_ifindex = (int)if_nametoindex(interface)};
-    const int on = 1;
-    int fd = socket(AF_PACKET, SOCK_RAW, 0);
+    const int on = 1, room = 16 << 20;
+    struct sockaddr_ll to = {.sll_family = AF_PACKET, .sll_ifindex = (int)if_nametoindex(interface), .sll_halen = 6};
+    memcpy(&to.sll_protocol, frame + 12, 2);
+    const size_t bytes = sizeof *offload + length;
+    uint8_t *packet = malloc(bytes);
+    CHECK(packet != NULL);
+    memcpy(packet, offload, sizeof *offload);
+    memcpy(packet + sizeof *offload, frame, length);
+    int fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
     CHECK(fd >= 0);
     CHECK_EQ(0, setsockopt(fd, SOL_PACKET, PACKET_VNET_HDR, &on, sizeof on));
-    memcpy(packet, &header, sizeof header);
-    memcpy(packet + sizeof header, frame, length);
-    CHECK_EQ(sizeof header + length, sendto(fd, packet, sizeof header + length, 0, (struct sockaddr *)&to, sizeof to));
+    CHECK_EQ(0, setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &room, sizeof room));
+    ssize_t sent = sendto(fd, packet, bytes, 0, (struct sockaddr *)&to, sizeof to);
     close(fd);
+    free(packet);
+    return sent == (ssize_t)bytes;
+}
+
+void send_uncut(const char *interface, const uint8_t *frame, uint32_t length)
+{
+    const struct virtio_net_hdr offload = {.flags = VIRTIO_NET_HDR_F_NEEDS_CSUM, .gso_type = VIRTIO_NET_HDR_GSO_TCPV4,
+                                           .hdr_len = 54, .gso_size = 1000, .csum_start = 34, .csum_offset = 16};
+    CHECK(send_with_offload(interface, &offload, frame, length));
 }
 
 void for_each_kind(void (*test)(const char *kind))

@@ -3,33 +3,37 @@
 #define SV_TEST_WIRE_FIXTURE_H
 
 /*
- * Ports on network interfaces, over veth pairs in a network namespace of this process: frames take a moment, so that
- * tests wait for conditions here. Without the permission to make a namespace these tests say so and are left out.
+ * Ports on network interfaces, over veth pairs in a network namespace of this process. Frames take a moment, so tests
+ * wait for conditions. Without the permission to create a namespace these tests report it and are skipped.
  */
 
 #include "harness.h"
 
+#include <linux/virtio_net.h>
+
 #include <time.h>
 
 struct wire {
-    char name[2][16];       /* the interfaces */
+    char name[2][16];       /* names of the interfaces */
     struct world world[2];
     struct side side[2];
 };
 
-/* AF_XDP is as before Linux 6.6, in which a frame fits one chunk. */
+/* Simulates AF_XDP before Linux 6.6, in which a frame has one chunk. */
 extern bool kernel_is_old;
+/* Called instead of sleeping by this thread, or NULL. */
+extern _Thread_local void (*instead_of_pauses)(void);
 
 bool have_namespace(void);
-/* Whether this kernel is Linux 6.6 or newer, where AF_XDP takes frames in several chunks and links hold tc programs. */
+/* Returns true from Linux 6.6 on, where AF_XDP accepts frames in several chunks and links hold tc programs. */
 bool is_linux_6_6(void);
-/* Whether the verifier lets the programs pass without CAP_PERFMON: see sv_explain_verifier(). */
+/* Returns true if the verifier accepts the programs without CAP_PERFMON: see sv_explain_verifier(). */
 bool is_linux_6_17(void);
-/* "packet", "xdp" in generic mode, "xdp" by an interface of our own. */
+/* Runs the test with "packet", with "xdp" in generic mode, and with "xdp" in mode tap. */
 void for_each_kind(void (*test)(const char *kind));
-/* "xdp" in a mode of SOFTVERBS_XDP_MODE; nothing in mode "tap" where the kernel has none. */
+/* Runs the test with "xdp" in a mode of SOFTVERBS_XDP_MODE. Skips mode "tap" if the kernel lacks it. */
 void with_xdp_mode(const char *mode, void (*test)(const char *kind));
-/* The way to an interface of our own keeps and places frames as the interface's XDP program does. */
+/* Mode tap keeps and places frames as generic mode does. */
 #define IN_BOTH_MODES(NAME) \
     static void test_##NAME(void) \
     { \
@@ -39,22 +43,29 @@ void with_xdp_mode(const char *mode, void (*test)(const char *kind));
         with_xdp_mode("tap", NAME); \
     }
 
-/* Waiting has gone on for longer than anything takes. */
+/* Returns true if a test has waited for longer than anything takes. */
 bool overdue(struct timespec since);
 struct timespec now(void);
 void run(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* A veth pair, without devices on it. */
+/* Creates a veth pair with this number of receive queues and one send queue, without devices on it. */
 void link_open(struct wire *wire, unsigned mtu, unsigned queues);
+void link_open_with(struct wire *wire, unsigned mtu, unsigned receive_queues, unsigned send_queues);
 void link_close(struct wire *wire);
-/* Puts a device of a kind ("xdp") on either end, and a queue pair each that is ready. */
+/* Opens a device of a kind ("xdp") on each end, with a queue pair that is ready. */
 void wire_open_on(struct wire *wire, const char *kind);
 void wire_open_between(struct wire *wire, const char *from, const char *to);
-/* Both. */
+/* Creates the pair and opens the devices. */
 void wire_open(struct wire *wire, const char *kind, unsigned mtu, unsigned queues);
 void wire_close(struct wire *wire);
 
-/* A TCP segment of IPv4 that nobody has cut up yet, as veth carries it between kernels that offload that. */
+/*
+ * Sends a packet with this virtio_net header through a packet socket, as a kernel sends packets that it leaves to
+ * hardware to complete. Returns false if the kernel refuses the packet.
+ */
+bool send_with_offload(const char *interface, const struct virtio_net_hdr *offload, const uint8_t *frame,
+                       uint32_t length);
+/* Sends a TCP segment of IPv4 that has not been cut, as veth carries it between kernels with offloads. */
 void send_uncut(const char *interface, const uint8_t *frame, uint32_t length);
 
 struct ibv_flow *udp_rule(struct side *side, uint16_t port);

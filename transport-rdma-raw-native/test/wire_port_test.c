@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Devices on network interfaces: frames of unusual length, the kernel's silence, and interfaces that come and go. */
+/*
+ * Devices on network interfaces: frames of unusual length, the kernel's silence, and interfaces that appear and
+ * disappear.
+ */
 #define _GNU_SOURCE
 #include "wire_fixture.h"
 
@@ -50,13 +53,13 @@ static void post_jumbo(struct side *side, int elements)
     CHECK_EQ(0, ibv_post_recv(side->qp, &wr, &bad));
 }
 
-/* Around every length at which a frame begins to need one chunk more, receiving (3840 bytes) and sending (4096). */
+/* Around every length at which a frame needs one more chunk, when received (3840 bytes) and when sent (4096). */
 static void long_frames_arrive_whole(struct wire *wire)
 {
     static const uint32_t lengths[] = {60, 1514, 3839, 3840, 3841, 4095, 4096, 4097, 7680, 7681, 8192, 8193, 9014};
     struct side *from = &wire->side[0], *to = &wire->side[1];
     struct ibv_flow *flow = udp_rule(to, 2000);
-    /* Often enough to go round every ring. */
+    /* Often enough to wrap every ring. */
     for (uint32_t round = 0; round < 120; round++) {
         for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
             uint32_t length = put_jumbo(from, lengths[i], round);
@@ -71,7 +74,7 @@ static void long_frames_arrive_whole(struct wire *wire)
     CHECK_EQ(0, ibv_destroy_flow(flow));
 }
 
-/* More of them wait than are put together at a time. */
+/* More of these frames wait than are assembled at a time. */
 static void many_long_frames_wait(struct wire *wire)
 {
     struct side *from = &wire->side[0], to = wire->side[1];
@@ -102,7 +105,7 @@ static bool takes_long_frames(const char *kind)
     return strcmp(kind, "xdp") != 0 || is_linux_6_6();
 }
 
-static void mtu_9000(const char *kind)
+static void frames_of_an_mtu_of_9000_arrive_complete(const char *kind)
 {
     struct wire wire;
     if (!takes_long_frames(kind))
@@ -146,7 +149,7 @@ static void frames_above_the_mtu(const char *kind, unsigned mtu)
     wire_close(&wire);
 }
 
-static void oversized(const char *kind)
+static void frames_above_the_mtu_are_counted_and_dropped(const char *kind)
 {
     frames_above_the_mtu(kind, 1500);
     if (takes_long_frames(kind))
@@ -202,7 +205,7 @@ static void add_absent(const char *prefix)
     }
 }
 
-static void names_of_interfaces_that_are_gone_are_forgotten(void)
+static void names_of_removed_interfaces_are_forgotten(void)
 {
     struct wire wire;
     char name[32];
@@ -223,22 +226,22 @@ static void names_of_interfaces_that_are_gone_are_forgotten(void)
     CHECK_EQ(0, softverbs_add_device(name));
 }
 
-static void test_mtu_9000(void)
+static void test_frames_of_an_mtu_of_9000_arrive_complete(void)
 {
-    for_each_kind(mtu_9000);
+    for_each_kind(frames_of_an_mtu_of_9000_arrive_complete);
     if (have_namespace())
-        with_xdp_mode("native", mtu_9000);
+        with_xdp_mode("native", frames_of_an_mtu_of_9000_arrive_complete);
 }
 
-static void test_oversized(void)
+static void test_frames_above_the_mtu_are_counted_and_dropped(void)
 {
-    for_each_kind(oversized);
+    for_each_kind(frames_above_the_mtu_are_counted_and_dropped);
 }
 
 const struct test wire_port_tests[] = {
-    {"wire: an MTU of 9000", test_mtu_9000},
-    {"wire: frames above the MTU are counted and hurt nobody", test_oversized},
+    {"wire: frames of an MTU of 9000 arrive complete", test_frames_of_an_mtu_of_9000_arrive_complete},
+    {"wire: frames above the MTU are counted and dropped", test_frames_above_the_mtu_are_counted_and_dropped},
     {"wire: rules that the kernel answers for are counted", rules_that_the_kernel_answers_are_counted},
-    {"wire: names of interfaces that are gone are forgotten", names_of_interfaces_that_are_gone_are_forgotten},
+    {"wire: names of removed interfaces are forgotten", names_of_removed_interfaces_are_forgotten},
     {NULL, NULL},
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What devices on network interfaces do alike. */
+/* Common behaviour of devices on network interfaces. */
 #define _GNU_SOURCE
 #include "wire_fixture.h"
 
@@ -77,7 +77,7 @@ static void floods_are_counted(const char *kind)
     wire_close(&wire);
 }
 
-/* Nothing of it is on the stack: the thread goes on when the test fails, until that stops it. */
+/* Not on the stack: if the test fails, the thread runs until the test stops it. */
 static struct churn {
     struct ibv_qp *qp;
     _Atomic bool stop;
@@ -94,7 +94,7 @@ static void stop_churn(void)
 static void *change_rules(void *argument)
 {
     struct churn *churn = argument;
-    /* On a busy machine the frames may be through before this has had a turn. */
+    /* On a busy machine all frames may have passed before this thread runs. */
     while (!churn->stop || churn->rounds == 0) {
         for (uint16_t port = 3000; port < 3020; port++) {
             struct rule rule;
@@ -109,7 +109,7 @@ static void *change_rules(void *argument)
     return NULL;
 }
 
-/* A poller, the receive thread (the queue is armed all the time) and one that changes rules, all at once. */
+/* A poller, the receive thread (the queue is always armed) and a thread that changes rules run at once. */
 static void threads_share_a_port(const char *kind)
 {
     enum { FRAMES = 3000 };
@@ -159,8 +159,8 @@ static void an_interface_can_go(const char *kind)
 }
 
 /*
- * What locks memory counts for the user, not for the process (RLIMIT_MEMLOCK): tests at the same time would take it from
- * each other. So the process has a real user of its own. Files are open to it as before.
+ * Gives the process a separate real user. Locked memory counts for the user, not for the process (RLIMIT_MEMLOCK), so
+ * tests at the same time would take it from each other. Access to files stays as before.
  */
 static bool keep_only(uint64_t capabilities)
 {
@@ -171,11 +171,11 @@ static bool keep_only(uint64_t capabilities)
         data[i].inheritable = 0;
     }
     uid_t user = 0x10000u + (uid_t)getpid();
-    /* Of this thread alone, as capset(): a sanitizer has one of its own, without SECBIT_NO_SETUID_FIXUP. */
+    /* For this thread only, as capset() does: a sanitizer's thread lacks SECBIT_NO_SETUID_FIXUP. */
     return syscall(SYS_setresuid, user, -1, -1) == 0 && syscall(SYS_capset, &header, data) == 0;
 }
 
-/* Opens the device in a process that has only these capabilities; returns 0 or the errno. */
+/* Opens the device in a process with these capabilities only. Returns 0 or the errno. */
 static int open_with(const char *device_name, uint64_t capabilities)
 {
     fflush(stdout);
@@ -187,7 +187,7 @@ static int open_with(const char *device_name, uint64_t capabilities)
         struct ibv_device *device = find_device(device_name);
         bool opened = ibv_open_device(device) != NULL;
         int error = errno;
-        /* Whatever is not permitted is explained. */
+        /* Every missing permission is explained. */
         const char *named = error == EPERM ? "CAP_" : "CAP_PERFMON";
         if (!opened && strstr(softverbs_open_error(device), named) == NULL) {
             fprintf(stderr, "%s\n", softverbs_open_error(device));
@@ -210,7 +210,7 @@ static void check_least_capabilities(void)
     CHECK_EQ(0, open_with("xdp:svtcap0", raw | admin | bpf | perfmon));
 }
 
-/* The file has no rights for others where udev did not set them. */
+/* The file has no permissions for others if udev did not set them. */
 static void check_tun_of_others(void)
 {
     struct stat tun;
@@ -231,7 +231,7 @@ static void check_tun_of_others(void)
     CHECK(waitpid(child, &status, 0) == child && status == 0);
 }
 
-/* By an interface of our own it wants no more. */
+/* Mode tap needs no further permission. */
 static void permissions_of_mode_tap(const char *kind)
 {
     (void)kind;
@@ -242,7 +242,7 @@ static void permissions_of_mode_tap(const char *kind)
     check_tun_of_others();
 }
 
-static void test_permissions(void)
+static void test_missing_permissions_are_named(void)
 {
     if (!have_namespace())
         return;
@@ -261,7 +261,7 @@ static void test_permissions(void)
     run("ip link del %s", "svtcap0");
 }
 
-/* The sentence has the version that the user needs. */
+/* The sentence names the version that the user needs. */
 static void check_wants_linux_6_6(const char *interface)
 {
     char name[64];
@@ -272,7 +272,7 @@ static void check_wants_linux_6_6(const char *interface)
     CHECK(strstr(softverbs_open_error(device), "Linux 6.6") != NULL);
 }
 
-static void test_older_kernels(void)
+static void test_errors_name_the_linux_version_for_mode_tap_and_long_frames(void)
 {
     struct wire wire;
     if (!have_namespace() || is_linux_6_6())
@@ -293,7 +293,7 @@ static void test_frames(void)
     for_each_kind(frames_pass);
 }
 
-static void test_floods(void)
+static void test_frames_lost_in_a_flood_are_counted(void)
 {
     for_each_kind(floods_are_counted);
 }
@@ -303,17 +303,18 @@ static void test_threads(void)
     for_each_kind(threads_share_a_port);
 }
 
-static void test_removal(void)
+static void test_removing_an_interface_raises_a_fatal_event(void)
 {
     for_each_kind(an_interface_can_go);
 }
 
 const struct test wire_tests[] = {
     {"wire: frames of every length pass", test_frames},
-    {"wire: what a flood loses is counted", test_floods},
+    {"wire: frames lost in a flood are counted", test_frames_lost_in_a_flood_are_counted},
     {"wire: threads share a port while rules change", test_threads},
-    {"wire: an interface that is removed is a fatal event", test_removal},
-    {"wire: permissions that are missing are named", test_permissions},
-    {"wire: kernels without mode tap and long frames are named", test_older_kernels},
+    {"wire: removing an interface raises a fatal event", test_removing_an_interface_raises_a_fatal_event},
+    {"wire: missing permissions are named", test_missing_permissions_are_named},
+    {"wire: errors name the Linux version for mode tap and long frames",
+     test_errors_name_the_linux_version_for_mode_tap_and_long_frames},
     {NULL, NULL},
 };

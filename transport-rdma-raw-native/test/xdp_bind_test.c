@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A queue of which the kernel refuses to bind an AF_XDP socket, at first or for good. */
+/* The kernel refuses to bind an AF_XDP socket to a queue, for a while or for ever. */
 #include "wire_fixture.h"
 
 #include <linux/if_xdp.h>
@@ -17,8 +17,8 @@
 bool kernel_is_old;
 
 /*
- * Of the thread that opens a device: the others bind and sleep as ever. After a refusal it does not sleep but counts
- * how long it would, so that the tests take no time, and find the same on a busy machine.
+ * Applies to the thread that opens a device; others bind and sleep as usual. After a refusal the thread does not sleep
+ * but counts how long it would. So the tests take no time, and find the same on a busy machine.
  */
 static _Thread_local int refusal;
 static _Thread_local unsigned refused_millis;
@@ -34,13 +34,13 @@ static uint64_t slept_millis(void)
 static int answer(const struct sockaddr_xdp *address)
 {
     if (kernel_is_old && (address->sxdp_flags & XDP_USE_SG))
-        return EINVAL;      /* before 6.6: of sockets for frames in several chunks */
+        return EINVAL;      /* before Linux 6.6, for sockets with frames in several chunks */
     is_refused = slept_millis() < refused_millis;
     refusals += is_refused;
     return is_refused ? refusal : 0;
 }
 
-/* In the place of the C library's. */
+/* Replaces the C library's function. */
 int bind(int fd, const struct sockaddr *address, socklen_t bytes)
 {
     int error = address->sa_family == AF_XDP ? answer((const struct sockaddr_xdp *)address) : 0;
@@ -50,8 +50,14 @@ int bind(int fd, const struct sockaddr *address, socklen_t bytes)
     return -1;
 }
 
+_Thread_local void (*instead_of_pauses)(void);
+
 int nanosleep(const struct timespec *pause, struct timespec *left)
 {
+    if (instead_of_pauses != NULL) {
+        instead_of_pauses();
+        return 0;
+    }
     if (!is_refused)
         return (int)syscall(SYS_nanosleep, pause, left);
     slept_nanos += (uint64_t)pause->tv_sec * 1000000000 + (uint64_t)pause->tv_nsec;
@@ -64,7 +70,7 @@ static void refuse_no_more(void)
     is_refused = false;
 }
 
-/* Until the thread has waited for so long. */
+/* Refuses until the thread has waited for this time. */
 static void refuse(int error, unsigned millis)
 {
     after_failure = refuse_no_more;
@@ -82,8 +88,8 @@ static struct ibv_device *device_on(const struct wire *wire)
     return find_device(name);
 }
 
-/* A process that is started again wants the queues of the one before, which the kernel frees when it can. */
-static void a_queue_is_waited_for(void)
+/* A restarted process needs the queues of the previous one, which the kernel frees later. */
+static void a_busy_queue_is_waited_for(void)
 {
     struct wire wire;
     if (!have_namespace())
@@ -100,7 +106,7 @@ static void a_queue_is_waited_for(void)
     link_close(&wire);
 }
 
-/* A program that has it for longer keeps it, and the user is told what is in the way. */
+/* A program that keeps the queue is not waited for, and the error names the reason. */
 static void a_queue_of_another_program_is_not_waited_for_forever(void)
 {
     struct wire wire;
@@ -118,7 +124,7 @@ static void a_queue_of_another_program_is_not_waited_for_forever(void)
     link_close(&wire);
 }
 
-/* An interface that is down, say, does not come up by waiting. */
+/* Waiting does not help with other errors, such as an interface that is down. */
 static void another_refusal_is_not_waited_out(void)
 {
     struct wire wire;
@@ -135,7 +141,7 @@ static void another_refusal_is_not_waited_out(void)
 }
 
 const struct test xdp_bind_tests[] = {
-    {"xdp: a queue that is not free yet is waited for", a_queue_is_waited_for},
+    {"xdp: a busy queue is waited for", a_busy_queue_is_waited_for},
     {"xdp: a queue of another program is not waited for forever", a_queue_of_another_program_is_not_waited_for_forever},
     {"xdp: a queue that is refused for another reason is not waited for", another_refusal_is_not_waited_out},
     {NULL, NULL},

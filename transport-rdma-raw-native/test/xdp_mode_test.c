@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which mode AF_XDP has on which driver and kernel. */
+/* The mode of AF_XDP by driver and kernel. */
 #include "harness.h"
-#include "xdp_interface.h"
 #include "xdp_mode.h"
 
 static struct sv_xdp_choice choice_of(const char *wish, const char *driver, const char *release)
@@ -20,7 +19,7 @@ static void check_chosen(const char *driver, const char *release, const char *mo
         test_failed(__FILE__, __LINE__, "%s on %s has %s", driver, release, sv_xdp_mode_name(choice.mode));
 }
 
-static void test_drivers_known_to_be_sound(void)
+static void test_known_drivers_use_their_own_mode(void)
 {
     check_chosen("i40e", "5.18.0-4-amd64", "generic");
     check_chosen("i40e", "5.19.0", "zerocopy");
@@ -36,8 +35,8 @@ static void test_drivers_known_to_be_sound(void)
     check_chosen("mlx5_core", "10.1", "zerocopy");
 }
 
-/* Also those with every mode. */
-static void test_other_drivers(void)
+/* Includes drivers with every mode. */
+static void test_other_drivers_use_generic_mode_with_a_reason(void)
 {
     static const char *const drivers[] = {"ice", "ena", "virtio_net", "bnxt_en", "veth", "igb", "gve", "mlx5", "i40",
                                           "mlx5_core2", ""};
@@ -47,7 +46,7 @@ static void test_other_drivers(void)
     CHECK(strstr(choice_of("auto", "igb", "7.3.4").why, "igb") != NULL);
 }
 
-static void test_releases_that_cannot_be_read(void)
+static void test_an_unknown_release_counts_as_old(void)
 {
     check_chosen("i40e", "", "generic");
     check_chosen("i40e", "next", "generic");
@@ -56,7 +55,7 @@ static void test_releases_that_cannot_be_read(void)
     check_chosen("i40e", "6", "zerocopy");
 }
 
-static void test_wishes(void)
+static void test_a_named_mode_is_used(void)
 {
     static const char *const names[] = {"generic", "native", "zerocopy", "tap"};
     struct sv_xdp_choice choice;
@@ -71,7 +70,7 @@ static void test_wishes(void)
     CHECK_EQ(EINVAL, sv_xdp_mode_choose("Auto", "mlx5_core", "6.8.0", &choice));
 }
 
-static void test_named(void)
+static void test_only_a_named_mode_causes_advice(void)
 {
     CHECK_EQ(0, unsetenv("SOFTVERBS_XDP_MODE"));
     CHECK(!sv_xdp_mode_is_named(SV_XDP_MODE_NATIVE));
@@ -84,10 +83,10 @@ static void test_named(void)
 }
 
 const struct test xdp_mode_tests[] = {
-    {"xdp mode: drivers known to be sound have their own", test_drivers_known_to_be_sound},
-    {"xdp mode: other drivers have the kernel's, with a reason", test_other_drivers},
-    {"xdp mode: a release that cannot be read is old", test_releases_that_cannot_be_read},
-    {"xdp mode: a wish is followed", test_wishes},
-    {"xdp mode: advice is for a mode that the user has named", test_named},
+    {"xdp mode: known drivers use their own mode", test_known_drivers_use_their_own_mode},
+    {"xdp mode: other drivers use generic mode, with a reason", test_other_drivers_use_generic_mode_with_a_reason},
+    {"xdp mode: an unknown release counts as old", test_an_unknown_release_counts_as_old},
+    {"xdp mode: a named mode is used", test_a_named_mode_is_used},
+    {"xdp mode: only a named mode causes advice", test_only_a_named_mode_causes_advice},
     {NULL, NULL},
 };

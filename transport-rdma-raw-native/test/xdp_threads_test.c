@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Several threads poll a device on AF_XDP while SYNs and datagrams come, and one asks for its counters; or several send
- * by one ring to threads that sleep. Each frame carries its number all over its payload: none may be lost, come twice,
- * come before an earlier one of its queue pair, or be made of two.
+ * Several threads poll a device on AF_XDP and read its counters, while SYNs and datagrams arrive from two processors;
+ * or several threads send through one ring to threads that sleep. The payload of each frame repeats its number. No
+ * frame may be lost, duplicated, reordered within its queue pair, or mixed with another.
  */
+#define _GNU_SOURCE
 #include "wire_fixture.h"
 
 #include <fcntl.h>
@@ -14,22 +15,31 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-enum { THREADS = 4, KINDS = 2, SENDERS = 3, RECEIVES = 512, NUMBERS = 200000, WINDOW = 256, BURST = 16, MILLIS = 1500 };
+enum { THREADS = 4, KINDS = 2, SENDERS = 3, RECEIVES = 512, FEW_NUMBERS = 200000, WINDOW = 256, BURST = 16,
+      MILLIS = 1500 };
 enum { PORT = 2000, TCP_FLAGS = 47, SYN = 2 };
-enum { PAYLOAD = 54, LEAST_WORDS = 4, WORDS = 64 };     /* behind either L4 header */
+enum { PAYLOAD = 54, LEAST_WORDS = 4, WORDS = 64 };     /* after either L4 header */
 
-/* The SYNs of a device, or its datagrams, and who receives them. The threads beyond only poll. */
+/* Maximum number of frames of each kind. With SOFTVERBS_TEST_FRAMES all of them are sent, however long that takes. */
+static uint32_t wanted_numbers(void)
+{
+    const char *wish = getenv("SOFTVERBS_TEST_FRAMES");
+    return wish == NULL ? FEW_NUMBERS : (uint32_t)strtoul(wish, NULL, 10) / (KINDS * BURST) * BURST;
+}
+
+/* The SYNs or the datagrams of a device, and their receiver. Additional threads only poll. */
 struct poller {
     pthread_t thread;
     struct world *world;
-    struct ibv_comp_channel *channel;   /* where it sleeps, or NULL: it polls all the time */
-    int stopped;                        /* an eventfd that ends its sleep */
+    struct ibv_comp_channel *channel;   /* channel on which it sleeps, or NULL if it always polls */
+    int stopped;                        /* eventfd that ends its sleep */
     struct ibv_cq *cq;
     struct ibv_qp *qp;
     struct ibv_flow *flow;
     struct ibv_mr *mr;
     uint8_t *memory;
     uint8_t *seen;
+    uint32_t numbers;
     _Atomic uint32_t received;
     _Atomic bool *stop;
     unsigned twice;
@@ -52,7 +62,7 @@ static void take(struct poller *poller, const struct ibv_wc *wc)
     uint32_t words = (wc->byte_len - PAYLOAD) / 4;
     uint32_t number, word;
     memcpy(&number, payload, 4);
-    bool whole = wc->status == IBV_WC_SUCCESS && number < NUMBERS && words == LEAST_WORDS + number % WORDS;
+    bool whole = wc->status == IBV_WC_SUCCESS && number < poller->numbers && words == LEAST_WORDS + number % WORDS;
     for (uint32_t i = 0; whole && i < words; i++) {
         memcpy(&word, payload + 4 * i, 4);
         whole = word == number;
@@ -83,7 +93,7 @@ static void *run_poller(void *argument)
     return NULL;
 }
 
-/* As event loops do: nothing but an event wakes it, so one that is lost shows. */
+/* As in event loops, only an event wakes the thread, so a lost event becomes visible. */
 static void *run_sleeper(void *argument)
 {
     struct poller *poller = argument;
@@ -128,7 +138,8 @@ static void poller_receive(struct poller *poller, uint8_t protocol, uint16_t por
     poller->qp = side.qp;
     to_ready(side.qp);
     poller->memory = aligned_alloc(4096, RECEIVES * SLOT_BYTES);
-    poller->seen = calloc(1, NUMBERS);
+    poller->numbers = wanted_numbers();
+    poller->seen = calloc(1, poller->numbers);
     poller->mr = ibv_reg_mr(world->pd, poller->memory, RECEIVES * SLOT_BYTES, IBV_ACCESS_LOCAL_WRITE);
     CHECK(poller->mr != NULL && poller->seen != NULL);
     for (uint64_t i = 0; i < RECEIVES; i++)
@@ -150,7 +161,7 @@ static void poller_close(struct poller *poller)
     free(poller->seen);
 }
 
-/* The number is the sequence number too, so no SYN looks as if it came again. */
+/* The number is also the sequence number, so no SYN looks like a repetition. */
 static uint32_t build_numbered(uint8_t *frame, uint8_t protocol, uint16_t port, uint32_t number)
 {
     struct frame_spec spec = default_frame();
@@ -170,16 +181,18 @@ static uint32_t build_numbered(uint8_t *frame, uint8_t protocol, uint16_t port, 
 static bool is_over(struct timespec since)
 {
     struct timespec at = now();
-    return (at.tv_sec - since.tv_sec) * 1000 + (at.tv_nsec - since.tv_nsec) / 1000000 > MILLIS;
+    return getenv("SOFTVERBS_TEST_FRAMES") == NULL &&
+           (at.tv_sec - since.tv_sec) * 1000 + (at.tv_nsec - since.tv_nsec) / 1000000 > MILLIS;
 }
 
-static void wait_for(const struct poller *poller, uint32_t received, struct timespec start)
+static void wait_for(const struct poller *poller, uint32_t received)
 {
+    struct timespec start = now();
     while ((int32_t)(atomic_load(&poller->received) - received) < 0 && !overdue(start))
         sched_yield();
 }
 
-/* The numbers from `first` on, in one call. */
+/* Sends the numbers from `first` on in one call. */
 static void send_burst(struct side *from, uint8_t protocol, uint16_t port, uint32_t first)
 {
     struct ibv_sge sge[BURST];
@@ -195,32 +208,53 @@ static void send_burst(struct side *from, uint8_t protocol, uint16_t port, uint3
     CHECK_EQ(IBV_WC_SUCCESS, wait_one(from->cq).status);
 }
 
-/*
- * Has at most a window of each on its way, so that nothing is lost for want of room, and SYNs are not limited. Returns
- * how many of each were sent: slow machines send fewer.
- */
-static uint32_t send_numbers(struct side *from, const struct poller *pollers)
+/* A thread that sends one kind of frames, on a separate processor if there are several. */
+struct numbered {
+    pthread_t thread;
+    struct side side;
+    struct poller *receiver;
+    uint8_t protocol;
+    unsigned processor;
+    uint32_t sent;
+};
+
+/* The receiving side of a veth runs on the processor that sends. */
+static void stay_on(unsigned number)
 {
-    static const uint8_t protocols[KINDS] = {6, 17};
-    struct timespec start = now();
+    cpu_set_t allowed, one;
+    CPU_ZERO(&one);
+    if (sched_getaffinity(0, sizeof allowed, &allowed) != 0)
+        return;
+    for (int i = 0; i < CPU_SETSIZE && CPU_COUNT(&one) == 0; i++)
+        if (CPU_ISSET(i, &allowed) && number-- == 0)
+            CPU_SET(i, &one);
+    if (CPU_COUNT(&one) > 0)
+        (void)sched_setaffinity(0, sizeof one, &one);
+}
+
+/*
+ * Keeps at most a window in flight, so that nothing is lost for lack of room and SYNs are not limited. Slow machines
+ * send fewer.
+ */
+static void *run_numbered(void *argument)
+{
+    struct numbered *from = argument;
     struct softverbs_counters counters;
-    uint32_t number = 0;
-    for (; number < NUMBERS && !is_over(start); number += BURST) {
-        CHECK_EQ(0, softverbs_query_counters(pollers[0].world->context, &counters));
-        for (int kind = 0; kind < KINDS; kind++) {
-            wait_for(&pollers[kind], number + BURST - WINDOW, start);
-            send_burst(from, protocols[kind], PORT, number);
-        }
+    struct timespec start = now();
+    stay_on(from->processor);
+    for (; from->sent < from->receiver->numbers && !is_over(start); from->sent += BURST) {
+        (void)softverbs_query_counters(from->receiver->world->context, &counters);
+        wait_for(from->receiver, from->sent + BURST - WINDOW);
+        send_burst(&from->side, from->protocol, PORT, from->sent);
     }
-    for (int kind = 0; kind < KINDS; kind++)
-        wait_for(&pollers[kind], number, start);
-    return number;
+    wait_for(from->receiver, from->sent);
+    return NULL;
 }
 
 static void check_seen_once(const struct poller *poller, uint32_t sent)
 {
     uint32_t lost = 0;
-    for (uint32_t number = 0; number < NUMBERS; number++)
+    for (uint32_t number = 0; number < poller->numbers; number++)
         lost += number < sent && poller->seen[number] == 0;
     if (lost + poller->twice + poller->torn + poller->misplaced > 0 || atomic_load(&poller->received) != sent)
         test_failed(__FILE__, __LINE__, "%u sent, %u received, %u lost, %u twice, %u torn, %u misplaced", sent,
@@ -229,26 +263,40 @@ static void check_seen_once(const struct poller *poller, uint32_t sent)
 
 static void each_frame_comes_once_and_whole(const char *kind)
 {
+    static const uint8_t protocols[KINDS] = {6, 17};
     struct wire wire;
     struct poller pollers[THREADS];
+    struct numbered senders[KINDS];
     _Atomic bool stop = false;
     struct softverbs_counters counters;
     wire_open(&wire, kind, 1500, 1);
     for (int i = 0; i < THREADS; i++)
         poller_init(&pollers[i], &wire.world[1], NULL, &stop);
-    poller_receive(&pollers[0], 6, PORT);
-    poller_receive(&pollers[1], 17, PORT);
+    for (unsigned i = 0; i < KINDS; i++) {
+        poller_receive(&pollers[i], protocols[i], PORT);
+        senders[i] = (struct numbered){.receiver = &pollers[i], .protocol = protocols[i], .processor = i};
+        side_open(&wire.world[0], &senders[i].side);
+    }
     for (int i = 0; i < THREADS; i++)
         CHECK_EQ(0, pthread_create(&pollers[i].thread, NULL, run_poller, &pollers[i]));
-    uint32_t sent = send_numbers(&wire.side[0], pollers);
+    for (int i = 0; i < KINDS; i++)
+        CHECK_EQ(0, pthread_create(&senders[i].thread, NULL, run_numbered, &senders[i]));
+    for (int i = 0; i < KINDS; i++)
+        CHECK_EQ(0, pthread_join(senders[i].thread, NULL));
     atomic_store(&stop, true);
     for (int i = 0; i < THREADS; i++)
         CHECK_EQ(0, pthread_join(pollers[i].thread, NULL));
     for (int i = 0; i < KINDS; i++)
-        check_seen_once(&pollers[i], sent);
+        check_seen_once(&pollers[i], senders[i].sent);
     CHECK_EQ(0, softverbs_query_counters(wire.world[1].context, &counters));
     CHECK_EQ(0, counters.received.syns_full + counters.received.wire_full + counters.received.no_receive);
-    CHECK_EQ(KINDS * sent, counters.received.copied);
+    CHECK_EQ(senders[0].sent + senders[1].sent, counters.received.copied);
+    if (getenv("SOFTVERBS_TEST_FRAMES") != NULL)
+        printf("mode %s: %u SYNs and %u datagrams, none torn, twice or lost\n",
+               getenv("SOFTVERBS_XDP_MODE") != NULL ? getenv("SOFTVERBS_XDP_MODE") : "generic", senders[0].sent,
+               senders[1].sent);
+    for (int i = 0; i < KINDS; i++)
+        side_close(&senders[i].side);
     for (int i = 0; i < THREADS; i++)
         poller_close(&pollers[i]);
     wire_close(&wire);
@@ -268,11 +316,11 @@ static void *run_sender(void *argument)
 {
     struct sender *sender = argument;
     struct timespec start = now();
-    for (; sender->sent < NUMBERS && !is_over(start); sender->sent += BURST) {
-        wait_for(&sender->receiver, sender->sent + BURST - WINDOW, start);
+    for (; sender->sent < sender->receiver.numbers && !is_over(start); sender->sent += BURST) {
+        wait_for(&sender->receiver, sender->sent + BURST - WINDOW);
         send_burst(&sender->side, 17, sender->port, sender->sent);
     }
-    wait_for(&sender->receiver, sender->sent, start);
+    wait_for(&sender->receiver, sender->sent);
     return NULL;
 }
 
@@ -340,7 +388,7 @@ static void test_each_frame_comes_once_and_whole(void)
 
 const struct test xdp_threads_tests[] = {
     {"xdp: each frame comes once and whole to threads that poll", test_each_frame_comes_once_and_whole},
-    {"xdp: frames of threads that send by one ring all leave, and wake who waits",
+    {"xdp: frames of several threads through one ring all arrive and wake sleepers",
      test_frames_of_several_senders_all_leave},
     {NULL, NULL},
 };

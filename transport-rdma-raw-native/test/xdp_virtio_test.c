@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which of virtio's network devices run an XDP program. */
+/* Which virtio network devices run an XDP program. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "harness.h"
-#include "xdp_virtio.h"
+#include "xdp_mode.h"
 
 /* Bits of <linux/virtio_net.h>. */
 enum { CHECKSUM = 1, MTU = 3, MAC = 5, TSO4 = 7, TSO6 = 8, ECN = 9, UFO = 10, MERGEABLE = 15, USO4 = 54, USO6 = 55 };
@@ -33,7 +33,7 @@ static bool runs(uint32_t max_mtu, unsigned count, const unsigned *bits)
     return runs_with_file(features, max_mtu);
 }
 
-static void test_super_frames_of_the_host(void)
+static void test_programs_do_not_run_if_the_host_may_send_super_frames(void)
 {
     CHECK(runs(65535, 2, (unsigned[]){MAC, CHECKSUM}));
     CHECK(runs(65535, 1, (unsigned[]){USO4}));
@@ -46,8 +46,8 @@ static void test_super_frames_of_the_host(void)
     CHECK(runs(65535, 7, (unsigned[]){MERGEABLE, TSO4, TSO6, ECN, UFO, USO4, USO6}));
 }
 
-/* The device names its MTU: what the interface has now may be less. */
-static void test_large_frames_of_the_host(void)
+/* The device states its MTU. The interface's present MTU may be smaller. */
+static void test_programs_do_not_run_if_the_host_may_send_large_frames(void)
 {
     CHECK(runs(1500, 1, (unsigned[]){MTU}));
     CHECK(!runs(1501, 1, (unsigned[]){MTU}));
@@ -56,23 +56,25 @@ static void test_large_frames_of_the_host(void)
     CHECK(!runs(1500, 2, (unsigned[]){MTU, TSO4}));
 }
 
-static void test_files_that_say_nothing(void)
+static void test_an_unreadable_feature_file_is_ignored(void)
 {
     CHECK(sv_xdp_virtio_runs_programs("/nonexistent/features", 9000));
     CHECK(runs_with_file("", 9000));
     CHECK(runs_with_file("0001000100\n", 9000));
 }
 
-static void test_interfaces_of_other_drivers(void)
+static void test_other_drivers_are_not_checked(void)
 {
     struct sv_wire wire = {.netdev = "lo", .ifindex = 1};
     CHECK(sv_xdp_runs_programs(&wire));
 }
 
 const struct test xdp_virtio_tests[] = {
-    {"xdp virtio: a program is not run where the host may send super-frames", test_super_frames_of_the_host},
-    {"xdp virtio: a program is not run where the host may send large frames", test_large_frames_of_the_host},
-    {"xdp virtio: a file without features says nothing", test_files_that_say_nothing},
-    {"xdp virtio: other drivers are not asked", test_interfaces_of_other_drivers},
+    {"xdp virtio: programs do not run if the host may send super-frames",
+     test_programs_do_not_run_if_the_host_may_send_super_frames},
+    {"xdp virtio: programs do not run if the host may send large frames",
+     test_programs_do_not_run_if_the_host_may_send_large_frames},
+    {"xdp virtio: an unreadable feature file is ignored", test_an_unreadable_feature_file_is_ignored},
+    {"xdp virtio: other drivers are not checked", test_other_drivers_are_not_checked},
     {NULL, NULL},
 };

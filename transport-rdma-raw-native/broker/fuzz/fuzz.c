@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Random messages for the broker, and random policies for its parser, with sanitizers:
- *
  *   broker-fuzz [--seconds S] [--seed N]
  *
- * The same seed makes the same input. As root it makes a network namespace with a veth pair for itself, so that devices
- * are opened too. What has to hold: no sanitizer complains, each message is answered once by a sound reply, and no
- * descriptor and no client is left.
+ * The same seed produces the same input. As root it creates a network namespace with a veth pair, so that devices are
+ * opened too. It checks that no sanitizer complains, that each message has one sound reply, and that no descriptor and
+ * no client remains.
  */
 #define _GNU_SOURCE
 #include "journal.h"
@@ -71,7 +70,7 @@ static unsigned descriptors(void)
     return count;
 }
 
-/* A millisecond each, so that it does not matter how fast the machine is. */
+/* The time in milliseconds, one per step, so that the speed of the machine does not matter. */
 static int64_t steps;
 
 static int64_t step_clock(void)
@@ -88,9 +87,9 @@ struct scene {
     struct sockaddr_un address;
     socklen_t address_bytes;
     int client[CLIENTS];            /* or -1 */
-    bool is_ending[CLIENTS];        /* it was told that its message is none, which ends the connection */
+    bool is_ending[CLIENTS];        /* its message was refused as invalid, which ends the connection */
     unsigned long opened;
-    unsigned long agreed;           /* requests that were granted */
+    unsigned long agreed;           /* number of granted requests */
     int passed[3];
     bool confined;                  /* sessions run under their filters of system calls */
 };
@@ -104,9 +103,9 @@ static size_t make_request(uint8_t *bytes)
     request->call = draw(OPEN_EACH) == 0 ? SV_BROKER_OPEN : SV_BROKER_ADD_RULE + draw(SV_BROKER_CALLS);
     if (request->call == SV_BROKER_OPEN) {
         strcpy(request->open.netdev, "fuzz0");
-        request->open.mode = draw(2);
-        request->open.queues = 1 + draw(3);
+        request->open.mode = draw(3);
         request->open.mtu = 1500;
+        request->open.multi_buffer = draw(2);
     } else if (request->call == SV_BROKER_ADD_RULE || request->call == SV_BROKER_REMOVE_RULE) {
         request->rule.priority = draw(3);
         request->rule.mask.outer.dst_port = 0xffff;
@@ -133,7 +132,7 @@ static bool message_is_filter(const uint8_t *bytes)
     return ((const struct sv_broker_request *)(const void *)bytes)->call == SV_BROKER_FILTER;
 }
 
-/* Returns the bytes sent, or a negative errno. */
+/* Returns the number of bytes sent, or a negative errno. */
 static ssize_t send_some(const struct scene *scene, int fd)
 {
     static alignas(8) uint8_t bytes[SESSION_MAX_MESSAGE_BYTES + 64];
@@ -172,7 +171,7 @@ static void end_client(struct scene *scene, unsigned which)
     scene->is_ending[which] = false;
 }
 
-/* Returns how many there were. */
+/* Returns the number of replies. */
 static unsigned read_replies(struct scene *scene, unsigned which)
 {
     alignas(struct cmsghdr) char control[CMSG_SPACE(SV_BROKER_MAX_FDS * sizeof(int))];
@@ -189,17 +188,19 @@ static unsigned read_replies(struct scene *scene, unsigned which)
             end_client(scene, which);
             return count;
         }
-        scene->is_ending[which] = strstr(reply.text, "no request of version") != NULL;
-        MUST(got == sizeof reply && reply.version == SV_BROKER_VERSION && !(message.msg_flags & MSG_CTRUNC));
+        scene->is_ending[which] = strstr(reply.text, "not a valid request of version") != NULL ||
+                                  reply.version != SV_BROKER_VERSION;
+        MUST(got == sizeof reply || (got == SV_BROKER_OLD_REPLY_BYTES && reply.error != 0));
+        MUST((reply.version == SV_BROKER_VERSION) == (got == sizeof reply) && !(message.msg_flags & MSG_CTRUNC));
         MUST(memchr(reply.text, '\0', sizeof reply.text) != NULL && (reply.error != 0) == (reply.text[0] != '\0'));
-        MUST(reply.error != 0 || message.msg_controllen == 0 || reply.queues > 0);
+        MUST(reply.error != 0 || message.msg_controllen == 0 || reply.layout.queues > 0);
         scene->opened += message.msg_controllen > 0;
         scene->agreed += reply.error == 0;
         close_received(&message);
     }
 }
 
-/* Its session has answered, or ended. */
+/* Returns when the session has answered or ended. */
 static void turn_until_readable(const struct scene *scene, int fd)
 {
     struct pollfd wanted = {.fd = fd, .events = POLLIN};
@@ -220,10 +221,10 @@ static void step(struct scene *scene)
     }
     ssize_t sent = send_some(scene, *fd);
     if (sent == -EPERM)
-        return;                             /* no descriptor is taken by this connection: SO_PASSRIGHTS */
+        return;                             /* this connection accepts no descriptors: SO_PASSRIGHTS */
     if (sent <= 0 || draw(64) == 0) {
         MUST(sent >= 0 || scene->is_ending[which]);
-        end_client(scene, which);           /* and goes before the answer */
+        end_client(scene, which);           /* closed before the answer arrives */
         return;
     }
     turn_until_readable(scene, *fd);
@@ -238,7 +239,7 @@ static bool lookup(bool is_group, const char *name, uint32_t *id)
     return *name == 'a';
 }
 
-/* Whatever the text was, what it grants makes sense. */
+/* Checks that a parsed line grants something meaningful. */
 static void check_line(const struct policy_line *line)
 {
     size_t length = strnlen(line->netdev, sizeof line->netdev);
@@ -256,7 +257,8 @@ static void check_line(const struct policy_line *line)
 static void parse_one(void)
 {
     static const char *const words[] = {
-        "user=", "group=", "interface=", "modes=", "ports=", "devices=", "generic", "native", "any", "tcp:", "udp:",
+        "user=", "group=", "interface=", "modes=", "ports=", "devices=", "generic", "native", "zerocopy", "any",
+        "tcp:", "udp:",
         ",", "-", "=", ":", " ", "\n", "\t", "#", "a", "0", "1", "80", "65535", "65536", "4294967296", "eth0", "\r",
         "user=1 interface=e modes=generic ports=", "user=a interface=fuzz0 modes=native,generic ports=any devices=2\n",
     };
@@ -274,7 +276,7 @@ static void parse_one(void)
     if (draw(4) == 0)
         spoil((uint8_t *)text, length);
     memset(why, 'x', sizeof why);
-    char *exact = malloc(length + 1);       /* so that the sanitizer sees a read beyond it */
+    char *exact = malloc(length + 1);       /* of exact size, so that the sanitizer detects a read beyond it */
     MUST(exact != NULL);
     memcpy(exact, text, length);
     bool good = policy_parse(&policy, exact, length, lookup, why, sizeof why);

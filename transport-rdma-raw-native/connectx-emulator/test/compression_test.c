@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Compressed completions, read in place: libmlx5 makes such queues for programs that do so, and has no reader of its
- * own. The same frames go to a queue pair whose completions are plain, which libmlx5 polls: both have to agree.
+ * Compressed completions, read in place: libmlx5 creates such queues for programs that do so, and has no reader for
+ * them. The same frames go to a queue pair with plain completions, which libmlx5 polls. Both must agree.
  */
 #include "cqe_reader.h"
 
@@ -61,7 +61,7 @@ static void pair_close(struct pair *pair)
     world_close(&pair->world);
 }
 
-/* To one queue and the other, in two bursts of the same frames, of which some have a checksum that is wrong. */
+/* Sends two bursts of the same frames, one to each queue. Some have a wrong checksum. */
 static uint32_t send_burst(struct pair *pair, uint32_t burst, uint32_t seed, const uint8_t *mac)
 {
     uint8_t frame[SLOT_BYTES];
@@ -77,7 +77,7 @@ static uint32_t send_burst(struct pair *pair, uint32_t burst, uint32_t seed, con
     return bytes;
 }
 
-/* Into the ring: libmlx5 would wait for completions that it never polls. */
+/* Writes to the ring: libmlx5 would wait for completions that it never polls. */
 static void post_receives(struct pair *pair, uint32_t burst)
 {
     for (uint32_t i = 0; i < burst; i++) {
@@ -89,7 +89,7 @@ static void post_receives(struct pair *pair, uint32_t burst)
     __atomic_store_n(&pair->rings.dbrec[0], htobe32(pair->posted & 0xffff), __ATOMIC_RELEASE);
 }
 
-/* With the engine at rest while a burst is posted, so that its frames arrive together. */
+/* Stops the engine while a burst is posted, so that its frames arrive together. */
 static void deliver(struct pair *pair, uint32_t burst, uint32_t seed, const uint8_t *mac)
 {
     uint32_t done;
@@ -142,7 +142,7 @@ static void compressed_with_checksums(void)
     compressed_as_plain(MLX5DV_CQE_RES_FORMAT_CSUM);
 }
 
-static void what_can_be_compressed_is_said_and_checked(void)
+static void compression_formats_are_reported_and_checked(void)
 {
     struct world world;
     struct mlx5dv_context caps = {.comp_mask = MLX5DV_CONTEXT_MASK_CQE_COMPRESION};
@@ -159,6 +159,6 @@ static void what_can_be_compressed_is_said_and_checked(void)
 const struct test compression_tests[] = {
     {"completions compressed with hashes are those that libmlx5 polls", compressed_with_hashes},
     {"completions compressed with checksums are those that libmlx5 polls", compressed_with_checksums},
-    {"what can be compressed is said and checked", what_can_be_compressed_is_said_and_checked},
+    {"compression formats are reported and checked", compression_formats_are_reported_and_checked},
     {NULL, NULL},
 };

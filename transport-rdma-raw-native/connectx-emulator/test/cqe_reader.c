@@ -4,7 +4,7 @@
 enum { MINIS = 8, COMPRESSED = 3 };
 
 struct mini {
-    __be32 first;                   /* a hash; or a checksum and a stride */
+    __be32 first;                   /* a hash, or a checksum and a stride */
     __be32 byte_count;
 };
 
@@ -71,7 +71,7 @@ uint32_t cqe_reader_take(struct cqe_reader *reader, struct cqe_fields *to)
     } else {
         *to = fields_of(title);
     }
-    /* What lies between is left to us: in the next round it must not be taken for completions. */
+    /* Invalidates the entries in between: in the next round they must not look like completions. */
     for (uint32_t i = 0; i < count; i++)
         entry(reader, reader->consumed + i)->op_own = MLX5_CQE_INVALID << 4;
     reader->consumed += count;

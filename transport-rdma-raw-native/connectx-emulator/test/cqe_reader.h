@@ -2,7 +2,7 @@
 #ifndef CX_TEST_CQE_READER_H
 #define CX_TEST_CQE_READER_H
 
-/* Reads completions of receives in place, compressed ones too, which libmlx5 makes and cannot read. */
+/* Reads receive completions in place, including compressed ones, which libmlx5 creates queues for and cannot read. */
 
 #include "harness.h"
 
@@ -10,7 +10,7 @@ struct cqe_reader {
     struct mlx5dv_cq ring;
     uint8_t format;                 /* of miniature entries; 0: none */
     uint32_t consumed;
-    uint32_t sessions;              /* of more than one completion */
+    uint32_t sessions;              /* sessions with more than one completion */
 };
 
 struct cqe_fields {
@@ -21,10 +21,10 @@ struct cqe_fields {
     bool checksum_ok;
 };
 
-/* A queue whose completions the device compresses; NULL and errno as mlx5dv_create_cq has it. */
+/* Creates a queue with compressed completions. Returns NULL and errno as mlx5dv_create_cq does. */
 struct ibv_cq_ex *create_compressed(struct world *world, uint32_t entries, uint8_t format);
 void cqe_reader_open(struct cqe_reader *reader, struct ibv_cq *cq, uint8_t format);
-/* Takes a completion or a session; returns how many there were. */
+/* Reads a completion or a session. Returns the number of completions. */
 uint32_t cqe_reader_take(struct cqe_reader *reader, struct cqe_fields *to);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What goes wrong, by the program's fault or on request, and coming back from it. */
+/* Errors caused by the program or injected, and recovery. */
 #include "harness.h"
 
 #include <errno.h>
@@ -38,7 +38,7 @@ static void check_works(struct side *side)
     CHECK(memcmp(slot_at(side, 0), frame, length) == 0);
 }
 
-/* The driver believes the queue pair to be in RTS. A step that names that state is refused; RESET is not. */
+/* The driver believes that the queue pair is in RTS. A transition from that state is refused, except to RESET. */
 static void recover(struct side *side)
 {
     CHECK_EQ(EINVAL, to_state(side->qp, IBV_QPS_ERR));
@@ -61,7 +61,7 @@ static void wrong_keys_are_protection_errors(void)
         struct ibv_wc wc = next_completion(side.cq);
         CHECK_EQ(IBV_WC_LOC_PROT_ERR, wc.status);
         CHECK_EQ(5, wc.wr_id);
-        /* The receives are another queue's. */
+        /* The receives of another queue. */
         check_quiet(&side);
         CHECK_EQ(0, emulator.inject("mlx5_0", frame, length));
         CHECK_EQ(1, next_success(side.cq).wr_id);
@@ -78,7 +78,7 @@ static int query_errno(struct ibv_qp *qp)
 }
 
 /* sqrq_state_to_qp_state() of the kernel's mlx5_ib */
-static void halves_fail_apart(void)
+static void the_halves_of_a_queue_pair_fail_separately(void)
 {
     struct world world;
     struct side side;
@@ -98,7 +98,7 @@ static void halves_fail_apart(void)
     CHECK_EQ(IBV_WC_LOC_QP_OP_ERR, next_completion(side.cq).status);
     CHECK_EQ(IBV_QPS_SQE, state_of(side.qp));
     CHECK_EQ(EINVAL, to_state(side.qp, IBV_QPS_RTS));
-    /* modify_raw_packet_qp(): the receiving half is the first, and stops though the step is refused. */
+    /* modify_raw_packet_qp(): the receiving half is first, and stops although the transition is refused. */
     post_receive(&side, 2, SLOT_BYTES);
     CHECK_EQ(EINVAL, to_state(side.qp, IBV_QPS_ERR));
     CHECK_EQ(IBV_WC_WR_FLUSH_ERR, next_completion(side.cq).status);
@@ -174,10 +174,10 @@ static void completions_fail_on_request(void)
 }
 
 /*
- * More completions than the queue holds, as nobody polls: an event, and nothing that was not polled is overwritten. The
- * queues that complete there stop: the fifth request is the last that is executed, and nothing tells of it.
+ * More completions than the queue holds, because nobody polls: it raises an event and overwrites no unread entry. The
+ * queues that complete there stop: the fifth request is the last one executed, and nothing reports it.
  */
-static void full_completion_queues_say_so(void)
+static void full_completion_queues_raise_an_event(void)
 {
     struct world world;
     struct side side;
@@ -243,7 +243,7 @@ static void commands_fail_on_request(void)
     close_side(&world, &side, flow);
 }
 
-static void a_removed_device_says_so(void)
+static void a_removed_device_raises_an_event(void)
 {
     struct world world;
     struct side side;
@@ -266,8 +266,8 @@ static void a_removed_device_says_so(void)
     close_side(&world, &side, flow);
 }
 
-/* The first frame fails the queue pair's own receives while its request is being executed; the sends go on. */
-static void what_a_queue_pair_sends_itself_may_fail_it(void)
+/* The first frame fails the queue pair's own receives while its request is executed. The sends continue. */
+static void a_queue_pairs_own_frames_may_fail_it(void)
 {
     struct world world;
     struct side side;
@@ -335,7 +335,7 @@ static void rings_count_as_locked_memory(void)
     CHECK(ibv_create_qp(world.pd, &qp) == NULL && errno == ENOMEM);
     CHECK(ibv_create_wq(world.context, &wq) == NULL && errno == ENOMEM);
     CHECK_EQ(ENOMEM, ibv_resize_cq(cq, ENTRIES));
-    /* What was freed counts no more, nor what was refused. */
+    /* Freed and refused memory does not count. */
     limit_locked_memory(10 * RING_BYTES);
     for (unsigned i = 0; i < TIMES; i++) {
         struct ibv_cq *large = ibv_create_cq(world.context, ENTRIES, NULL, NULL, 0);
@@ -354,7 +354,7 @@ static void limit_pages(unsigned pages)
     limit_locked_memory((rlim_t)pages * 4096);
 }
 
-/* Returns the least limit, in pages, under which the completion queue can be made. */
+/* Returns the smallest limit, in pages, under which the completion queue can be created. */
 static unsigned pages_for_cq(struct ibv_context *context, struct ibv_cq **cq)
 {
     unsigned pages = 0;
@@ -365,7 +365,7 @@ static unsigned pages_for_cq(struct ibv_context *context, struct ibv_cq **cq)
     return pages;
 }
 
-/* mlx5_ib_db_map_user(): libmlx5 has the records of a context's queues in common pages, which count once. */
+/* mlx5_ib_db_map_user(): libmlx5 puts the records of a context's queues into common pages, which count once. */
 static void pages_of_records_count_as_locked_memory(void)
 {
     struct world world;
@@ -374,7 +374,7 @@ static void pages_of_records_count_as_locked_memory(void)
     world_open(&world, "mlx5_0");
     CHECK_EQ(0, getrlimit(RLIMIT_MEMLOCK, &before));
     may_lock_all(false);
-    /* A ring and the page of records; another ring. */
+    /* A ring and the page of records, then another ring. */
     unsigned first = pages_for_cq(world.context, &cqs[0]);
     CHECK_EQ(first + 1, pages_for_cq(world.context, &cqs[1]));
     CHECK_EQ(0, ibv_destroy_cq(cqs[1]));
@@ -392,15 +392,15 @@ static void pages_of_records_count_as_locked_memory(void)
 const struct test error_tests[] = {
     {"pages of records count as locked memory", pages_of_records_count_as_locked_memory},
     {"rings count as locked memory", rings_count_as_locked_memory},
-    {"what a queue pair sends itself may fail it", what_a_queue_pair_sends_itself_may_fail_it},
-    {"the halves of a queue pair fail apart", halves_fail_apart},
+    {"a queue pair's own frames may fail it", a_queue_pairs_own_frames_may_fail_it},
+    {"the halves of a queue pair fail separately", the_halves_of_a_queue_pair_fail_separately},
     {"wrong keys are protection errors", wrong_keys_are_protection_errors},
     {"small buffers are length errors", small_buffers_are_length_errors},
     {"everything flushes in error", everything_flushes_in_error},
     {"completions fail on request", completions_fail_on_request},
-    {"full completion queues say so", full_completion_queues_say_so},
+    {"full completion queues raise an event", full_completion_queues_raise_an_event},
     {"frames are lost and doubled on request", frames_are_lost_and_doubled_on_request},
     {"commands fail on request", commands_fail_on_request},
-    {"a removed device says so", a_removed_device_says_so},
+    {"a removed device raises an event", a_removed_device_raises_an_event},
     {NULL, NULL},
 };

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <stdlib.h>
 
 enum { FIRST_SEND = SLOTS / 2 };
 
@@ -39,7 +40,7 @@ static void take_event(struct side *side)
     ibv_ack_cq_events(cq, 1);
 }
 
-static void an_arming_gives_one_event(void)
+static void one_arming_raises_one_event(void)
 {
     struct world world;
     struct side side;
@@ -60,8 +61,8 @@ static void an_arming_gives_one_event(void)
     world_close(&world);
 }
 
-/* A completion that came before the arming, and that the program has not seen, is told at once. */
-static void arming_late_tells_at_once(void)
+/* A completion from before the arming that the program has not seen raises an event at once. */
+static void arming_after_a_completion_raises_an_event_at_once(void)
 {
     struct world world;
     struct side side;
@@ -100,7 +101,7 @@ static void a_queue_with_unread_events_can_be_destroyed(void)
     world_close(&world);
 }
 
-static void ports_tell_their_state(void)
+static void ports_report_their_state(void)
 {
     struct world world;
     struct side side;
@@ -127,10 +128,38 @@ static void ports_tell_their_state(void)
     world_close(&world);
 }
 
+/* With the write ABI, libibverbs reads the table from sysfs, where the interface must exist in the kernel. */
+static void the_device_has_mellanox_number_and_a_gid(void)
+{
+    struct world world;
+    struct side side;
+    struct ibv_device_attr device;
+    struct ibv_gid_entry entry, table[2];
+    union ibv_gid gid;
+    const char *abi = getenv("CONNECTX_EMULATOR_ABI");
+    open_side(&world, &side);
+    CHECK_EQ(0, ibv_query_device(world.context, &device));
+    CHECK_EQ(0x02c9, device.vendor_id);
+    if (abi != NULL && strcmp(abi, "ioctl") == 0) {
+        CHECK_EQ(0, ibv_query_gid(world.context, 1, 0, &gid));
+        CHECK_EQ(0, ibv_query_gid_ex(world.context, 1, 0, &entry, 0));
+        CHECK_EQ(0, memcmp(&gid, &entry.gid, sizeof gid));
+        CHECK_EQ(IBV_GID_TYPE_ROCE_V1, entry.gid_type);
+        CHECK(entry.ndev_ifindex != 0);
+        CHECK_EQ(EINVAL, ibv_query_gid_ex(world.context, 1, 1, &entry, 0));
+        CHECK_EQ(1, ibv_query_gid_table(world.context, table, 2, 0));
+        CHECK_EQ(0, memcmp(&gid, &table[0].gid, sizeof gid));
+        CHECK_EQ(-EINVAL, ibv_query_gid_table(world.context, table, 0, 0));
+    }
+    side_close(&side);
+    world_close(&world);
+}
+
 const struct test event_tests[] = {
-    {"an arming gives one event", an_arming_gives_one_event},
-    {"arming late tells at once", arming_late_tells_at_once},
+    {"one arming raises one event", one_arming_raises_one_event},
+    {"arming after a completion raises an event at once", arming_after_a_completion_raises_an_event_at_once},
     {"a queue with unread events can be destroyed", a_queue_with_unread_events_can_be_destroyed},
-    {"ports tell their state", ports_tell_their_state},
+    {"ports report their state", ports_report_their_state},
+    {"the device has Mellanox' number and a GID", the_device_has_mellanox_number_and_a_gid},
     {NULL, NULL},
 };

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rules where the driver of the kernel does other than verbs say. */
+/* Rules for which the kernel's driver deviates from verbs. */
 #include "harness.h"
 
 enum { FIRST_SEND = SLOTS / 2 };
 
-/* MLX5_IB_FLOW_MCAST_PRIO: whatever priority it names, it is looked at when no other rule has taken the frame. */
+/* MLX5_IB_FLOW_MCAST_PRIO: such a rule applies only if no other rule has taken the frame, whatever its priority. */
 static void a_rule_for_a_multicast_address_comes_last(void)
 {
     static const uint8_t group[6] = {1, 0, 0x5e, 0, 0, 1};

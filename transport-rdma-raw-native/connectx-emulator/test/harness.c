@@ -11,7 +11,7 @@
 #include <sys/mman.h>
 #include <time.h>
 
-/* How long something may take that is on its way. Tests of broken devices wait less: what they wait for never comes. */
+/* Time limit for anything expected to happen. Tests of broken devices wait less, because it never happens. */
 static int patience_seconds = 20;
 
 static const char *current_test = "";
@@ -67,7 +67,7 @@ static bool has_wire(const char *kind)
     return wires != NULL && strstr(wires, kind) != NULL;
 }
 
-/* Most tests receive what they send: from a loopback connector. Other wires have tests of their own. */
+/* Most tests receive the frames that they send, through a loopback connector. Other wires have separate tests. */
 static bool fits_wire(const struct test *group)
 {
     if (has_wire("cable"))
@@ -82,7 +82,8 @@ static bool fits_wire(const struct test *group)
 int main(int argc, char **argv)
 {
     const struct test *const groups[] = {ring_tests, offload_tests, event_tests, error_tests, rss_tests,
-                                         compression_tests, striding_tests, multi_packet_tests, flow_tests, wire_tests, tap_tests,
+                                         compression_tests, striding_tests, multi_packet_tests, flow_tests, wire_tests,
+                                         tap_tests,
                                          own_tests};
     unsigned passed = 0;
     const char *patience = getenv("EMULATOR_TEST_PATIENCE_SECONDS");
@@ -247,7 +248,7 @@ struct ibv_wc next_success(struct ibv_cq *cq)
     return wc;
 }
 
-/* The engine goes through doorbells and frames in order: a step of its own finds nothing left. */
+/* The engine handles doorbells and frames in order, so a separate step finds nothing left. */
 void check_quiet(struct side *side)
 {
     const char *device = ibv_get_device_name(side->world->context->device);

@@ -3,9 +3,9 @@
 #define CX_TEST_HARNESS_H
 
 /*
- * Tests of the emulated ConnectX through the system's own libibverbs and libmlx5. A test is a function; the first
- * that fails ends the program. The engine works beside the test, so what it does is waited for, with a bound that
- * only a lost completion reaches.
+ * Tests of the emulated ConnectX through the system's libibverbs and libmlx5. A test is a function, and the first
+ * failure ends the program. The engine runs beside the test, so tests wait for its results, with a limit that only a
+ * lost completion reaches.
  */
 
 #include "../../test/check.h"
@@ -20,10 +20,10 @@
 extern const struct test ring_tests[], offload_tests[], event_tests[], error_tests[], rss_tests[], compression_tests[],
     striding_tests[], multi_packet_tests[], flow_tests[], wire_tests[], tap_tests[], own_tests[];
 
-/* Whether the device's wire is a TAP device of the kernel. */
+/* Returns true if the device's wire is a TAP device of the kernel. */
 bool has_tap(void);
 
-/* ---- what the emulator offers beyond verbs: found in the preloaded library ---- */
+/* ---- the emulator's functions, found in the preloaded library ---- */
 
 struct controls {
     int (*query_counters)(const char *device, struct cxemu_counters *counters);
@@ -60,12 +60,12 @@ struct side {
     struct ibv_cq *cq;
     struct ibv_qp *qp;
     struct ibv_mr *mr;
-    uint8_t *memory;                    /* SLOTS slots: receives in the lower half, sends from the upper */
+    uint8_t *memory;                    /* SLOTS slots: receives in the lower half, sends in the upper half */
 };
 
 void world_open(struct world *world, const char *device);
 void world_close(struct world *world);
-/* A queue pair ready to send and receive; `entries` of its completion queue, 0: enough. */
+/* Opens a queue pair that is ready to send and receive. Its completion queue has `entries` entries; 0: enough. */
 void side_open(struct world *world, struct side *side, int entries, bool with_channel);
 void side_close(struct side *side);
 void to_ready(struct ibv_qp *qp);
@@ -74,13 +74,13 @@ enum ibv_qp_state state_of(struct ibv_qp *qp);
 
 uint8_t *slot_at(const struct side *side, unsigned slot);
 void post_receive(struct side *side, unsigned slot, uint32_t bytes);
-/* Posts a copy of the frame in a slot of the upper half; wr_id is the slot. */
+/* Posts a copy of the frame in a slot of the upper half. wr_id is the slot. */
 void post_send(struct side *side, unsigned slot, const void *frame, uint32_t length, unsigned flags);
-/* The next completion, whatever its status. */
+/* Waits for the next completion of any status. */
 struct ibv_wc next_completion(struct ibv_cq *cq);
-/* The next completion, which has to be a success. */
+/* Waits for the next completion, which must be a success. */
 struct ibv_wc next_success(struct ibv_cq *cq);
-/* Waits until what was rung is done, and checks that there is no completion. */
+/* Waits until all rung requests are executed, and checks that there is no completion. */
 void check_quiet(struct side *side);
 void await_readable(int fd, const char *what);
 struct ibv_async_event next_event(struct ibv_context *context);
@@ -89,7 +89,10 @@ struct ibv_async_event next_event(struct ibv_context *context);
 
 extern const uint8_t mac_a[6], mac_b[6];
 
-/* UDP (17) or TCP (6) over IPv4 from a to b, checksums right, payload by `seed`. Returns the length. */
+/*
+ * Builds UDP (17) or TCP (6) over IPv4 from a to b with correct checksums and a payload that depends on `seed`. Returns
+ * the length.
+ */
 uint32_t build_frame(uint8_t *frame, uint8_t protocol, uint16_t source_port, uint32_t payload, uint32_t seed);
 uint16_t internet_checksum(const void *data, size_t length, uint32_t sum);
 struct ibv_flow *steer_mac(struct ibv_qp *qp, const uint8_t *mac, uint32_t tag);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Enhanced multi-packet requests, which libmlx5 makes none of for raw packets: written to its ring here, in the place
- * of its own.
+ * Enhanced multi-packet requests. libmlx5 builds none for raw packets, so the test writes them to its ring instead of
+ * libmlx5's requests.
  */
 #include "harness.h"
 
@@ -91,16 +91,17 @@ static void ring(struct sender *sender, uint8_t opcode)
 
 static uint32_t build(const struct sender *sender, unsigned slot, uint32_t seed)
 {
-    return build_frame(slot_at(&sender->side, FIRST_SEND + slot), seed % 2 == 0 ? 17 : 6, 1000, 26 + seed * 13 % 300, seed);
+    return build_frame(slot_at(&sender->side, FIRST_SEND + slot), seed % 2 == 0 ? 17 : 6, 1000, 26 + seed * 13 % 300,
+                       seed);
 }
 
-/* Everything sent comes in order, and one completion tells of all of it. */
+/* All sent frames arrive in order, and one completion reports all of them. */
 static void check_all_arrive(struct sender *sender, unsigned frames, const uint8_t *expected, const uint32_t *lengths)
 {
     unsigned arrived = 0, sent = 0;
     while (arrived < frames || sent == 0) {
         struct ibv_wc wc = next_success(sender->side.cq);
-        /* libmlx5 does not know the operation; of a receive the number is the rule's tag. */
+        /* libmlx5 does not know the operation. In a receive the number is the rule's tag. */
         if (wc.qp_num == sender->side.qp->qp_num) {
             sent++;
             continue;
@@ -114,8 +115,11 @@ static void check_all_arrive(struct sender *sender, unsigned frames, const uint8
     check_quiet(&sender->side);
 }
 
-/* Of every number, from every block of the ring on, also over its end; pointed to, held, and both. */
-static void several_frames_in_one_request(void)
+/*
+ * Requests of every size, from every block of the ring on, including across its end; with frames by pointer, inline,
+ * and both.
+ */
+static void one_request_sends_several_frames(void)
 {
     static uint8_t expected[MOST_FRAMES * SLOT_BYTES];
     struct sender sender;
@@ -177,7 +181,7 @@ static struct mlx5_wqe_eth_seg *eth_of(const struct sender *sender)
     return (struct mlx5_wqe_eth_seg *)unit_at(sender, 1);
 }
 
-static void what_no_card_takes_is_refused(void)
+static void invalid_multi_packet_requests_are_refused(void)
 {
     struct sender sender;
     sender_open(&sender);
@@ -209,12 +213,12 @@ static void what_no_card_takes_is_refused(void)
     begin(&sender, 0);
     hold(&sender, frame, length);
     sender.units--;
-    check_refused(&sender, IBV_WC_LOC_QP_OP_ERR);       /* it ends before the frame does */
+    check_refused(&sender, IBV_WC_LOC_QP_OP_ERR);       /* the request ends within the frame */
 
     begin(&sender, 0);
     point_to(&sender, frame, length);
     CHECK_EQ(0, emulator.set_min_inline("mlx5_0", 18));
-    check_refused(&sender, IBV_WC_LOC_QP_OP_ERR);       /* nothing that it holds could be the frame's beginning */
+    check_refused(&sender, IBV_WC_LOC_QP_OP_ERR);       /* no segment could contain the beginning of the frame */
     CHECK_EQ(0, emulator.set_min_inline("mlx5_0", 0));
     sender_close(&sender);
 }
@@ -226,7 +230,7 @@ static struct cxemu_counters counters_now(void)
     return counters;
 }
 
-/* The effect: 16 bytes for a frame, and a share of 32, in place of 64. */
+/* The benefit: 16 bytes per frame and a share of 32, instead of 64. */
 static void a_request_costs_less_over_pcie(void)
 {
     enum { FRAMES = 30 };
@@ -254,7 +258,7 @@ static void a_request_costs_less_over_pcie(void)
     sender_close(&sender);
 }
 
-static void the_device_says_that_it_takes_them(void)
+static void the_device_reports_multi_packet_requests(void)
 {
     struct sender sender;
     struct mlx5dv_context attributes = {0};
@@ -265,10 +269,10 @@ static void the_device_says_that_it_takes_them(void)
 }
 
 const struct test multi_packet_tests[] = {
-    {"several frames in one request", several_frames_in_one_request},
+    {"one request sends several frames", one_request_sends_several_frames},
     {"checksums of all frames of a request are filled in", checksums_of_all_are_filled_in},
-    {"multi-packet requests that no card takes are refused", what_no_card_takes_is_refused},
+    {"invalid multi-packet requests are refused", invalid_multi_packet_requests_are_refused},
     {"a multi-packet request costs less over PCIe", a_request_costs_less_over_pcie},
-    {"the device says that it takes multi-packet requests", the_device_says_that_it_takes_them},
+    {"the device reports multi-packet requests", the_device_reports_multi_packet_requests},
     {NULL, NULL},
 };

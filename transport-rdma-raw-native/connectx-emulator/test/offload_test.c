@@ -33,7 +33,7 @@ static struct ibv_wc receive_one(struct loop *loop)
     return wc;
 }
 
-/* Whether the device says that the checksums of a frame are right. */
+/* Returns true if the device reports the checksums of a frame as correct. */
 static bool arrives_verified(struct loop *loop, const uint8_t *frame, uint32_t length)
 {
     post_receive(&loop->side, 0, SLOT_BYTES);
@@ -54,10 +54,10 @@ static void received_checksums_are_verified(void)
         frame[length - 1] ^= 1;
         CHECK(!arrives_verified(&loop, frame, length));
         frame[length - 1] ^= 1;
-        frame[14 + 8]++;        /* time to live: the header's checksum */
+        frame[14 + 8]++;        /* time to live, which the header's checksum covers */
         CHECK(!arrives_verified(&loop, frame, length));
     }
-    /* The unsignalled sends free their places with this one. */
+    /* This completion frees the places of the unsignalled sends. */
     post_receive(&loop.side, 0, SLOT_BYTES);
     uint32_t length = build_frame(frame, 17, 1000, 101, 0);
     post_send(&loop.side, FIRST_SEND, frame, length, IBV_SEND_SIGNALED);
@@ -92,7 +92,7 @@ static uint32_t be32_at(const uint8_t *from)
     return (uint32_t)from[0] << 24 | (uint32_t)from[1] << 16 | (uint32_t)from[2] << 8 | from[3];
 }
 
-/* A payload of several segments and a bit: each comes with its own headers, checksums and sequence number. */
+/* A payload of several segments and a remainder: each segment has its own headers, checksums and sequence number. */
 static void large_sends_are_cut(void)
 {
     enum { HEADER = 54, MSS = 1000, PAYLOAD = 4321, SEGMENTS = 5 };

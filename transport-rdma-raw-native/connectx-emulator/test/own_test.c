@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a port sends comes back to the queue pairs alone that were created to receive it. */
+/* Frames sent by a port are received only by queue pairs that were created to receive them. */
 #include "harness.h"
 
 #include <errno.h>
@@ -14,7 +14,7 @@ enum { FIRST_SEND = SLOTS / 2 };
 
 static const uint8_t group_mac[6] = {0x01, 0x00, 0x5e, 0x01, 0x02, 0x03};
 
-/* A side whose queue pair was made with flags of enum mlx5dv_qp_create_flags. */
+/* Opens a side with queue pair flags of enum mlx5dv_qp_create_flags. */
 static void open_with(struct world *world, struct side *side, uint32_t flags)
 {
     side_open(world, side, 0, false);
@@ -37,7 +37,7 @@ static uint64_t blocked(void)
     return counters.own_blocked;
 }
 
-/* Whether a frame that the port sends to this address comes to the queue pair that has a rule for it. */
+/* Returns true if the queue pair receives a frame that the port sends to this address, for which it has a rule. */
 static bool comes_back(uint32_t flags, const uint8_t *mac)
 {
     struct world world;
@@ -67,13 +67,13 @@ static bool comes_back(uint32_t flags, const uint8_t *mac)
     return came;
 }
 
-static void nothing_comes_back_by_itself(void)
+static void own_frames_are_not_received_by_default(void)
 {
     CHECK(!comes_back(0, mac_b));
     CHECK(!comes_back(0, group_mac));
 }
 
-static void what_was_asked_for_comes_back(void)
+static void own_frames_are_received_on_request(void)
 {
     CHECK(comes_back(MLX5DV_QP_CREATE_TIR_ALLOW_SELF_LOOPBACK_UC, mac_b));
     CHECK(!comes_back(MLX5DV_QP_CREATE_TIR_ALLOW_SELF_LOOPBACK_UC, group_mac));
@@ -90,7 +90,7 @@ struct change {
     uint8_t mac[ETH_ALEN];
 };
 
-/* Asks as `bridge fdb add MAC dev DEV self` does; returns the errno that is the answer. */
+/* Sends the request of `bridge fdb add MAC dev DEV self`. Returns the errno of the answer. */
 static int change_list(uint16_t type, const uint8_t *mac)
 {
     enum { FIRST_INTERFACE_INDEX = 1 << 30 };
@@ -132,7 +132,7 @@ static bool may_change_interfaces(bool may)
 }
 
 /* rtnl_fdb_add() and ndo_dflt_fdb_del() of the kernel */
-static void lists_of_addresses_are_as_the_kernels(void)
+static void address_lists_behave_like_the_kernels(void)
 {
     static const uint8_t mac[ETH_ALEN] = {2, 0, 0, 0, 7, 7};
     CHECK(!may_change_interfaces(false) || change_list(RTM_NEWNEIGH, mac) == EPERM);
@@ -147,8 +147,8 @@ static void lists_of_addresses_are_as_the_kernels(void)
 }
 
 const struct test own_tests[] = {
-    {"lists of addresses are as the kernel's", lists_of_addresses_are_as_the_kernels},
-    {"nothing comes back by itself", nothing_comes_back_by_itself},
-    {"what was asked for comes back", what_was_asked_for_comes_back},
+    {"address lists behave like the kernel's", address_lists_behave_like_the_kernels},
+    {"own frames are not received by default", own_frames_are_not_received_by_default},
+    {"own frames are received on request", own_frames_are_received_on_request},
     {NULL, NULL},
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Frames through the rings, many times round. */
+/* Frames through the rings, which wrap many times. */
 #include "harness.h"
 
 #include <errno.h>
@@ -35,7 +35,7 @@ static void check_received(struct side *side, unsigned slot, const uint8_t *fram
     CHECK_EQ(IBV_WC_RECV, wc.opcode);
     CHECK_EQ(slot, wc.wr_id);
     CHECK_EQ(length, wc.byte_len);
-    CHECK_EQ(TAG, wc.qp_num);       /* of a raw receive this is the flow's tag */
+    CHECK_EQ(TAG, wc.qp_num);       /* in a raw receive this is the flow's tag */
     CHECK(memcmp(slot_at(side, slot), frame, length) == 0);
 }
 
@@ -46,7 +46,7 @@ static void check_sent(struct side *side, unsigned slot)
     CHECK_EQ(slot, wc.wr_id);
 }
 
-static void a_frame_goes_through(void)
+static void a_frame_is_sent_and_received(void)
 {
     struct pair pair;
     uint8_t frame[SLOT_BYTES];
@@ -78,7 +78,7 @@ static void frames_one_by_one(void)
     pair_close(&pair);
 }
 
-/* Bursts behind one doorbell, of which only the last asks for a completion. */
+/* Bursts behind one doorbell, of which only the last frame requests a completion. */
 static void frames_in_bursts(void)
 {
     struct pair pair;
@@ -109,7 +109,7 @@ static void frames_in_bursts(void)
     pair_close(&pair);
 }
 
-static void gathers_and_scatters(void)
+static void frames_are_gathered_and_scattered(void)
 {
     struct pair pair;
     uint8_t frame[SLOT_BYTES];
@@ -119,7 +119,7 @@ static void gathers_and_scatters(void)
         memcpy(slot_at(&pair.a, FIRST_SEND), frame, length);
         uint8_t *from = slot_at(&pair.a, FIRST_SEND);
         uint32_t key = pair.a.mr->lkey;
-        /* The first element is shorter than the header that goes into the request itself. */
+        /* The first element is shorter than the inline header of the request. */
         struct ibv_sge sends[4] = {{(uintptr_t)from, 10, key}, {(uintptr_t)from + 10, 30 + i, key},
                                    {(uintptr_t)from + 40 + i, 1, key},
                                    {(uintptr_t)from + 41 + i, length - 41 - i, key}};
@@ -140,8 +140,8 @@ static void gathers_and_scatters(void)
     pair_close(&pair);
 }
 
-/* Bytes in the request itself, up to where the ring ends and begins again. */
-static void inline_frames(void)
+/* Bytes in the request itself, up to the wrap of the ring. */
+static void inline_frames_wrap_around_the_ring(void)
 {
     struct pair pair;
     uint8_t frame[SLOT_BYTES];
@@ -157,8 +157,8 @@ static void inline_frames(void)
     pair_close(&pair);
 }
 
-/* A completion queue of its own size, gone round by unequal steps of receives and sends. */
-static void small_completion_queue(void)
+/* A small completion queue wraps with unequal numbers of receives and sends. */
+static void a_small_completion_queue_wraps(void)
 {
     struct world world;
     struct side side;
@@ -180,7 +180,7 @@ static void small_completion_queue(void)
         }
         CHECK(memcmp(slot_at(&side, 2), frame, length) == 0);
         if (i % 4 == 3) {
-            /* The lost completions of unsignalled sends free their places with a later one. */
+            /* A later completion frees the places of unsignalled sends. */
             post_receive(&side, 2, SLOT_BYTES);
             post_send(&side, FIRST_SEND, frame, length, IBV_SEND_SIGNALED);
             next_success(side.cq);
@@ -192,7 +192,7 @@ static void small_completion_queue(void)
     world_close(&world);
 }
 
-static void steps_and_doorbells(void)
+static void each_doorbell_is_traced_and_executed_in_steps(void)
 {
     struct pair pair;
     struct ibv_wc wc;
@@ -213,7 +213,7 @@ static void steps_and_doorbells(void)
     CHECK_EQ(0, emulator.step("mlx5_0", 3, &done));
     check_sent(&pair.a, FIRST_SEND + 3);
 
-    /* The last bells are of this queue pair: its number is in the second word. */
+    /* The last doorbells are of this queue pair: its number is in the second word. */
     struct cxemu_doorbell bells[2];
     uint32_t count = 2;
     CHECK_EQ(0, emulator.trace("mlx5_0", bells, &count));
@@ -222,15 +222,15 @@ static void steps_and_doorbells(void)
         CHECK(bells[i].offset >= 0x800);
         CHECK_EQ(pair.a.qp->qp_num, be32toh((uint32_t)(bells[i].value >> 32)) >> 8);
     }
-    CHECK(bells[0].offset != bells[1].offset);      /* the halves of the register in turns */
+    CHECK(bells[0].offset != bells[1].offset);      /* alternately the halves of the register */
     CHECK_EQ(0, emulator.set_stepping("mlx5_0", 0));
     for (unsigned i = 0; i < 4; i++)
         check_received(&pair.b, i, frame, length);
     pair_close(&pair);
 }
 
-/* What libmlx5 says of the rings, which programs that write them themselves begin with. */
-static void rings_are_laid_bare(void)
+/* libmlx5's description of the rings, from which programs that write them start. */
+static void libmlx5_describes_the_rings(void)
 {
     struct world world;
     struct side side;
@@ -252,13 +252,13 @@ static void rings_are_laid_bare(void)
 }
 
 const struct test ring_tests[] = {
-    {"a frame goes through", a_frame_goes_through},
+    {"a frame is sent and received", a_frame_is_sent_and_received},
     {"frames one by one", frames_one_by_one},
     {"frames in bursts", frames_in_bursts},
-    {"gathers and scatters", gathers_and_scatters},
-    {"inline frames", inline_frames},
-    {"small completion queue", small_completion_queue},
-    {"steps and doorbells", steps_and_doorbells},
-    {"rings are laid bare", rings_are_laid_bare},
+    {"frames are gathered and scattered", frames_are_gathered_and_scattered},
+    {"inline frames wrap around the ring", inline_frames_wrap_around_the_ring},
+    {"a small completion queue wraps", a_small_completion_queue_wraps},
+    {"each doorbell is traced and executed in steps", each_doorbell_is_traced_and_executed_in_steps},
+    {"libmlx5 describes the rings", libmlx5_describes_the_rings},
     {NULL, NULL},
 };

@@ -65,7 +65,7 @@ static void spread_close(struct spread *spread)
     }
 }
 
-/* Which queue got the only frame on its way, and that it got it whole. */
+/* Returns the queue that received the only frame, and checks that the frame is complete. */
 static unsigned receiving_queue(struct side *side, struct spread *spread, const uint8_t *frame, uint32_t length)
 {
     for (;;) {
@@ -86,7 +86,7 @@ static unsigned receiving_queue(struct side *side, struct spread *spread, const 
     }
 }
 
-static void flows_spread_and_stay(void)
+static void flows_are_spread_and_stay_on_their_queue(void)
 {
     struct world world;
     struct side side;
@@ -118,6 +118,6 @@ static void flows_spread_and_stay(void)
 }
 
 const struct test rss_tests[] = {
-    {"flows spread and stay", flows_spread_and_stay},
+    {"flows are spread and stay on their queue", flows_are_spread_and_stay_on_their_queue},
     {NULL, NULL},
 };

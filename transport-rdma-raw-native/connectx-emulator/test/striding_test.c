@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Striding receive queues, read in place: libmlx5 makes them for programs that do so. The same frames go to a queue
- * pair that libmlx5 receives by: both have to agree, and nothing but the frames may have been written to.
+ * Striding receive queues, read in place: libmlx5 creates them for programs that do so. The same frames go to a queue
+ * pair from which libmlx5 receives. Both must agree, and only the frames may have been written.
  */
 #include "cqe_reader.h"
 
@@ -15,7 +15,7 @@ enum {
     FIRST_SEND = SLOTS / 2,
     STRIDE_SHIFT = 8,
     STRIDES_SHIFT = 4,
-    STRIDES = 1 << STRIDES_SHIFT,   /* of a request */
+    STRIDES = 1 << STRIDES_SHIFT,   /* per request */
     REQUESTS = 8,
     REQUEST_BYTES = STRIDES << STRIDE_SHIFT,
     BUFFER_BYTES = REQUESTS * REQUEST_BYTES,
@@ -25,7 +25,7 @@ enum {
 
 static const uint32_t FILLER = 1u << 31;
 
-/* A queue that frames reach by an RSS queue pair of one entry, since no queue pair has one of its own. */
+/* A queue reached through an RSS queue pair of one entry, because a plain queue pair cannot have one. */
 struct striding {
     struct world world;
     struct side plain;
@@ -35,13 +35,13 @@ struct striding {
     struct ibv_rwq_ind_table *table;
     struct ibv_qp *qp;
     struct ibv_mr *mr;
-    uint8_t *memory;                /* the requests' buffers, one behind the other */
+    uint8_t *memory;                /* buffers of the requests, in sequence */
     struct mlx5dv_rwq ring;
     struct cqe_reader reader;
     struct ibv_flow *flows[2];
     uint32_t posted;
     uint32_t requests;              /* consumed */
-    uint32_t next;                  /* stride of the request at hand */
+    uint32_t next;                  /* next stride of the current request */
     uint32_t fillers;
     uint32_t spanning;              /* frames of several strides */
 };
@@ -126,7 +126,7 @@ static uint8_t *buffer_of(const struct striding *to, uint32_t request)
     return to->memory + (size_t)(request % REQUESTS) * REQUEST_BYTES;
 }
 
-/* All requests that the ring has room for, with nothing in their buffers. */
+/* Posts all requests that the ring has room for, with empty buffers. */
 static void post_requests(struct striding *to)
 {
     for (; to->posted - to->requests < REQUESTS; to->posted++) {
@@ -141,7 +141,7 @@ static void post_requests(struct striding *to)
 
 static uint32_t build(uint8_t *frame, uint32_t seed, const uint8_t *mac)
 {
-    /* Every third is longer than a stride. */
+    /* Every third frame is longer than a stride. */
     uint32_t payload = seed % 3 == 0 ? 250 + seed * 131 % 1200 : 18 + seed * 7 % 150;
     uint32_t length = build_frame(frame, 17, 1000, payload, seed);
     memcpy(frame, mac, 6);
@@ -150,7 +150,7 @@ static uint32_t build(uint8_t *frame, uint32_t seed, const uint8_t *mac)
     return length;
 }
 
-/* With the engine at rest while a burst is posted, so that its frames arrive together. */
+/* Stops the engine while a burst is posted, so that its frames arrive together. */
 static void deliver(struct striding *to, uint32_t burst, uint32_t seed, const uint8_t *mac)
 {
     uint8_t frame[SLOT_BYTES];
@@ -173,7 +173,7 @@ static void check_untouched(const uint8_t *from, const uint8_t *end)
         CHECK_EQ(UNTOUCHED, *from);
 }
 
-/* Says of a completion that it names the stride behind those that the ones before took; returns where that is. */
+/* Checks that a completion names the stride after those of the previous ones. Returns its address. */
 static uint8_t *follow(struct striding *to, const struct cqe_fields *fields)
 {
     uint32_t strides = fields->byte_count >> 16 & 0x7fff;
@@ -247,7 +247,7 @@ static void strides_as_plain(uint8_t format)
     striding_close(&striding);
 }
 
-static void strides_by_plain_completions(void)
+static void frames_in_strides_equal_those_that_libmlx5_receives(void)
 {
     strides_as_plain(0);
 }
@@ -262,7 +262,7 @@ static void strides_by_completions_with_hashes(void)
     strides_as_plain(MLX5DV_CQE_RES_FORMAT_HASH);
 }
 
-/* Requests run out in the middle of a burst: what found none is lost, counted, and nothing else is. */
+/* Requests run out within a burst: frames without a request are lost and counted, and no others. */
 static void frames_without_a_request_are_counted(void)
 {
     struct striding striding;
@@ -274,7 +274,7 @@ static void frames_without_a_request_are_counted(void)
     CHECK_EQ(0, emulator.query_counters("mlx5_0", &before));
     uint32_t length = build_frame(frame, 17, 1000, 5 << STRIDE_SHIFT, 1);
     memcpy(frame, mac_a, 6);
-    /* Six strides each: two fit in a request, and a filler of four. */
+    /* Six strides each: two frames fit a request, with a filler of four strides. */
     for (uint32_t i = 0; i < 2 * REQUESTS + 3; i++) {
         post_send(&striding.sender, FIRST_SEND, frame, length, IBV_SEND_SIGNALED);
         next_success(striding.sender.cq);
@@ -289,7 +289,7 @@ static void frames_without_a_request_are_counted(void)
     striding_close(&striding);
 }
 
-static void frames_that_no_request_holds_take_one(void)
+static void a_frame_too_long_for_a_request_uses_one(void)
 {
     struct striding striding;
     uint8_t frame[SLOT_BYTES * 3];
@@ -303,7 +303,7 @@ static void frames_that_no_request_holds_take_one(void)
     CHECK_EQ(MLX5_CQE_SYNDROME_LOCAL_LENGTH_ERR, error->syndrome);
     const struct mlx5_cqe64 *cqe = striding.reader.ring.buf;
     CHECK_EQ(REQUEST_BYTES >> STRIDE_SHIFT, be32toh(cqe[0].byte_cnt) >> 16);
-    /* The queue goes on with the next request. */
+    /* The queue continues with the next request. */
     length = build_frame(frame, 17, 1000, 20, 1);
     memcpy(frame, mac_a, 6);
     CHECK_EQ(0, emulator.inject("mlx5_0", frame, length));
@@ -320,7 +320,7 @@ static void check_refused(struct world *world, struct ibv_cq *cq, uint32_t strid
     CHECK_EQ(EINVAL, errno);
 }
 
-static void what_strides_there_are_is_said_and_checked(void)
+static void stride_sizes_are_reported_and_checked(void)
 {
     struct world world;
     struct mlx5dv_context caps = {.comp_mask = MLX5DV_CONTEXT_MASK_STRIDING_RQ};
@@ -344,11 +344,11 @@ static void what_strides_there_are_is_said_and_checked(void)
 }
 
 const struct test striding_tests[] = {
-    {"what strides there are is said and checked", what_strides_there_are_is_said_and_checked},
-    {"frames in strides are those that libmlx5 receives", strides_by_plain_completions},
+    {"stride sizes are reported and checked", stride_sizes_are_reported_and_checked},
+    {"frames in strides equal those that libmlx5 receives", frames_in_strides_equal_those_that_libmlx5_receives},
     {"frames in strides, compressed with their numbers", strides_by_completions_with_their_numbers},
     {"frames in strides, compressed with hashes", strides_by_completions_with_hashes},
-    {"frames that find no request are counted", frames_without_a_request_are_counted},
-    {"a frame that no request holds takes one", frames_that_no_request_holds_take_one},
+    {"frames without a request are counted", frames_without_a_request_are_counted},
+    {"a frame too long for a request uses one", a_frame_too_long_for_a_request_uses_one},
     {NULL, NULL},
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A TAP device of the kernel as the wire: the other end is a packet socket of this process. Run as root. */
+/* A TAP device of the kernel as the wire. The other end is a packet socket of this process. Run as root. */
 #include "harness.h"
 
 #include <arpa/inet.h>
@@ -26,7 +26,7 @@ bool has_tap(void)
     return tap_name() != NULL;
 }
 
-/* The kernel's end: up, and nothing of its own but what it says to find out who is there. */
+/* Opens the kernel's end, which is up and sends nothing except to discover neighbours. */
 static int open_kernel_end(void)
 {
     struct ifreq request = {0};

@@ -43,14 +43,14 @@ static uint32_t send_frame(struct side *from, uint32_t payload)
 }
 
 /* It does not wait for the next program's rule. */
-static void what_came_to_a_closed_device_is_gone(void)
+static void frames_to_a_closed_device_are_lost(void)
 {
     struct world here, there;
     struct side a, b;
     world_open(&here, "mlx5_0");
     side_open(&here, &a, 0, false);
     world_open(&there, "mlx5_1");
-    /* Such a device takes nothing off the cable by itself, as if its thread got no processor. */
+    /* Such a device takes nothing from the cable by itself, as if its thread did not run. */
     CHECK_EQ(0, emulator.set_stepping("mlx5_1", 1));
     send_frame(&a, 100);
     world_close(&there);
@@ -71,6 +71,6 @@ static void what_came_to_a_closed_device_is_gone(void)
 
 const struct test wire_tests[] = {
     {"frames cross a cable", frames_cross_a_cable},
-    {"a cable: what came to a closed device is gone", what_came_to_a_closed_device_is_gone},
+    {"a cable: frames to a closed device are lost", frames_to_a_closed_device_are_lost},
     {NULL, NULL},
 };

@@ -3,9 +3,9 @@
 #define SOFTVERBS_H
 
 /*
- * Functions of softverbs beyond libibverbs: devices by name, counters, and faults for tests.
+ * Functions of softverbs beyond libibverbs: devices by name, counters, and injected faults for tests.
  *
- * Functions return 0 or an errno value. All are safe to call from any thread.
+ * Functions return 0 or an errno value unless stated otherwise. All are safe to call from any thread.
  */
 
 #include <infiniband/verbs.h>
@@ -16,162 +16,211 @@ extern "C" {
 #endif
 
 /*
- * Adds a device to what ibv_get_device_list() returns from now on:
+ * Adds a device to the list that ibv_get_device_list() returns:
  *   loop:<name>         in memory, within the process (at most 63 characters in all)
  *   xdp:<interface>     a network interface through AF_XDP
  *   packet:<interface>  a network interface through AF_PACKET
- * The device "loop" is always there, and those named in the environment variable SOFTVERBS_DEVICES (separated by
- * commas). A device on an interface is listed while the calling thread's network namespace has that interface.
- * EEXIST when there is one of that name, EINVAL when the name names nothing that this library drives.
+ *
+ * The device "loop" always exists. SOFTVERBS_DEVICES in the environment adds others (separated by commas). A device on
+ * an interface is listed while the calling thread's network namespace has that interface.
+ *
+ * Returns EEXIST if the device exists already, and EINVAL if the name does not describe a device of this library.
  */
 int softverbs_add_device(const char *name);
 
-/* The version of the project that the library was built of, such as "1.2.3". "unknown": its sources were built alone. */
+/*
+ * Returns the version of the project that built the library, such as "1.2.3", or "unknown" if its sources were built
+ * alone.
+ */
 const char *softverbs_version(void);
 
-/* The reason of the last failure of ibv_open_device() on this device, as a sentence, or "" if the errno says it all. */
+/*
+ * Returns the reason why ibv_open_device() last failed on this device, as a sentence, or "" if the errno is all there
+ * is.
+ */
 const char *softverbs_open_error(const struct ibv_device *device);
 
 /*
- * How an open device runs and why, as a sentence for users: the mode of AF_XDP. "" where there is nothing to choose. Valid
- * until the context is closed.
+ * Returns how an open device runs and why, as a sentence for users: the mode of AF_XDP. Returns "" for devices without
+ * modes. The text is valid until the context is closed.
  */
 const char *softverbs_mode(struct ibv_context *context);
 
 /*
- * What the kernel and the driver tell of a network interface (generic netlink, family "netdev"). The masks have the bits
- * of linux/netdev.h: enum netdev_xdp_act, netdev_xdp_rx_metadata, netdev_xsk_flags.
+ * Properties of a network interface that the kernel and the driver report (generic netlink, family "netdev"). The masks
+ * contain the bits of linux/netdev.h: enum netdev_xdp_act, netdev_xdp_rx_metadata, netdev_xsk_flags.
  */
 struct softverbs_interface {
-    char driver[32];            /* as ethtool has it, "" if there is none */
+    char driver[32];            /* as in ethtool, "" if there is none */
     uint64_t xdp_features;
     uint64_t xdp_rx_metadata;
     uint64_t xsk_features;
-    uint32_t zero_copy_segments;    /* chunks of a frame in zero copy; 1: one, 0: not told */
-    uint32_t receive_queues;    /* 0: the kernel does not tell (before Linux 6.8) */
-    uint32_t queues_with_napi;  /* of these: those whose NAPI instance the driver tells */
-    uint32_t left_deferring;    /* NAPI instances whose interrupts a killed process has left deferred */
-    uint32_t told;              /* 0: the kernel tells none of it but the driver (before Linux 6.3) */
-    uint32_t napi_by_frame;     /* 1: in a mode of the driver a socket learns its NAPI instance from a frame (before 6.13) */
+    uint32_t zero_copy_segments;    /* maximum number of chunks per frame in zero copy; 0: not reported */
+    uint32_t receive_queues;    /* 0: not reported by the kernel (before Linux 6.8) */
+    uint32_t queues_with_napi;  /* receive queues for which the driver reports a NAPI instance */
+    uint32_t left_deferring;    /* NAPI instances that a killed process has left with deferred interrupts */
+    uint32_t told;              /* 0: the kernel reports only the driver (before Linux 6.3) */
+    uint32_t napi_by_frame; /* 1: in a driver mode a socket learns its NAPI instance from a frame (before Linux 6.13) */
 };
 
-/* ENODEV when there is no such interface in the calling thread's network namespace. Needs no permission. */
+/*
+ * Queries an interface. Returns ENODEV if the calling thread's network namespace has no such interface. Needs no
+ * capability.
+ */
 int softverbs_query_interface(const char *netdev, struct softverbs_interface *interface);
 
-/* The counters of one queue: frames and bytes that went through, then drops by reason. */
+/* An eBPF program on a network interface that belongs to other software or to another process of this library. */
+struct softverbs_program {
+    uint32_t id;
+    uint32_t place;             /* SOFTVERBS_PROGRAM_XDP_GENERIC, _XDP_DRIVER or _TC */
+    char name[16];              /* "" if the process lacks CAP_SYS_ADMIN to read it */
+};
+
+enum { SOFTVERBS_PROGRAM_XDP_GENERIC, SOFTVERBS_PROGRAM_XDP_DRIVER, SOFTVERBS_PROGRAM_TC };
+
+/*
+ * Stores up to `room` programs in the order in which the kernel runs them: XDP, then tc ingress (TCX, from Linux 6.6
+ * on, which needs CAP_NET_ADMIN). Returns their number or a negative errno: -ENODEV if there is no such interface.
+ */
+int softverbs_query_programs(const char *netdev, struct softverbs_program *programs, uint32_t room);
+
+/*
+ * The counters of one queue: frames and bytes transferred, then drops by reason. "Device" marks counters that only a
+ * device has.
+ */
 struct softverbs_queue_counters {
     uint64_t frames;
     uint64_t bytes;
-    uint64_t no_match;          /* sent: no rule matched */
-    uint64_t dropped_by_rule;   /* sent: a DROP rule took it */
-    uint64_t blocked_self;      /* sent: own multicast, withheld (BLOCK_SELF_MCAST_LB) */
-    uint64_t port_down;         /* sent: while the port was down */
-    uint64_t too_many_copies;   /* sent: copies beyond what one frame may have */
-    uint64_t no_receive;        /* received: no receive was posted (RNR) */
-    uint64_t not_ready;         /* received: the queue was not in a state to receive, or was reset before a poll */
-    uint64_t length_errors;     /* frame above the MTU when sending, buffer too small when receiving */
-    uint64_t protection_errors; /* a scatter or gather element outside its memory region */
+    uint64_t no_match;          /* sent: dropped because no rule matched */
+    uint64_t dropped_by_rule;   /* sent: dropped by a DROP rule */
+    uint64_t blocked_self;      /* sent: own multicast, not delivered to the sender (BLOCK_SELF_MCAST_LB) */
+    uint64_t port_down;         /* sent: dropped because the port was down */
+    uint64_t too_many_copies;   /* sent: copies beyond the maximum per frame */
+    uint64_t no_receive;        /* received: dropped because no receive was posted (RNR) */
+    uint64_t not_ready;         /* received: dropped because the queue could not receive, or was reset before a poll */
+    uint64_t length_errors;     /* sent: frame above the MTU; received: buffer too small */
+    uint64_t protection_errors; /* a scatter or gather element lies outside its memory region */
     uint64_t flushed;           /* work requests completed with WR_FLUSH_ERR */
-    uint64_t injected_errors;   /* completions failed by softverbs_fail_next_completion() and its like */
+    uint64_t injected_errors;   /* completions failed by softverbs_fail_next_completion() and similar calls */
     uint64_t cq_overruns;       /* completions lost because the completion queue was full */
-    uint64_t wire_full;         /* sent: the interface took no more; received: its ring was full (a device's counter) */
+    /*
+     * Sent: the interface accepted no frame for 50 us, or lacks this send queue. Received: the ring was full (device).
+     */
+    uint64_t wire_full;
     uint64_t copied;            /* frames copied between registered memory and the interface's rings */
-    uint64_t syns_full;         /* received: SYNs dropped under overload (a device's counter) */
-    uint64_t unsolicited_full;  /* received: unsolicited TCP segments dropped under overload (a device's counter) */
-    uint64_t unserved;          /* received on a queue of the interface without a socket: the kernel's (a device's) */
-    /* Received from senders on the same host, which leave work to hardware that is not there (a device's counters): */
-    uint64_t partial_checksums; /* checksums that the sender had left out, computed here */
-    uint64_t super_frames;      /* frames beyond the MTU that were cut; sent: large sends that left as one packet */
-    uint64_t cut_frames;        /* what they were cut into; sent: how many segments they are */
+    uint64_t syns_full;         /* received: SYNs dropped under overload (device) */
+    uint64_t unsolicited_full;  /* received: unsolicited TCP segments dropped under overload (device) */
+    uint64_t unserved;          /* received: left to the kernel because their receive queue has no socket (device) */
+    /* Frames from senders on the same host, which expect hardware to complete them (device): */
+    uint64_t partial_checksums; /* checksums that the sender left out and the library computed */
+    /* Received: frames beyond the MTU that were cut; sent: large sends that left as one packet. */
+    uint64_t super_frames;
+    uint64_t cut_frames;        /* received: frames cut from these; sent: segments in these */
     uint64_t super_flags;       /* dropped: TCP beyond the MTU with SYN, RST or URG */
-    uint64_t super_unsound;     /* dropped: its headers or the kernel's word contradict its length, or a wrong checksum */
+    uint64_t super_unsound;     /* dropped: length contradicts the headers or the kernel, or a wrong checksum */
     uint64_t super_too_long;    /* dropped: beyond 64 KB ("BIG TCP") */
-    uint64_t super_datagrams;   /* UDP of several datagrams, of unknown lengths: the kernel's */
+    uint64_t super_datagrams;   /* several UDP datagrams in one frame, of unknown lengths: left to the kernel */
     uint64_t whole_frames;      /* TCP frames beyond the MTU that were received whole (softverbs_receive_whole()) */
+    /*
+     * Received: frames that the interface dropped for lack of a buffer (rx_missed_errors, of all programs), plus the
+     * times that its driver found no free chunk in zero copy (device).
+     */
+    uint64_t driver_full;
 };
 
-/* A device's counters since it was first opened: the sum over all its queues, living and gone. */
+/* A device's counters since it was first opened: the sum over all queues, including destroyed ones. */
 struct softverbs_counters {
     struct softverbs_queue_counters sent;
     struct softverbs_queue_counters received;
-    uint64_t flow_rules;        /* in force now */
-    uint64_t registered_bytes;  /* now */
-    uint64_t kernel_visible_rules;  /* in force now: rules of a packet device for which the kernel may answer too */
+    uint64_t flow_rules;        /* rules in force now */
+    uint64_t registered_bytes;  /* memory registered now */
+    uint64_t kernel_visible_rules;  /* rules in force on a packet device for which the kernel may answer too */
 };
 
 int softverbs_query_counters(struct ibv_context *context, struct softverbs_counters *counters);
-/* Either pointer may be NULL. */
+/* Query the counters of a queue. Either pointer may be NULL. */
 int softverbs_query_qp_counters(struct ibv_qp *qp, struct softverbs_queue_counters *sent,
                                 struct softverbs_queue_counters *received);
 int softverbs_query_wq_counters(struct ibv_wq *wq, struct softverbs_queue_counters *received);
 
-/* The MTU, 68..9000, at first 1500. A frame may be 14 bytes longer, or 18 with an 802.1Q tag. */
+/* Sets or returns the MTU, 68..9000, 1500 by default. A frame may be 14 bytes longer, or 18 with an 802.1Q tag. */
 int softverbs_set_mtu(struct ibv_context *context, uint32_t mtu);
 int softverbs_get_mtu(struct ibv_context *context, uint32_t *mtu);
-/* The device's own MAC address. */
+/* Returns the device's MAC address. */
 int softverbs_get_mac(struct ibv_context *context, uint8_t mac[6]);
 
 /*
  * ---- TCP frames beyond the MTU, whole ----
  *
- * A sender on the same host may hand over many TCP segments as one frame of up to 64 KB. The device cuts it into frames
- * of at most the MTU, unless the program is ready for all of it. Then it comes as one receive, whose completion has
- * IBV_WC_IP_CSUM_OK also for IPv6: its checksum is good, or was left out by a sender that has it in memory. Its
- * checksum field must not be looked at. The program is ready when
- *   - it gives a queue pair, or a work queue that RSS leads to, another work queue for such frames (`large`), and posts
- *     receives there whose first element is long enough. They complete as all others do, with the flow tag;
- *   - one rule alone takes the frame, and has the flag SOFTVERBS_FLOW_WHOLE;
+ * A sender on the same host may pass on many TCP segments as one frame of up to 64 KB. The device cuts it into frames
+ * of at most the MTU unless the program accepts the whole frame. A whole frame arrives as one receive. Its completion
+ * has IBV_WC_IP_CSUM_OK for IPv4 and IPv6: the checksum is correct, or the sender, which has the data in memory, has
+ * left it out. The program must ignore the checksum field. The frame is delivered whole if
+ *   - the queue pair, or the work queue of an RSS queue pair, has another work queue for such frames (`large`), with
+ *     posted receives that have a long enough first element. They complete as all others do, with the flow tag;
+ *   - only one rule takes the frame, and it has the flag SOFTVERBS_FLOW_WHOLE;
  *   - the frame fills at least half of the next receive.
  */
 
-/* In ibv_flow_attr.flags, of a rule whose receiver understands frames beyond the MTU. */
+/* Flag of ibv_flow_attr.flags: the receiver of this rule understands frames beyond the MTU. */
 #define SOFTVERBS_FLOW_WHOLE (1u << 31)
 
-/* The longest frame that can come whole; 0: the device gets none beyond the MTU, or SOFTVERBS_WHOLE_FRAMES is "off". */
+/*
+ * Stores the length of the longest frame that can be received whole; 0 if the device receives no frame beyond the MTU,
+ * or if SOFTVERBS_WHOLE_FRAMES is "off".
+ */
 int softverbs_get_whole_bytes(struct ibv_context *context, uint32_t *bytes);
 /*
- * The queue for frames that come whole, which cannot be destroyed as long as it is one; NULL: there is none. The two
- * complete in the same completion queue (EINVAL), which keeps their frames in order.
+ * Sets the queue for whole frames; NULL removes it. It cannot be destroyed while it is set. Both queues must complete
+ * in the same completion queue (else EINVAL), which keeps their frames in order.
  */
 int softverbs_receive_whole(struct ibv_qp *qp, struct ibv_wq *large);
 int softverbs_receive_whole_wq(struct ibv_wq *wq, struct ibv_wq *large);
 
 /*
  * Writes a device register with one store, after all earlier writes to memory and before all later ones. For programs
- * that drive rings themselves and lack such barriers, as Java does on aarch64.
+ * that drive rings themselves and lack such barriers, such as Java on aarch64.
  */
 void softverbs_write_register(void *address, uint64_t value);
-/* The same with the bytes of a request, a multiple of eight, aligned to eight: BlueFlame of mlx5. */
+/*
+ * Writes a request to a BlueFlame register of mlx5, likewise ordered. `bytes` is a multiple of 8; both are aligned to
+ * 8.
+ */
 void softverbs_write_request(void *address, const void *request, uint32_t bytes);
 /* Writes a doorbell record, big-endian, after all earlier reads and writes of memory. */
 void softverbs_write_record(void *address, uint32_t value);
 
 /* ---- faults, for tests ---- */
 
-/* Takes the port down or up: IBV_EVENT_PORT_ERR or IBV_EVENT_PORT_ACTIVE, and frames sent while it is down are lost. */
+/*
+ * Takes the port down or up and raises IBV_EVENT_PORT_ERR or IBV_EVENT_PORT_ACTIVE. Frames sent while it is down are
+ * lost.
+ */
 int softverbs_set_port_up(struct ibv_context *context, int up);
-/* The device dies: IBV_EVENT_DEVICE_FATAL, all queues to ERR, control calls give EIO until it is repaired. */
+/*
+ * Fails the device: raises IBV_EVENT_DEVICE_FATAL and moves all queues to ERR. Control calls return EIO until it is
+ * repaired.
+ */
 int softverbs_fail_device(struct ibv_context *context);
 int softverbs_repair_device(struct ibv_context *context);
 /*
- * The next send (receive != 0: receive) of the queue pair completes with this status, and the queue pair goes to
- * ERR.
+ * Completes the queue pair's next send (receive != 0: next receive) with this status and moves the queue pair to ERR.
  */
 int softverbs_fail_next_completion(struct ibv_qp *qp, int receive, enum ibv_wc_status status);
-/* The same of each queue on the device that softverbs_receive_whole() has named: its next receive of a whole frame. */
+/* Does the same to the next whole frame of each queue set by softverbs_receive_whole(). */
 int softverbs_fail_next_whole(const char *device_name, enum ibv_wc_status status);
 /*
- * The completion queue takes no more, as if it had overrun: IBV_EVENT_CQ_ERR; the next completion is lost and brings
- * its queue pair to ERR. It works again when a queue pair or work queue that completes to it has been reset.
+ * Overruns the completion queue: raises IBV_EVENT_CQ_ERR, loses the next completion and moves its queue pair to ERR.
+ * The queue works again after a queue pair or work queue that completes to it has been reset.
  */
 int softverbs_overrun_cq(struct ibv_cq *cq);
-/* ibv_reg_mr() gives ENOMEM when the registered bytes would exceed this. UINT64_MAX: no limit. */
+/* Limits the registered bytes: ibv_reg_mr() returns ENOMEM above the limit. UINT64_MAX: no limit. */
 int softverbs_set_memlock_limit(const char *device_name, uint64_t bytes);
-/* ibv_create_flow() gives ENOMEM when there are this many rules. UINT32_MAX: no limit. */
+/* Limits the number of flow rules: ibv_create_flow() returns ENOMEM above the limit. UINT32_MAX: no limit. */
 int softverbs_set_flow_capacity(const char *device_name, uint32_t rules);
 /*
- * Creating a RAW_PACKET queue pair fails with this errno (EOPNOTSUPP: none such, EPERM: no CAP_NET_RAW); 0: it
- * works.
+ * Makes the creation of RAW_PACKET queue pairs fail with this errno (EOPNOTSUPP: not supported, EPERM: no CAP_NET_RAW).
+ * 0 ends it.
  */
 int softverbs_set_raw_packet_error(const char *device_name, int error);
 
@@ -197,7 +246,7 @@ enum softverbs_call {
     SOFTVERBS_CALL_COUNT,
 };
 
-/* The next `calls` calls of this kind on the device fail with this errno. */
+/* Makes the next `calls` calls of this kind on the device fail with this errno. */
 int softverbs_fail_next_call(const char *device_name, enum softverbs_call call, int error, unsigned calls);
 
 #ifdef __cplusplus

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What ibv_post_send, ibv_post_recv and ibv_poll_cq of libmlx5 cost a C program, per frame of a burst, on an emulated
- * ConnectX that is stopped: the reference for the rings that Java writes in place.
- *
+ * Measures what ibv_post_send, ibv_post_recv and ibv_poll_cq of libmlx5 cost a C program, per frame of a burst, on a
+ * stopped emulated ConnectX. This is the reference for the rings that Java writes in place.
  *   calls-bench send|receive [DEVICE [BURSTS [FRAME_BYTES]]]
  *
- * To be run under connectx-emulator/emulate.sh. The last line is a JSON object.
+ * Runs under connectx-emulator/emulate.sh. The last line is a JSON object.
  */
 #define _GNU_SOURCE
 #include "endpoint.h"
@@ -19,7 +18,7 @@
 
 enum { BURST = MAX_BURST, SIGNAL_INTERVAL = 32 };
 
-/* The lists are linked once: what is measured fills in addresses and posts. */
+/* The lists are linked once. The measured code fills in addresses and posts. */
 struct bench {
     const char *device;
     uint32_t frame_bytes;
@@ -86,7 +85,7 @@ static int take(struct bench *bench, struct ibv_wc *wc)
     return count;
 }
 
-/* Each burst is in the same slots, as of a pool that gives away first what came back last. */
+/* All bursts use the same slots, as with a pool that reuses the last returned slots first. */
 static double send_burst(struct bench *bench, const uint8_t *frame)
 {
     struct ibv_wc wc[BURST];

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Frames through raw packet queue pairs of one device, as fast as the provider goes; written against libibverbs only, so
- * that it runs on any provider.
- *
+ * Frames through raw packet queue pairs of one device, as fast as the provider goes; written against libibverbs only,
+ * so that it runs on any provider.
  *   rx    a generator queue pair sends, a receiver queue pair receives
- *   echo  a generator sends, an echoer sends back what it received with the MAC addresses swapped
+ *   echo  a generator sends, an echoer sends received frames back with the MAC addresses swapped
  *
- * The loops are those that an event loop runs: poll up to a burst of completions, handle each frame, post the receives as
- * one list, send a burst as one list of which the last is signalled. Prints a line for people and one JSON object.
+ * The loops are those that an event loop runs: poll up to a burst of completions, handle each frame, post the receives
+ * as one list, send a burst as one list of which the last is signalled. Prints a line for people and one JSON object.
  */
 #define _GNU_SOURCE
 #include "endpoint.h"
@@ -38,16 +37,16 @@ struct run {
     struct endpoint generator;
     struct endpoint receiver;
     _Atomic bool stop;
-    /* Written by one thread, read by the other now and then: the window that keeps the generator from overrunning. */
+    /* Written by one thread and sometimes read by the other: the window that keeps the generator from overrunning. */
     _Alignas(128) _Atomic uint64_t received;
     _Alignas(128) uint64_t sent;
-    uint64_t received_seen;     /* looked up again only when the window seems full */
+    uint64_t received_seen;     /* read again only when the window seems full */
     uint64_t checksum;
 };
 
 /* ---- the loops ---- */
 
-/* Sends one burst of the template when the window has room. */
+/* Sends one burst of the template if the window has room. */
 static unsigned generate(struct run *run)
 {
     struct endpoint *generator = &run->generator;
@@ -66,7 +65,7 @@ static unsigned generate(struct run *run)
     return burst;
 }
 
-/* Polls the receiver, reads each frame, gives the slots back. */
+/* Polls the receiver, reads each frame and returns the slots. */
 static unsigned receive(struct run *run)
 {
     struct ibv_wc wc[MAX_BURST];
@@ -86,7 +85,7 @@ static unsigned receive(struct run *run)
     return (unsigned)count;
 }
 
-/* The generator's own completions: of its sends, and in echo mode the frames that came back. */
+/* Polls the generator's own completions: of its sends and, in echo mode, of the returned frames. */
 static unsigned collect(struct run *run)
 {
     struct ibv_wc wc[MAX_BURST];
@@ -103,7 +102,8 @@ static unsigned collect(struct run *run)
     if (frames > 0) {
         post_receives(&run->generator, slots, frames);
         atomic_store_explicit(&run->received,
-                              atomic_load_explicit(&run->received, memory_order_relaxed) + frames, memory_order_release);
+                              atomic_load_explicit(&run->received, memory_order_relaxed) + frames,
+                              memory_order_release);
     }
     return frames;
 }
@@ -113,7 +113,7 @@ static void create(struct endpoint *endpoint, struct ibv_context *context, struc
     struct {
         struct ibv_flow_attr attr;
         struct ibv_flow_spec_eth eth;
-    } rule;      /* both are aligned to 4 bytes: no hole between them */
+    } rule;      /* both are aligned to 4 bytes, without a hole between them */
     memset(&rule, 0, sizeof rule);
     rule.attr = (struct ibv_flow_attr){.type = IBV_FLOW_ATTR_NORMAL, .size = sizeof rule, .num_of_specs = 1, .port = 1};
     rule.eth.type = IBV_FLOW_SPEC_ETH;
@@ -179,7 +179,8 @@ static struct options parse(int argc, char **argv)
         {"seconds", required_argument, NULL, 's'}, {"frame-length", required_argument, NULL, 'l'},
         {"threads", required_argument, NULL, 't'}, {NULL, 0, NULL, 0},
     };
-    struct options options = {.device = "loop", .mode = "rx", .burst = 64, .seconds = 2, .frame_length = 64, .threads = 2};
+    struct options options = {.device = "loop", .mode = "rx", .burst = 64, .seconds = 2, .frame_length = 64,
+                              .threads = 2};
     int c;
     while ((c = getopt_long(argc, argv, "", names, NULL)) != -1) {
         if (c == 'd')
@@ -229,9 +230,9 @@ int main(int argc, char **argv)
     printf("%s on %s: %.1f million frames/s, %.1f ns per frame (burst %u, %u bytes, %u threads)\n", options.mode,
            options.device, (double)frames / seconds / 1e6, seconds * 1e9 / (double)frames, options.burst,
            options.frame_length, options.threads);
-    printf("{\"mode\": \"%s\", \"device\": \"%s\", \"burst\": %u, \"frameLength\": %u, \"threads\": %u, \"frames\": %llu, "
-           "\"seconds\": %.6f, \"nsPerFrame\": %.3f, \"mfps\": %.3f}\n", options.mode, options.device, options.burst,
-           options.frame_length, options.threads, (unsigned long long)frames, seconds,
+    printf("{\"mode\": \"%s\", \"device\": \"%s\", \"burst\": %u, \"frameLength\": %u, \"threads\": %u, "
+           "\"frames\": %llu, \"seconds\": %.6f, \"nsPerFrame\": %.3f, \"mfps\": %.3f}\n", options.mode, options.device,
+           options.burst, options.frame_length, options.threads, (unsigned long long)frames, seconds,
            seconds * 1e9 / (double)frames, (double)frames / seconds / 1e6);
     return frames > 0 ? 0 : 1;
 }

@@ -62,13 +62,13 @@ static uint64_t now_nanos(void)
 struct generator {
     struct xsk xsk;
     const struct options *options;
-    uint64_t next_chunk;        /* of those that send; they all hold the same frame, and leave in turn */
+    uint64_t next_chunk;        /* of the chunks that send; all contain the same frame and are sent in turn */
     uint64_t under_way;
     uint64_t returned;
     uint64_t lost;
-    uint64_t returned_seen;     /* at the time of the last look at the clock */
+    uint64_t returned_seen;     /* when the clock was last read */
     uint64_t last_return;
-    uint64_t slice_start;       /* the best slice tells what a busy machine hides in the mean */
+    uint64_t slice_start;       /* on a busy machine the best slice is more reliable than the mean */
     uint64_t slice_returned;
     double best_slice;
     uint64_t sent_at;
@@ -119,7 +119,7 @@ static void look_at_slice(struct generator *generator, uint64_t now)
     generator->slice_returned = generator->returned;
 }
 
-/* What does not come back within the limit is lost, and the window is opened again. */
+/* Frames that do not return within the limit count as lost, and the window is opened again. */
 static void give_up_lost(struct generator *generator, uint64_t now)
 {
     if (generator->returned != generator->returned_seen)
@@ -141,7 +141,9 @@ static int compare_samples(const void *a, const void *b)
 
 static uint32_t percentile(const struct generator *generator, double share)
 {
-    return generator->sample_count == 0 ? 0 : generator->samples[(size_t)(share * (double)(generator->sample_count - 1))];
+    if (generator->sample_count == 0)
+        return 0;
+    return generator->samples[(size_t)(share * (double)(generator->sample_count - 1))];
 }
 
 static void report(struct generator *generator, uint64_t nanos)
@@ -150,9 +152,10 @@ static void report(struct generator *generator, uint64_t nanos)
     if (generator->samples != NULL)
         qsort(generator->samples, generator->sample_count, sizeof generator->samples[0], compare_samples);
     printf("{\"roundTrips\": %llu, \"lost\": %llu, \"seconds\": %.6f, \"roundTripsPerSecond\": %.1f, "
-           "\"bestSlicePerSecond\": %.1f, \"p50Nanos\": %u, \"p99Nanos\": %u}\n", (unsigned long long)generator->returned,
-           (unsigned long long)generator->lost, seconds, (double)generator->returned / seconds,
-           generator->best_slice, percentile(generator, 0.5), percentile(generator, 0.99));
+           "\"bestSlicePerSecond\": %.1f, \"p50Nanos\": %u, \"p99Nanos\": %u}\n",
+           (unsigned long long)generator->returned, (unsigned long long)generator->lost, seconds,
+           (double)generator->returned / seconds, generator->best_slice, percentile(generator, 0.5),
+           percentile(generator, 0.99));
 }
 
 static int generate(const struct options *options)
@@ -192,7 +195,7 @@ static void swap_macs(uint8_t *frame)
     memcpy(frame + 6, macs, 6);
 }
 
-/* The parent process closes our input when it has finished. */
+/* The parent process closes the input when it has finished. */
 static bool input_ended(void)
 {
     struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};

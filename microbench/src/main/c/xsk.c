@@ -169,7 +169,7 @@ static void register_umem(struct xsk *xsk)
     set_option(xsk, XDP_UMEM_REG, &umem, sizeof umem);
 }
 
-/* Who had the interface before us holds it for some milliseconds after its end. */
+/* The previous user of the interface holds it for some milliseconds after its end. */
 static void bind_to(const struct xsk *xsk, unsigned interface)
 {
     struct sockaddr_xdp address;
@@ -235,7 +235,7 @@ void xsk_send(struct xsk *xsk, const struct xdp_desc *frames, unsigned count)
     for (unsigned i = 0; i < count; i++)
         entries[xsk->tx.position++ % XSK_RING] = frames[i];
     __atomic_store_n(xsk->tx.producer, xsk->tx.position, __ATOMIC_RELEASE);
-    /* A call sends a few dozen frames at most. */
+    /* One call sends at most a few dozen frames. */
     for (int i = 0; __atomic_load_n(xsk->tx.consumer, __ATOMIC_ACQUIRE) != xsk->tx.position; i++) {
         if (sendto(xsk->fd, NULL, 0, MSG_DONTWAIT, NULL, 0) < 0 && errno != EAGAIN && errno != EBUSY &&
             errno != ENOBUFS && errno != EINTR)

@@ -6,8 +6,8 @@
 #include <stdint.h>
 
 /*
- * AF_XDP without any library, as plainly as it can be used: one socket on receive queue 0, generic mode, copies made
- * by the kernel, no rules but one UDP port. What the provider is measured against.
+ * AF_XDP in its plainest form, without a library: one socket on receive queue 0, generic mode, copies made by the
+ * kernel, no rules except one UDP port. The provider is compared with it.
  */
 enum { XSK_CHUNK = 2048, XSK_RING = 2048, XSK_BURST = 64 };
 
@@ -35,9 +35,9 @@ void xsk_open(struct xsk *xsk, const char *interface, uint16_t port);
 unsigned xsk_receive(struct xsk *xsk, struct xdp_desc *frames);
 /* Gives a chunk back to be received into. */
 void xsk_refill(struct xsk *xsk, const uint64_t *chunks, unsigned count);
-/* Puts frames into the send ring, which must have room, and has the kernel send them all. */
+/* Puts frames into the send ring, which must have room, and makes the kernel send them all. */
 void xsk_send(struct xsk *xsk, const struct xdp_desc *frames, unsigned count);
-/* Chunks whose frames have left, at most XSK_BURST. */
+/* Chunks that have been sent, at most XSK_BURST. */
 unsigned xsk_completed(struct xsk *xsk, uint64_t *chunks);
 
 #endif

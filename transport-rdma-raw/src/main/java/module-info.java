@@ -1,12 +1,16 @@
 /**
  * A Netty transport on RDMA verbs raw-packet queue pairs.
  *
- * <p>{@link io.rdmaraw.channel} is what a server uses: {@link io.rdmaraw.channel.RdmaRawEventLoopGroup} for its loops,
- * {@link io.rdmaraw.channel.RdmaRawIoHandlerConfig} for the device they are on, and a class of channels for frames,
- * datagrams or streams. {@link io.rdmaraw.verbs} has the rules that steer frames to a channel,
- * {@link io.rdmaraw.verbs.flow.FlowSpec}, and libibverbs itself for users who go below the channels. Whether the
- * transport
- * can be used here tells {@link io.rdmaraw.channel.RdmaRaw}.
+ * <ul>
+ * <li>{@link io.rdmaraw.channel} has the event loops and channels. Applications create an
+ *     {@link io.rdmaraw.channel.RdmaRawEventLoopGroup}, select the device with
+ *     {@link io.rdmaraw.channel.RdmaRawIoHandlerConfig}, and use a channel class for frames, datagrams or streams.
+ *     Use {@link io.rdmaraw.channel.RdmaRaw} to check whether the transport is available on this host.
+ * <li>{@link io.rdmaraw.verbs.flow} has the rules that steer frames to a channel; see
+ *     {@link io.rdmaraw.verbs.flow.FlowSpec}.
+ * <li>{@link io.rdmaraw.metrics} has the counters.
+ * <li>{@link io.rdmaraw.verbs} has names and errors of devices. The binding of libibverbs is not exported.
+ * </ul>
  */
 @SuppressWarnings("requires-automatic") // Micrometer has no module descriptor.
 module io.rdmaraw {
@@ -15,15 +19,15 @@ module io.rdmaraw {
     requires transitive io.netty.transport;
     requires static io.netty.transport.unix.common;
     requires static io.netty.transport.classes.epoll;
-    requires jdk.net;
     requires static java.management;
+    requires static jdk.net;
     requires static jdk.jfr;
     requires static micrometer.core;
 
     uses io.rdmaraw.queue.DirectRings;
     provides io.rdmaraw.queue.DirectRings with io.rdmaraw.queue.mlx5.Mlx5DirectRings;
-    uses io.rdmaraw.verbs.DriverLibrary;
-    provides io.rdmaraw.verbs.DriverLibrary with io.rdmaraw.verbs.mlx5.Mlx5Library;
+    uses io.rdmaraw.verbs.objects.DriverLibrary;
+    provides io.rdmaraw.verbs.objects.DriverLibrary with io.rdmaraw.verbs.mlx5.Mlx5Library;
 
     exports io.rdmaraw.channel;
     exports io.rdmaraw.metrics;

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Writes the kept inputs of FrameParserFuzz and DatagramStackFuzz: frames that stacks have stumbled over.
+"""Writes the stored inputs of FrameParserFuzz and DatagramStackFuzz: frames that broke other network stacks.
 
 Needs scapy (Debian: python3-scapy). Run without arguments; the files go to src/test/resources.
 """
@@ -28,7 +28,7 @@ query = UDP(sport=PEER_PORT, dport=PORT)
 
 
 def fragments(packet, size):
-    """Cuts what is behind the IP header up; scapy's own functions do not overlap."""
+    """Splits the payload of the IP packet; scapy's own functions cannot make overlapping fragments."""
     payload = bytes(packet.payload)
     return [(at, payload[at:at + size], at + size < len(payload)) for at in range(0, len(payload), size)]
 

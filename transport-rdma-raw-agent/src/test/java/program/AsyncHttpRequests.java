@@ -8,12 +8,12 @@ import org.asynchttpclient.Response;
 import java.util.ArrayList;
 import java.util.List;
 
-/** Requests of AsyncHttpClient, with the transport that it chooses by default, and with its native one. */
+/** Requests of AsyncHttpClient, with its default transport and with its native one. */
 public final class AsyncHttpRequests {
     private AsyncHttpRequests() {
     }
 
-    /** Asks for the page that the property {@code url} names. */
+    /** Requests the page in the property {@code url}. */
     public static void main(String[] args) throws Exception {
         for (boolean nativeTransport : new boolean[] {false, true}) {
             try (AsyncHttpClient client = Dsl.asyncHttpClient(Dsl.config().setUseNativeTransport(nativeTransport)

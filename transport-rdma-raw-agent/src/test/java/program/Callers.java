@@ -33,18 +33,18 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.Supplier;
 
 /**
- * A program that knows nothing of the agent, and names Netty's transports in all the ways that there are. It prints
- * what it got, one line each.
+ * A program without knowledge of the agent that names Netty's transports in every possible way. It prints one line per
+ * result.
  */
-@SuppressWarnings("deprecation") // that is how most programs make groups
+@SuppressWarnings("deprecation") // most programs create groups in this way
 public final class Callers {
     private static final int PATIENCE_SECONDS = 30;
 
-    /** A field of a transport's type. */
+    /** A field declared with a type of a transport. */
     private final NioEventLoopGroup acceptors = new NioEventLoopGroup(1);
     private final EventLoopGroup workers = new MultiThreadIoEventLoopGroup(2, NioIoHandler.newFactory());
 
-    /** A type parameter that is a transport's class, with the bridge method that it brings. */
+    /** A type parameter that is a transport's class, which leads to a bridge method. */
     private interface Maker<C extends Channel> {
         C make();
     }
@@ -56,7 +56,7 @@ public final class Callers {
         }
     }
 
-    /** Depends on NIO, so it has to stay as it is. */
+    /** Depends on NIO, so the agent must not change it. */
     private static final class OwnChannel extends NioSocketChannel {
         boolean hasSocket() {
             return javaChannel().isOpen();
@@ -89,7 +89,6 @@ public final class Callers {
         }
     }
 
-    /** The program. */
     public static void main(String[] args) throws Exception {
         Callers callers = new Callers();
         try {

@@ -8,21 +8,20 @@ import java.lang.reflect.Method;
 import java.nio.charset.StandardCharsets;
 
 /**
- * Runs the main methods of unchanged programs in one process, each in a thread:
- * {@code Mains CLASS[;PROPERTY=VALUE]...}. A property is set when the program's classes are initialised, which is when
- * Netty's examples read theirs. What the property {@code console} has, lines with a bar between, is what that program
- * reads from the standard input. What one program alone has to be told, {@code console} and {@code ssl}, the next one
- * is not told.
+ * Runs the main methods of unchanged programs in one process, each in its own thread: {@code Mains
+ * CLASS[;PROPERTY=VALUE]...}. The properties are set before the program's classes are initialised, because Netty's
+ * examples read them at that time. The property {@code console} holds the program's standard input: lines separated by
+ * a bar. {@code console} and {@code ssl} apply to one program only; the others stay set.
  */
 public final class Mains {
     private static final String CONSOLE = "console";
-    /** What the examples ask for by this name's mere presence. */
+    /** The presence of this property selects TLS in the examples. */
     private static final String TLS = "ssl";
 
     private Mains() {
     }
 
-    /** A standard input of each program's own. After its lines it has no end: a person who thinks. */
+    /** A separate standard input for each program. It blocks after its lines, like a terminal without further input. */
     private static final class Consoles extends InputStream {
         private final ThreadLocal<InputStream> lines = ThreadLocal.withInitial(InputStream::nullInputStream);
 
@@ -52,7 +51,7 @@ public final class Mains {
         }
     }
 
-    /** Starts all. */
+    /** Starts all programs. */
     public static void main(String[] args) throws Exception {
         Consoles consoles = new Consoles();
         System.setIn(consoles);

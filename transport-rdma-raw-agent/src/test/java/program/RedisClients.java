@@ -12,14 +12,14 @@ import org.redisson.config.Config;
 import java.util.ArrayList;
 import java.util.List;
 
-/** Lettuce and Redisson, with the transports that they choose. */
+/** Lettuce and Redisson, each with the transport that it selects. */
 public final class RedisClients {
     private static final int REQUESTS = 200;
 
     private RedisClients() {
     }
 
-    /** Uses the server that the property {@code redis} names. */
+    /** Uses the server in the property {@code redis}. */
     public static void main(String[] args) throws Exception {
         String url = System.getProperty("redis");
         RedisClient lettuce = RedisClient.create(url);

@@ -16,7 +16,7 @@ import java.io.InputStream;
 import java.io.UncheckedIOException;
 import java.util.Arrays;
 
-/** gRPC with the Netty that it brings, in a package of its own: a server, or its client. */
+/** A server or client of gRPC with its bundled Netty, which is in another package. */
 public final class ShadedGrpc {
     private static final MethodDescriptor.Marshaller<byte[]> BYTES = new MethodDescriptor.Marshaller<>() {
         @Override
@@ -41,7 +41,8 @@ public final class ShadedGrpc {
     }
 
     /**
-     * Listens on the port that the property {@code grpc.port} names; or, with an argument, is the client of that host.
+     * Without arguments, listens on the port in the property {@code grpc.port}. With an argument, connects to that
+     * host.
      */
     public static void main(String[] args) throws Exception {
         int port = Integer.getInteger("grpc.port");

@@ -11,7 +11,10 @@ import io.vertx.core.internal.buffer.BufferInternal;
 
 import java.util.concurrent.TimeUnit;
 
-/** Datagrams between sockets of Vert.x, which copies what it receives and releases it, if it knows whose it is. */
+/**
+ * Sends datagrams between sockets of Vert.x. Vert.x copies and releases a received buffer only if it recognizes the
+ * class.
+ */
 public final class VertxDatagrams {
     private static final int DATAGRAMS = 100;
     private static final int PATIENCE_SECONDS = 30;
@@ -23,7 +26,7 @@ public final class VertxDatagrams {
         return future.toCompletionStage().toCompletableFuture().get(PATIENCE_SECONDS, TimeUnit.SECONDS);
     }
 
-    /** Says whose a received buffer is below all views of it. */
+    /** Returns the owner of a received buffer, determined by the innermost buffer below all views. */
     private static String bottom(Buffer received) {
         ByteBuf buffer = ((BufferInternal) received).getByteBuf();
         while (buffer.unwrap() != null && buffer.unwrap() != buffer) {
@@ -32,7 +35,7 @@ public final class VertxDatagrams {
         return buffer instanceof UnpooledHeapByteBuf ? "Vert.x' own" : buffer.getClass().getSimpleName();
     }
 
-    /** Sends them one after the other. */
+    /** Sends the datagrams one after the other and prints each reply. */
     public static void main(String[] args) throws Exception {
         Vertx vertx = Vertx.vertx();
         DatagramSocket server = await(vertx.createDatagramSocket().listen(0, "127.0.0.1"));

@@ -14,12 +14,12 @@ import io.micronaut.http.client.annotation.Client;
 import io.micronaut.runtime.Micronaut;
 import org.reactivestreams.Publisher;
 
-/** An application that names neither a transport nor anything of this project. */
+/** An application without references to a transport or to this project. */
 @Controller
 public class MicronautApplication {
     private final HttpClient client;
 
-    /** Micronaut makes it. */
+    /** Called by Micronaut. */
     MicronautApplication(@Client HttpClient client) {
         this.client = client;
     }
@@ -42,7 +42,7 @@ public class MicronautApplication {
         return body;
     }
 
-    /** Fetches another server's page. */
+    /** Fetches a page of another server. */
     @Get("/fetch")
     @Produces(MediaType.TEXT_PLAIN)
     Publisher<String> fetch(@QueryValue String url) {

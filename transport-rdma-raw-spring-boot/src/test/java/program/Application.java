@@ -10,13 +10,13 @@ import org.springframework.web.bind.annotation.RestController;
 import org.springframework.web.reactive.function.client.WebClient;
 import reactor.core.publisher.Mono;
 
-/** An application that names neither a transport nor anything of this project. */
+/** An application without references to a transport or to this project. */
 @SpringBootApplication
 @RestController
 public class Application {
     private final WebClient client;
 
-    /** Spring makes it. */
+    /** Called by Spring. */
     Application(WebClient.Builder builder) {
         client = builder.build();
     }
@@ -35,7 +35,7 @@ public class Application {
         return body;
     }
 
-    /** Fetches another server's page. */
+    /** Fetches a page of another server. */
     @GetMapping("/fetch")
     Mono<String> fetch(@RequestParam("url") String url) {
         return client.get().uri(url).retrieve().bodyToMono(String.class);

@@ -4,7 +4,7 @@ import org.springframework.boot.SpringApplication;
 import org.springframework.boot.SpringBootConfiguration;
 import org.springframework.boot.autoconfigure.EnableAutoConfiguration;
 
-/** An application of Spring Cloud Gateway, whose routes are properties. */
+/** A Spring Cloud Gateway application. Its routes are properties. */
 @SpringBootConfiguration
 @EnableAutoConfiguration
 public class Gateway {

@@ -9,13 +9,16 @@ import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.noClasses;
 import static com.tngtech.archunit.library.Architectures.layeredArchitecture;
 import static com.tngtech.archunit.library.dependencies.SlicesRuleDefinition.slices;
 
-/** Holds docs/architecture.md against the code: each layer knows only those below it. */
+/** Checks the code against docs/design/architecture.md: a layer depends only on the layers below it. */
 @AnalyzeClasses(packages = "io.rdmaraw", importOptions = ImportOption.DoNotIncludeTests.class)
 class ArchitectureTest {
     @ArchTest
     static final ArchRule DEPENDENCIES_POINT_DOWNWARDS = layeredArchitecture().consideringOnlyDependenciesInLayers()
             .ensureAllClassesAreContainedInArchitecture()
             .layer("channel").definedBy("io.rdmaraw.channel")
+            .layer("udp").definedBy("io.rdmaraw.udp")
+            .layer("takeover").definedBy("io.rdmaraw.takeover")
+            .layer("kernel").definedBy("io.rdmaraw.kernel")
             .layer("tcp.stack").definedBy("io.rdmaraw.tcp.stack")
             .layer("host.userspace").definedBy("io.rdmaraw.host.userspace")
             .layer("host.loopback").definedBy("io.rdmaraw.host.loopback")
@@ -25,6 +28,7 @@ class ArchitectureTest {
             .layer("tcp").definedBy("io.rdmaraw.tcp", "io.rdmaraw.tcp.segment", "io.rdmaraw.tcp.send",
                     "io.rdmaraw.tcp.congestion")
             .layer("net").definedBy("io.rdmaraw.net..")
+            .layer("netlink").definedBy("io.rdmaraw.netlink")
             .layer("wire").definedBy("io.rdmaraw.wire")
             .layer("queue").definedBy("io.rdmaraw.queue..")
             .layer("memory").definedBy("io.rdmaraw.memory")
@@ -33,23 +37,30 @@ class ArchitectureTest {
             .layer("metrics").definedBy("io.rdmaraw.metrics..")
             .layer("ffi").definedBy("io.rdmaraw.ffi")
             .whereLayer("channel").mayNotBeAccessedByAnyLayer()
-            .whereLayer("tcp.stack").mayOnlyBeAccessedByLayers("channel")
+            .whereLayer("udp").mayOnlyBeAccessedByLayers("channel")
+            .whereLayer("takeover").mayOnlyBeAccessedByLayers("channel")
+            .whereLayer("kernel").mayOnlyBeAccessedByLayers("channel")
+            .whereLayer("tcp.stack").mayOnlyBeAccessedByLayers("channel", "takeover", "kernel")
             .whereLayer("host.userspace").mayOnlyBeAccessedByLayers("channel")
             .whereLayer("host.loopback").mayOnlyBeAccessedByLayers("channel")
-            .whereLayer("host").mayOnlyBeAccessedByLayers("channel", "tcp.stack", "host.userspace", "host.loopback")
-            .whereLayer("device").mayOnlyBeAccessedByLayers("channel", "tcp.stack", "host.userspace")
-            .whereLayer("loop").mayOnlyBeAccessedByLayers("channel", "tcp.stack", "host.userspace", "host", "device")
-            .whereLayer("tcp").mayOnlyBeAccessedByLayers("channel", "tcp.stack")
-            .whereLayer("net").mayOnlyBeAccessedByLayers("channel", "tcp.stack", "host.userspace", "host.loopback",
-                    "host", "verbs")
-            .whereLayer("queue").mayOnlyBeAccessedByLayers("channel", "tcp.stack", "host.userspace", "device")
-            .whereLayer("memory").mayOnlyBeAccessedByLayers("channel", "tcp.stack", "host.userspace", "device",
+            .whereLayer("host").mayOnlyBeAccessedByLayers("channel", "udp", "takeover", "kernel", "tcp.stack",
+                    "host.userspace", "host.loopback")
+            .whereLayer("device").mayOnlyBeAccessedByLayers("channel", "udp", "tcp.stack", "host.userspace")
+            .whereLayer("loop").mayOnlyBeAccessedByLayers("channel", "udp", "kernel", "tcp.stack", "host.userspace",
+                    "host", "device")
+            .whereLayer("tcp").mayOnlyBeAccessedByLayers("channel", "takeover", "kernel", "tcp.stack")
+            .whereLayer("net").mayOnlyBeAccessedByLayers("channel", "udp", "takeover", "kernel", "tcp.stack",
+                    "host.userspace", "host.loopback", "host")
+            .whereLayer("netlink").mayOnlyBeAccessedByLayers("net", "verbs")
+            .whereLayer("queue").mayOnlyBeAccessedByLayers("channel", "udp", "tcp.stack", "host.userspace", "device")
+            .whereLayer("memory").mayOnlyBeAccessedByLayers("channel", "udp", "tcp.stack", "host.userspace", "device",
                     "queue")
-            .whereLayer("verbs").mayOnlyBeAccessedByLayers("channel", "tcp.stack", "host.userspace", "host.loopback",
-                    "host", "device", "queue", "memory")
-            .whereLayer("wire").mayOnlyBeAccessedByLayers("channel", "tcp.stack", "host.userspace", "host.loopback",
-                    "host", "device", "queue", "tcp", "net", "verbs")
-            .whereLayer("metrics").mayOnlyBeAccessedByLayers("channel", "tcp.stack", "host.userspace", "device")
+            .whereLayer("verbs").mayOnlyBeAccessedByLayers("channel", "udp", "tcp.stack", "host.userspace",
+                    "host.loopback", "host", "device", "queue", "memory")
+            .whereLayer("wire").mayOnlyBeAccessedByLayers("channel", "udp", "tcp.stack", "host.userspace",
+                    "host.loopback", "host", "device", "queue", "tcp", "net", "verbs")
+            .whereLayer("metrics").mayOnlyBeAccessedByLayers("channel", "udp", "kernel", "tcp.stack", "host.userspace",
+                    "device")
             .whereLayer("pcap").mayOnlyBeAccessedByLayers("channel");
 
     @ArchTest
@@ -62,8 +73,8 @@ class ArchitectureTest {
 
     @ArchTest
     static final ArchRule NOTHING_BELOW_THE_CHANNELS_KNOWS_NETTYS = noClasses()
-            .that().resideOutsideOfPackages("io.rdmaraw.channel", "io.rdmaraw.loop", "io.rdmaraw.tcp.stack",
-                    "io.rdmaraw.host.userspace")
+            .that().resideOutsideOfPackages("io.rdmaraw.channel", "io.rdmaraw.udp", "io.rdmaraw.kernel",
+                    "io.rdmaraw.loop", "io.rdmaraw.tcp.stack", "io.rdmaraw.host.userspace")
             .should().dependOnClassesThat().resideInAPackage("io.netty.channel..");
 
     @ArchTest

@@ -17,22 +17,22 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /**
- * Names, comments, messages and documents use the field's terms. The words below stood for something that has a
- * standard term, or for a subject that the sentence should name; docs/glossary.md has the terms of this project.
+ * Names, comments, messages and documents use the field's terms. The words below stand for something with a standard
+ * term, or replace the subject of the sentence; docs/design/glossary.md has the terms of this project.
  */
 class PlainWordsTest {
     private static final Path ROOT = Path.of("..");
-    /** A check that looks in the wrong place finds nothing to say. */
+    /** Minimum number of files, to detect a check that searches the wrong directory. */
     private static final int LEAST_FILES = 450;
 
-    /** A word that is not to be used, and what to say instead. */
+    /** A word to avoid and its replacement. */
     private record Word(Pattern pattern, String instead) {
         private static Word of(String regex, String instead) {
             return new Word(Pattern.compile(regex, Pattern.CASE_INSENSITIVE), instead);
         }
     }
 
-    /** Words in names, comments, messages and documents. */
+    /** Words to avoid in names, comments, messages and documents. */
     private static final List<Word> WORDS = List.of(
             Word.of("stranger", "unsolicited segment, unknown sender"),
             Word.of("guest", "NIO channel, or what the thing is"),
@@ -50,7 +50,7 @@ class PlainWordsTest {
             Word.of("\\bin vain\\b", "without effect, without a frame"),
             Word.of("given, never taken", "never reads the clock: callers pass the time"));
 
-    /** Words that say too little as a name; in a sentence they are English. */
+    /** Words that are too vague for a name. In a sentence they are normal English. */
     private static final List<Word> NAMES = List.of(
             Word.of("(?-i:[sS]pread)", "rss"),
             Word.of("touched", "ready, notified, used"));
@@ -67,7 +67,7 @@ class PlainWordsTest {
         for (Path file : files) {
             find(ROOT.relativize(file).toString(), Files.readString(file), findings);
         }
-        assertTrue(findings.isEmpty(), () -> "words to replace (docs/glossary.md has the terms):\n"
+        assertTrue(findings.isEmpty(), () -> "words to replace (docs/design/glossary.md has the terms):\n"
                 + String.join("\n", findings));
     }
 
@@ -106,7 +106,7 @@ class PlainWordsTest {
         }
     }
 
-    /** Returns the source with comments, strings and characters blanked; lines keep their numbers. */
+    /** Returns the source with comments, strings and characters blanked. Line numbers remain valid. */
     private static String namesOf(String source) {
         return NOT_A_NAME.matcher(source).replaceAll(found -> found.group().replaceAll("[^\\n]", " "));
     }
@@ -114,7 +114,7 @@ class PlainWordsTest {
     @ParameterizedTest
     @CsvSource({"A.java, int strangerDrops;", "A.java, /** Nobody reads it. */", "A.java, boolean isSpread()",
         "a.c, // Whoever comes", "a.h, int touched_count;", "a.md, What he writes"})
-    void aWordIsFound(String file, String text) {
+    void wordToAvoidIsFound(String file, String text) {
         List<String> findings = new ArrayList<>();
         find(file, "\n\n" + text + "\n", findings);
         assertEquals(1, findings.size(), findings::toString);
@@ -124,7 +124,7 @@ class PlainWordsTest {
     @ParameterizedTest
     @ValueSource(strings = {"// flows are spread over queues", "log(\"memory touched twice\")", "the channel; this",
         "/* first touched\n by the loop */", "astray", "vainly"})
-    void englishIsLetThrough(String text) {
+    void ordinaryEnglishIsAccepted(String text) {
         List<String> findings = new ArrayList<>();
         find("A.java", text, findings);
         assertEquals(List.of(), findings);

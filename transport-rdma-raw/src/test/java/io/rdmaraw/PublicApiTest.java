@@ -23,15 +23,16 @@ import java.util.stream.Collectors;
 import org.junit.jupiter.api.Test;
 
 /**
- * What programs are compiled against stands in a file, which a change of it has to change too, on purpose. From the
- * first published version on the file of its tag tells what may not go. {@code -Drdmaraw.golden=write} writes the file.
+ * Compares the public API with a file, so that each change of the API is a deliberate change of this file. After the
+ * first release, the file of its tag shows which declarations must remain. {@code -Drdmaraw.golden=write} writes the
+ * file.
  */
 class PublicApiTest {
     private static final Path FILE = Path.of("src", "test", "resources", "api", "io.rdmaraw.txt");
     private static final String INDENT = "    ";
 
     @Test
-    void theApiIsThatOfTheFile() throws Exception {
+    void apiEqualsFile() throws Exception {
         String now = api();
         if ("write".equals(System.getProperty("rdmaraw.golden"))) {
             Files.createDirectories(FILE.getParent());
@@ -63,7 +64,10 @@ class PublicApiTest {
         }
     }
 
-    /** What a public class inherits is public, also of a class that is not: so such classes are listed, too. */
+    /**
+     * Returns whether a class is visible to users. Package-private superclasses of public classes are also listed,
+     * because their public members are inherited.
+     */
     private static boolean isForOthers(Class<?> type) {
         return (type.getModifiers() & (Modifier.PUBLIC | Modifier.PROTECTED)) != 0
                 && (type.getEnclosingClass() == null || isForOthers(type.getEnclosingClass()));
@@ -99,12 +103,12 @@ class PublicApiTest {
                 || Modifier.isProtected(modifiers) && !Modifier.isFinal(type.getModifiers());
     }
 
-    /** Without what callers do not see. */
+    /** Returns the signature without modifiers that do not concern callers. */
     private static String signature(Executable method) {
         return method.toGenericString().replace(" synchronized ", " ").replace(" native ", " ");
     }
 
-    /** Compilers copy constants into what uses them. */
+    /** Returns the value of a constant, which compilers copy into the classes that use it. */
     private static String value(Field field) {
         int constant = Modifier.STATIC | Modifier.FINAL;
         if ((field.getModifiers() & constant) != constant

@@ -12,10 +12,10 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.Stream;
 
-/** What CONTRIBUTING.md asks of the look of sources, as far as a machine can tell; of all modules. */
+/** Style rules of CONTRIBUTING.md that can be checked automatically, for all modules. */
 class SourceStyleTest {
     private static final int MAX_COLUMNS = 120;
-    /** Modules that have been there from the beginning: a check that looks in the wrong place finds nothing to say. */
+    /** Minimum number of files, to detect a check that searches the wrong directories. */
     private static final int LEAST_FILES = 500;
 
     @Test

@@ -25,7 +25,7 @@ import java.nio.file.NoSuchFileException;
 import java.util.Map;
 import java.util.stream.Stream;
 
-/** Runs one of the servers. The launcher {@code rdma-raw example} starts it. */
+/** The main class of the example servers, started by the launcher {@code rdma-raw example}. */
 @Command(name = "rdma-raw example", mixinStandardHelpOptions = true, synopsisSubcommandLabel = "NAME",
         subcommands = {EchoServer.class, HttpServer.class, Http2Server.class, Http3Server.class, DnsServer.class,
                 KeyValueServer.class, WebSocketServer.class, ProxyServer.class},
@@ -42,11 +42,11 @@ public final class Main implements Runnable {
     }
 
     public static void main(String[] args) {
-        // As wide as the terminal; other readers get picocli's 80 columns.
+        // Help texts use the width of the terminal, or picocli's 80 columns without one.
         System.exit(commandLine().setUsageHelpAutoWidth(true).execute(args));
     }
 
-    /** Returns the command line, for programs that run a server as part of theirs. */
+    /** Returns the command line, for programs that run a server themselves. */
     public static CommandLine commandLine() {
         CommandLine commandLine = new CommandLine(new Main());
         Stream.concat(Stream.of(commandLine), commandLine.getSubcommands().values().stream()).forEach(command -> {
@@ -63,7 +63,7 @@ public final class Main implements Runnable {
             "Netty " + Version.identify().get("netty-transport").artifactVersion()};
     }
 
-    /** Prints what is wrong, and which command explains the options. */
+    /** Prints the error and the command that shows the options. */
     private static int refuse(ParameterException e) {
         CommandLine command = e.getCommandLine();
         command.getErr().println(command.getCommandName() + ": " + message(e) + "; see ./"
@@ -78,7 +78,9 @@ public final class Main implements Runnable {
                 + unknown.getUnmatched().getFirst() + "', but " + String.join(", ", servers.keySet()) : e.getMessage();
     }
 
-    /** Prints one sentence for what the user can correct; any other failure is a defect and prints its stack trace. */
+    /**
+     * Prints one sentence for errors that the user can correct. Any other failure is a defect and prints a stack trace.
+     */
     private static int report(Exception e, CommandLine command) {
         if (e instanceof NoSuchFileException) {
             command.getErr().println(command.getCommandName() + ": there is no file " + e.getMessage());

@@ -31,8 +31,8 @@ import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
 /**
- * The systemd unit of docs/deploying.md: systemd knows its settings, and its program serves with the user, the
- * capabilities and the limits that it has there, and no other. The unit is taken from the page.
+ * Checks the systemd unit in docs/guide/deploying.md. systemd accepts its settings, and the program runs with exactly
+ * the user, capabilities and limits that the unit sets.
  */
 @Timeout(300)
 @WithTestNetwork
@@ -42,16 +42,16 @@ class DeployingUnitTest {
     private static final String JARS = "/opt/rdma-raw/lib";
     private static final String INTERFACE = "eth1";
     private static final String USER = "rdma-raw";
-    /** The page's user is made by who deploys; here another without rights takes its place. */
+    /** Stands in for the page's user, which may not exist on this host. It has no privileges either. */
     private static final String UNPRIVILEGED_USER = "daemon";
 
-    /** Root without CAP_SYS_RESOURCE has to do with its own limit. */
+    /** If root lacks CAP_SYS_RESOURCE, it can raise the limit only to its hard limit. */
     private static final String UNLIMITED_MEMORY =
             "ulimit -l unlimited 2>/dev/null || ulimit -l \"$(ulimit -H -l)\"; exec \"$@\"";
 
     private static String unit() throws IOException {
-        Matcher block = BLOCK.matcher(Files.readString(Path.of("../docs/deploying.md")));
-        assertTrue(block.find(), "docs/deploying.md has a unit");
+        Matcher block = BLOCK.matcher(Files.readString(Path.of("../docs/guide/deploying.md")));
+        assertTrue(block.find(), "docs/guide/deploying.md has a unit");
         String unit = block.group(1);
         assertTrue(!block.find(), "one unit");
         return unit;
@@ -110,7 +110,7 @@ class DeployingUnitTest {
                 .substring(name.length()).strip();
     }
 
-    /** Sets what systemd sets for the unit. */
+    /** Returns a command that sets the same user and capabilities as systemd would for the unit. */
     private static List<String> setpriv(String ambient, String bounding) {
         return List.of("setpriv", "--reuid", UNPRIVILEGED_USER, "--regid", "nogroup", "--clear-groups",
                 "--no-new-privs", "--inh-caps", flags(ambient), "--ambient-caps", flags(ambient),
@@ -123,7 +123,7 @@ class DeployingUnitTest {
                 .collect(Collectors.joining(","));
     }
 
-    /** This test's class path, copied to where any user may read it: what is in root's home is root's. */
+    /** Copies this test's class path to a directory that any user can read. The originals may be in root's home. */
     static String readableClassPath(Path directory) throws IOException {
         assumeTrue(Files.isExecutable(Path.of(java())), "needs a JDK that all users may run");
         List<String> entries = new ArrayList<>();

@@ -19,14 +19,15 @@ import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
 
-/** What the servers' commands say; see {@link GoldenOutput}. */
+/** Compares the output of the server commands with recorded files; see {@link GoldenOutput}. */
 class GoldenOutputTest {
-    /** What a server has to be told beside its port. */
+    /** Options that a server requires in addition to its port. */
     private static final Map<String, String> NEEDED = Map.of("proxy", " --to 127.0.0.1:1");
     private static final List<String> WRONG_RUNS = List.of(
             "example",
             "example nothing",
             "example http --transport tcp",
+            "example http --transport nio --tuning buffer-ring",
             "example http2 --engine nothing",
             "example http2 --engine openssl",
             "example dns --zone nothing.zone --port 0",
@@ -39,7 +40,7 @@ class GoldenOutputTest {
                 .flatMap(each -> each);
     }
 
-    /** Every server there is: a new one comes in by itself. */
+    /** Returns all servers, so that a new one is covered automatically. */
     private static Stream<String> servers() {
         return Main.commandLine().getSubcommands().keySet().stream().map(name -> "example " + name).sorted();
     }
@@ -48,7 +49,7 @@ class GoldenOutputTest {
         return NEEDED.getOrDefault(server.substring("example ".length()), "");
     }
 
-    /** A server that runs has no end: its first line is what it says. */
+    /** Returns runs that start a server. A server runs until it is stopped, so its output is its first line. */
     static Stream<String> plainRuns() {
         return servers().map(server -> server + needed(server) + " --port 0");
     }
@@ -82,7 +83,7 @@ class GoldenOutputTest {
         GoldenOutput.check(arguments, 0, line + '\n', "");
     }
 
-    /** Each line as it comes. */
+    /** Puts each completed line into a queue. */
     private static final class Lines extends Writer {
         private final BlockingQueue<String> lines;
         private final StringBuilder begun = new StringBuilder();

@@ -17,12 +17,15 @@ import java.util.List;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
-/** The commands of README.md print what it says, on any port: those of the servers' defaults may be taken here. */
+/**
+ * The commands in README.md print the output shown there. The tests use free ports, because the default ports may be in
+ * use.
+ */
 @Timeout(120)
 class ReadmeCommandsTest {
     private static final Pattern CONSOLE = Pattern.compile("```console\n(.*?)```", Pattern.DOTALL);
 
-    /** A command and what it prints. */
+    /** A command and its expected output. */
     private record Step(String command, String output) {
     }
 

@@ -1,13 +1,13 @@
 package io.rdmaraw.examples;
 
-/** Transports, and what a server on them can be reached by. */
+/** A transport and the network on which its servers are reached. */
 public enum Setup {
-    /** On this host, by its loopback addresses; needs no privileges. */
+    /** Reached at loopback addresses of this host. Needs no privileges. */
     NIO("nio", null),
     EPOLL("epoll", null),
     IO_URING("io_uring", null),
     RDMA_RAW_LOOP("rdma-raw", "soft:loop"),
-    /** On one end of a veth pair, with clients of the kernel at the other; needs namespaces. */
+    /** On one end of a veth pair, with kernel clients at the other end. Needs namespaces. */
     EPOLL_VETH("epoll", ""),
     RDMA_RAW_PACKET("rdma-raw", "soft:packet:"),
     RDMA_RAW_XDP("rdma-raw", "soft:xdp:");
@@ -28,7 +28,7 @@ public enum Setup {
         return transport;
     }
 
-    /** The device on a network interface, or "" for transports that need none. */
+    /** Returns the device on a network interface, or "" for transports without a device. */
     String device(String networkInterface) {
         return device == null || device.isEmpty() ? "" : isOverVeth() ? device + networkInterface : device;
     }

@@ -22,7 +22,7 @@ import java.util.List;
 import java.util.concurrent.ThreadFactory;
 import java.util.stream.Stream;
 
-/** A place for servers and one for their clients: this host's loopback, or two namespaces with a veth pair between. */
+/** The hosts of a server and its clients: this host's loopback, or two namespaces connected by a veth pair. */
 public final class Stage implements AutoCloseable {
     private final Setup setup;
     private final TestNetwork network = new TestNetwork("examples", Path.of("target/captures").toAbsolutePath());
@@ -59,7 +59,7 @@ public final class Stage implements AutoCloseable {
         }
     }
 
-    /** Skips the test where a stock program is missing. Each is named as PROGRAM:PACKAGE. */
+    /** Skips the test if a program is missing. Each has the form PROGRAM:PACKAGE. */
     public static void require(String... programs) {
         for (String program : programs) {
             String name = program.substring(0, program.indexOf(':'));
@@ -69,7 +69,7 @@ public final class Stage implements AutoCloseable {
         }
     }
 
-    /** Starts a server on a port that is free, and ends it with this stage. Returns where clients reach it. */
+    /** Starts a server on a free port and stops it when this stage is closed. Returns the address for clients. */
     public InetSocketAddress start(ServerCommand server, String... options) throws Exception {
         List<String> all = new ArrayList<>(List.of("--address", serverAddress, "--port", "0"));
         all.addAll(transportOptions());
@@ -77,7 +77,7 @@ public final class Stage implements AutoCloseable {
         CommandLine.populateCommand(server, all.toArray(String[]::new));
         ThreadFactory threads = serverSide.isCurrent() ? new DefaultThreadFactory("server")
                 : serverSide.threadFactory();
-        // Sockets belong to the namespace of the thread that opens them.
+        // A socket belongs to the namespace of the thread that opens it.
         RunningServer running = serverSide.call(() -> server.start(threads));
         closers.add(running::close);
         return running.address();
@@ -88,7 +88,7 @@ public final class Stage implements AutoCloseable {
         return device.isEmpty() ? transport : Stream.concat(transport.stream(), Stream.of("--device", device)).toList();
     }
 
-    /** Sets how long packets may be on both ends of the veth pair; before the server is started. */
+    /** Sets the MTU of both ends of the veth pair. Call it before starting the server. */
     public void setMtu(int mtuBytes) {
         pair.ours().setMtu(mtuBytes);
         pair.peer().setMtu(mtuBytes);
@@ -102,22 +102,22 @@ public final class Stage implements AutoCloseable {
         return serverAddress;
     }
 
-    /** Returns where servers at the clients' end are reached. */
+    /** Returns the address of servers at the clients' end. */
     public String clientAddress() {
         return clientAddress;
     }
 
-    /** Where clients run. */
+    /** Returns the namespace of the clients. */
     public NetworkNamespace clients() {
         return clientSide;
     }
 
-    /** Runs a stock program as a client; what it printed. */
+    /** Runs a program as a client and returns its output. A failure of the program fails the test. */
     public String run(String... command) {
         return clientSide.run(command).output();
     }
 
-    /** As {@link #run}, but a failure is a result. */
+    /** Runs a program as a client and returns its result, which may be a failure. */
     public CommandResult attempt(String... command) {
         return clientSide.attempt(command);
     }

@@ -13,7 +13,10 @@ import org.openjdk.jcstress.infra.results.ZZ_Result;
 import java.net.BindException;
 import java.util.Random;
 
-/** A loop that has seen a generation of the port table finds the ports of that generation: it may keep the answer. */
+/**
+ * Tests a loop that has seen a generation of the port table: it also finds the ports of that generation, so it may
+ * cache the result.
+ */
 @JCStressTest
 @Outcome(id = {"false, false", "false, true", "true, true"}, expect = Expect.ACCEPTABLE, desc = "Bound or not.")
 @Outcome(id = "true, false", expect = Expect.FORBIDDEN, desc = "The loop keeps an answer that was never true.")

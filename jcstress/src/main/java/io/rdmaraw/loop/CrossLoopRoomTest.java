@@ -8,7 +8,10 @@ import org.openjdk.jcstress.annotations.Outcome;
 import org.openjdk.jcstress.annotations.State;
 import org.openjdk.jcstress.infra.results.ZZZ_Result;
 
-/** Two loops want the last place of a third one's queue. Places that were refused or given back are free again. */
+/**
+ * Tests that only one of two loops reserves the last place in the queue of a third one. Places that were refused or
+ * released are free again.
+ */
 @JCStressTest
 @Outcome(id = {"true, false, true", "false, true, true"}, expect = Expect.ACCEPTABLE, desc = "One got it.")
 @Outcome(id = "false, false, true", expect = Expect.FORBIDDEN, desc = "Nobody got the place that was free.")

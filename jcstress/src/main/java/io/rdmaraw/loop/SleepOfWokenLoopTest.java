@@ -8,7 +8,8 @@ import org.openjdk.jcstress.annotations.State;
 import org.openjdk.jcstress.infra.results.ZZ_Result;
 
 /**
- * As {@link SleepTest}, when the loop has been woken before: who comes next may find that mark, and signals nothing.
+ * Same as {@link SleepTest} for a loop that has been woken before. The waker may find the mark of that wake-up, in
+ * which case it does not signal.
  */
 @JCStressTest
 @Outcome(id = {"false, false", "true, true"}, expect = Expect.ACCEPTABLE, desc = "Awake, or woken.")
@@ -27,7 +28,7 @@ public class SleepOfWokenLoopTest {
 
     @Actor
     public void loop(ZZ_Result blocks) {
-        // The first announcement finds the mark, and fails.
+        // The first announcement finds the mark and fails.
         for (int turn = 0; turn < 2; turn++) {
             if (state.announce(SleepState.BLOCKED)) {
                 if (tasks == 0) {

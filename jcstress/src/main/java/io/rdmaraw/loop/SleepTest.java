@@ -7,7 +7,10 @@ import org.openjdk.jcstress.annotations.Outcome;
 import org.openjdk.jcstress.annotations.State;
 import org.openjdk.jcstress.infra.results.ZZ_Result;
 
-/** A task comes while the loop falls asleep, as {@link LoopSleeper} does it: a loop that blocks is signalled. */
+/**
+ * Tests a task that is added while the loop goes to sleep in the way of {@link LoopSleeper}. A blocked loop must be
+ * signalled.
+ */
 @JCStressTest
 @Outcome(id = {"false, false", "true, true"}, expect = Expect.ACCEPTABLE, desc = "Awake, or woken.")
 @Outcome(id = "false, true", expect = Expect.ACCEPTABLE, desc = "It saw the task, and is signalled beside.")
@@ -15,7 +18,7 @@ import org.openjdk.jcstress.infra.results.ZZ_Result;
 @State
 public class SleepTest {
     private final SleepState state = new SleepState();
-    /** As the producer's index of Netty's task queues. */
+    /** Stands for the producer index of Netty's task queues. */
     private volatile int tasks;
 
     @Actor

@@ -10,7 +10,7 @@ import org.openjdk.jcstress.infra.results.I_Result;
 
 import java.util.concurrent.atomic.AtomicInteger;
 
-/** A loop ends while another thread gives back its last slot: its memory is unmapped, and once. */
+/** Tests a loop that ends while another thread releases the last slot: the memory is unmapped exactly once. */
 @JCStressTest
 @Outcome(id = "1", expect = Expect.ACCEPTABLE, desc = "Unmapped when all were back.")
 @Outcome(id = "0", expect = Expect.FORBIDDEN, desc = "Each left it to the other: the memory is lost.")

@@ -9,8 +9,8 @@ import org.openjdk.jcstress.annotations.State;
 import org.openjdk.jcstress.infra.results.III_Result;
 
 /**
- * Two threads release a buffer that both have a reference to. One of them releases the last, gives the slot back once,
- * and comes after all that the other one did with the buffer.
+ * Tests two threads that release a buffer to which both have a reference. Exactly one of them releases the last
+ * reference and returns the slot. That thread sees everything that the other one did with the buffer before.
  */
 @JCStressTest
 @Outcome(id = {"-1, 1, 1", "1, -1, 1"}, expect = Expect.ACCEPTABLE, desc = "One released the last reference.")

@@ -10,7 +10,7 @@ import org.openjdk.jcstress.infra.results.I_Result;
 
 import java.util.concurrent.atomic.AtomicInteger;
 
-/** Two threads give back the last slots of a loop that has ended: its memory is unmapped, and once. */
+/** Tests two threads that release the last slots of a loop that has ended: the memory is unmapped exactly once. */
 @JCStressTest
 @Outcome(id = "1", expect = Expect.ACCEPTABLE, desc = "Unmapped when all were back.")
 @Outcome(id = "0", expect = Expect.FORBIDDEN, desc = "Each left it to the other: the memory is lost.")

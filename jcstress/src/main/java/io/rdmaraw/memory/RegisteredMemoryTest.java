@@ -7,7 +7,7 @@ import org.openjdk.jcstress.annotations.Outcome;
 import org.openjdk.jcstress.annotations.State;
 import org.openjdk.jcstress.infra.results.L_Result;
 
-/** A loop looks up the key of an address while another one registers memory. */
+/** Tests a loop that looks up the key of an address while another loop registers memory. */
 @JCStressTest
 @Outcome(id = {"-1", "7"}, expect = Expect.ACCEPTABLE, desc = "Not registered yet, or its key.")
 @Outcome(expect = Expect.FORBIDDEN, desc = "A key that no memory has.")

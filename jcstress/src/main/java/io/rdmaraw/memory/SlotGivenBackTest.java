@@ -8,8 +8,8 @@ import org.openjdk.jcstress.annotations.State;
 import org.openjdk.jcstress.infra.results.II_Result;
 
 /**
- * A handler's thread reads a slot and gives it back; the loop takes it for the next frame. What the handler has read is
- * not the next frame, and what it has done to the slot is done before that.
+ * Tests a handler's thread that reads a slot and releases it, after which the loop uses the slot for the next frame.
+ * The handler must not read the next frame, and the loop must see the handler's writes.
  */
 @JCStressTest
 @Outcome(id = {"0, -1", "0, 1"}, expect = Expect.ACCEPTABLE, desc = "Not back yet, or back with all that was done.")

@@ -8,7 +8,7 @@ import org.openjdk.jcstress.annotations.Outcome;
 import org.openjdk.jcstress.annotations.State;
 import org.openjdk.jcstress.infra.results.I_Result;
 
-/** Two threads give slots back at a time: none is lost, none comes twice. */
+/** Tests two threads that release slots concurrently: no slot is lost or duplicated. */
 @JCStressTest
 @Outcome(id = "2", expect = Expect.ACCEPTABLE, desc = "Both are back.")
 @Outcome(expect = Expect.FORBIDDEN, desc = "A slot was lost, or is there twice.")

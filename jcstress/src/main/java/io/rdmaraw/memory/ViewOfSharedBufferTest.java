@@ -9,7 +9,10 @@ import org.openjdk.jcstress.annotations.Outcome;
 import org.openjdk.jcstress.annotations.State;
 import org.openjdk.jcstress.infra.results.II_Result;
 
-/** Two threads read a buffer by the views that it keeps. Each may find the view that the other one has just made. */
+/**
+ * Tests two threads that read a buffer through its cached views. Each may find the view that the other one has just
+ * created.
+ */
 @JCStressTest
 @Outcome(id = "7, 7", expect = Expect.ACCEPTABLE, desc = "Both read the byte.")
 @Outcome(expect = Expect.FORBIDDEN, desc = "One read by a view that was not complete.")

@@ -7,7 +7,7 @@ import org.openjdk.jcstress.annotations.Outcome;
 import org.openjdk.jcstress.annotations.State;
 import org.openjdk.jcstress.infra.results.JJ_Result;
 
-/** Another thread reads a counter that a loop counts up: it never goes back. */
+/** Tests a thread that reads a counter while a loop increments it: the value never decreases. */
 @JCStressTest
 @Outcome(id = {"0, 0", "0, 1", "0, 2", "1, 1", "1, 2", "2, 2"}, expect = Expect.ACCEPTABLE, desc = "It grows.")
 @Outcome(expect = Expect.FORBIDDEN, desc = "It went back.")

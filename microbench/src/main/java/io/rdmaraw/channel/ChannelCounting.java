@@ -7,7 +7,10 @@ import io.rdmaraw.device.PortStatistics;
 import io.rdmaraw.queue.QueueCounting;
 import io.rdmaraw.queue.SharedDevice;
 
-/** Updates the counters of a device queue and of a channel, so that a bench can measure what counting costs. */
+/**
+ * Updates the counters of a device queue and of a channel. {@code CountingBenchmark} uses it to measure the cost of
+ * counting. It is in this package because the counters are package-private.
+ */
 public final class ChannelCounting implements AutoCloseable {
     private final SharedDevice device = SharedDevice.acquire("soft:loop:counting");
     private final PortStatistics port;
@@ -22,7 +25,7 @@ public final class ChannelCounting implements AutoCloseable {
         events = new DeviceEvents(device.name(), 1);
     }
 
-    /** As {@link DeviceQueue} and {@link FrameInbox} do once for each burst. */
+    /** Counts a burst in the same way as {@link DeviceQueue} and {@link FrameInbox}, which do this once per burst. */
     public void burst(int frames, int bytes) {
         port.burst(frames);
         channel.receivedFrames += frames;

@@ -12,7 +12,7 @@ import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Spec;
 
-/** The commands with which the project measures itself. The launcher {@code rdma-raw} starts them. */
+/** The main class of the commands that measure the transport. The launcher {@code rdma-raw} starts it. */
 @Command(name = "rdma-raw", mixinStandardHelpOptions = true, versionProvider = Versions.class,
         synopsisSubcommandLabel = "COMMAND",
         subcommands = {BenchCommand.class, ReportCommand.class, ProfileCommand.class, ManCommand.class},
@@ -25,7 +25,7 @@ public final class Main implements Runnable {
     }
 
     public static void main(String[] args) {
-        // As wide as the terminal; other readers get picocli's 80 columns.
+        // The help is as wide as the terminal. If the output is not a terminal, picocli uses 80 columns.
         System.exit(commandLine().setUsageHelpAutoWidth(true).execute(args));
     }
 

@@ -1,6 +1,6 @@
 package io.rdmaraw.queue;
 
-/** Updates the counters of a receive queue, so that a bench can measure what counting costs. */
+/** Updates the counters of a receive queue. {@code CountingBenchmark} uses it to measure the cost of counting. */
 public final class QueueCounting {
     private final QueueCounters counters = new QueueCounters();
 
@@ -9,12 +9,12 @@ public final class QueueCounting {
         return counters;
     }
 
-    /** As {@link ReceiveRing#receive}. */
+    /** Counts a poll in the same way as {@link ReceiveRing#receive}. */
     public void poll() {
         counters.receivePolls++;
     }
 
-    /** As {@link ReceiveRing#deliver}. */
+    /** Counts a frame in the same way as {@link ReceiveRing#deliver}. */
     public void frame(int lengthBytes) {
         counters.receivedFrames++;
         counters.receivedBytes += lengthBytes;

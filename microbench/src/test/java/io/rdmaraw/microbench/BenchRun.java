@@ -6,7 +6,7 @@ import java.io.PrintWriter;
 import java.io.StringWriter;
 import picocli.CommandLine;
 
-/** What a command printed and how it ended. */
+/** The exit code and the output of a command. */
 public record BenchRun(int exitCode, String out, String err) {
     public static BenchRun of(String... arguments) {
         StringWriter out = new StringWriter();
@@ -16,7 +16,7 @@ public record BenchRun(int exitCode, String out, String err) {
         return new BenchRun(commandLine.execute(arguments), out.toString(), err.toString());
     }
 
-    /** The last line, which must be one JSON object. */
+    /** Returns the last line of the output, which must be one JSON object. */
     public JsonNode json() throws Exception {
         return new ObjectMapper().readTree(out.strip().lines().reduce((first, second) -> second).orElseThrow());
     }

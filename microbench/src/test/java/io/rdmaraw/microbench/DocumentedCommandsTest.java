@@ -18,10 +18,10 @@ import org.junit.jupiter.api.Test;
 import picocli.CommandLine;
 import picocli.CommandLine.ParameterException;
 
-/** Every {@code ./rdma-raw} command in the pages is one that its command takes: what is copied from there works. */
+/** Every {@code ./rdma-raw} command in the documents is valid, so that readers can copy it. */
 class DocumentedCommandsTest {
     private static final Path PROJECT = Path.of("..");
-    /** In blocks a whole line, in sentences what is between backticks. */
+    /** A command: a whole line in a code block, or the text between backticks in a sentence. */
     private static final Pattern COMMAND = Pattern.compile("(?m)(?:^|[`$ ])\\./rdma-raw ([^`\n]*)");
     private static final String GENERATED = ", do not edit. ";
     private static final List<String> LAUNCHER = List.of("test", "build", "install", "release", "java", "sim",
@@ -37,7 +37,7 @@ class DocumentedCommandsTest {
                 PROJECT.resolve("examples/README.md")))) {
             for (Path page : pages.filter(each -> each.toString().endsWith(".md")).toList()) {
                 String text = Files.readString(page);
-                // Such a page quotes messages, whose sentences go on after a command.
+                // A generated page quotes messages. There, a sentence may continue after a command.
                 if (text.contains(GENERATED)) {
                     continue;
                 }
@@ -57,14 +57,17 @@ class DocumentedCommandsTest {
         return root;
     }
 
-    /** The words of the shell's, up to where another command or a comment begins; quotes hold blanks. */
+    /** Splits a command into words as the shell does, up to another command or a comment. Quotes may contain spaces. */
     private static String[] words(String text) {
         Matcher word = Pattern.compile("(?:[^\\s'\"]|'[^']*'|\"[^\"]*\")+").matcher(text);
         return word.results().map(MatchResult::group).takeWhile(each -> !each.matches("[|&;#>].*"))
                 .map(each -> each.replaceAll("['\"]|;$", "")).toArray(String[]::new);
     }
 
-    /** Words in capitals stand for what the reader has; options in brackets may be left out. */
+    /**
+     * Returns whether a command is only a template. Words in capitals are placeholders, and options in brackets are
+     * optional.
+     */
     private static boolean isTemplate(String text) {
         return text.contains("...") || text.contains("[") || text.contains("$(") || text.contains("-->")
                 || Stream.of(words(text)).anyMatch(word -> word.matches("(--[a-z-]+=)?[A-Z][A-Z0-9_-]*|\\w+\\|.*"));
@@ -93,7 +96,7 @@ class DocumentedCommandsTest {
         assertTrue(checked > 50, checked + " commands");
     }
 
-    /** Also of what is only sketched, the command and its options have to be there. */
+    /** Even in a template, the command and its options must exist. */
     @Test
     void everyOptionOfATemplateIsThere() throws IOException {
         Map<String, String> wrong = new TreeMap<>();

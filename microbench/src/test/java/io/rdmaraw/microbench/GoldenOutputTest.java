@@ -11,16 +11,16 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** What the commands of this module say; see {@link GoldenOutput}. */
+/** Compares the output of all commands of this module with recorded files; see {@link GoldenOutput}. */
 class GoldenOutputTest {
     private static final String FIXED = "target/golden";
 
-    /** Beside the help: runs that work, then runs that do not. */
+    /** Runs in addition to the help: first those that succeed, then those that fail. */
     private static final List<String> RUNS = List.of(
             "bench idle --quick --runs 1",
             "bench http --tls nothing",
             "bench nothing",
-            "report --from ../docs/report/report.json --out " + FIXED,
+            "report --from ../docs/lab/report.json --out " + FIXED,
             "report --only nothing",
             "report --from nothing.json",
             "profile rx -D 0.5 --warm-up 0.5 --profiler jfr --out " + FIXED + "-profile.html",
@@ -31,11 +31,10 @@ class GoldenOutputTest {
             "man nothing",
             "nothing");
 
-    private static final String LONG = "takes from half a minute to some; ./rdma-raw report runs it";
-    private static final Map<String, String> NO_PLAIN_RUN = Map.of("bench frames, plain", LONG,
-            "bench wire, plain", LONG, "bench udp, plain", LONG, "bench tcp, plain", LONG,
-            "bench tcp-core, plain", LONG, "bench dns, plain", LONG, "bench http, plain", LONG,
-            "bench redis, plain", LONG, "bench websocket, plain", LONG, "bench frameworks, plain", LONG);
+    private static final String LONG = "takes half a minute or more";
+    private static final Map<String, String> NO_PLAIN_RUN = Stream.of("frames", "wire", "udp", "tcp", "tcp-core", "dns",
+            "http", "redis", "websocket", "frameworks", "rivals")
+            .collect(Collectors.toMap(bench -> "bench " + bench + ", plain", _ -> LONG));
 
     static Stream<String> runs() {
         return Stream.of(commands().map(command -> command + " --help"), commands()
@@ -43,7 +42,7 @@ class GoldenOutputTest {
                 .flatMap(each -> each);
     }
 
-    /** Every command there is, with its subcommands: a new one comes in by itself. */
+    /** Returns all commands and subcommands, including new ones. */
     private static Stream<String> commands() {
         Set<String> names = new TreeSet<>();
         Main.commandLine().getSubcommands().forEach((name, command) -> {
@@ -61,7 +60,7 @@ class GoldenOutputTest {
     @MethodSource("runs")
     void aCommandSaysWhatItSaid(String arguments) {
         BenchRun run = BenchRun.of(arguments.split(" "));
-        // Which methods a profile finds is another matter in each run.
+        // The methods in a profile differ between runs.
         String out = !arguments.startsWith("profile rx -D") ? run.out() : run.out().lines()
                 .filter(line -> !line.matches(".* {2,}[0-9.]+")).collect(Collectors.joining("\n", "", "\n"));
         GoldenOutput.check(arguments, run.exitCode(), out, run.err());

@@ -23,13 +23,13 @@ import org.junit.jupiter.api.Test;
 import picocli.CommandLine;
 import picocli.CommandLine.Model.OptionSpec;
 
-/** An option means the same in every command: its letter, its long name, and whether a value follows. */
+/** An option has the same meaning in every command: its letter, its long name, and whether it has a value. */
 class OptionsTest {
-    /** Its letters are those of iproute2's command of this name. */
+    /** Excluded, because its letters are those of the iproute2 command with the same name. */
     private static final String SS = "ss";
-    /** Their letters are perftest's: others may use a letter of theirs only for the same. */
+    /** Commands with the letters of perftest. Other commands may use such a letter only for the same option. */
     private static final Set<String> PERFTEST = Set.of("bw", "lat", "burst-lat", "flow-rate");
-    private static final Pattern DOCUMENTED = Pattern.compile("`-(\\w)` `--([\\w-]+)`");
+    private static final Pattern DOCUMENTED = Pattern.compile("`-(\\w)`\\s+`--([\\w-]+)`");
 
     private record Use(String command, OptionSpec option) {
         Stream<String> names(boolean letters) {
@@ -89,7 +89,7 @@ class OptionsTest {
         assertEquals(Map.of(), wrong);
     }
 
-    /** Of what the launcher runs by other programs it has a list of its own. */
+    /** The completion contains a separate list for the commands that the launcher starts in other programs. */
     @Test
     void completionHasTheCommandsOfBenchAndExample() {
         StringWriter out = new StringWriter();
@@ -102,7 +102,7 @@ class OptionsTest {
         }
     }
 
-    /** Who knows perftest's letters looks up the others there. */
+    /** The page lists all letters except those of perftest, which its own documentation describes. */
     @Test
     void thePageOfToolsHasTheLettersOfAllButPerftest() throws IOException {
         Set<String> expected = new TreeSet<>();
@@ -113,7 +113,7 @@ class OptionsTest {
         });
         Map<String, List<Use>> byLetter = byName(true);
         Set<String> documented = new TreeSet<>();
-        Matcher matcher = DOCUMENTED.matcher(Files.readString(Path.of("../docs/tools.md")));
+        Matcher matcher = DOCUMENTED.matcher(Files.readString(Path.of("../docs/reference/tools.md")));
         while (matcher.find()) {
             String letter = "-" + matcher.group(1);
             documented.add(letter);

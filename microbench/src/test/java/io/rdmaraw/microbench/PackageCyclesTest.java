@@ -7,7 +7,7 @@ import com.tngtech.archunit.junit.AnalyzeClasses;
 import com.tngtech.archunit.junit.ArchTest;
 import com.tngtech.archunit.lang.ArchRule;
 
-/** No two packages of this module need each other. */
+/** The packages of this module have no cyclic dependencies. */
 @AnalyzeClasses(packages = "io.rdmaraw.microbench",
         importOptions = ImportOption.DoNotIncludeTests.class)
 class PackageCyclesTest {

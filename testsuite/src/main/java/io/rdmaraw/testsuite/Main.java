@@ -1,6 +1,8 @@
 package io.rdmaraw.testsuite;
 
+import io.rdmaraw.testsuite.contract.ContractMain;
 import io.rdmaraw.testsuite.goodput.GoodputMain;
+import io.rdmaraw.testsuite.hostmodel.HostModelMain;
 import io.rdmaraw.testsuite.net.LinkEmulatorMain;
 import io.rdmaraw.testsuite.script.ScriptMain;
 import io.rdmaraw.testsuite.sim.SimMain;
@@ -10,15 +12,14 @@ import java.io.PrintStream;
 import java.util.Arrays;
 import java.util.stream.Stream;
 
-/** What {@code ./rdma-raw sim} runs: seeds of the simulation, or what its first argument names. */
+/** Entry point of {@code ./rdma-raw sim} and {@code test --host-model}. The first argument selects the tool. */
 public final class Main {
-    /** A file, so that the launcher can show it without a build. */
+    /** A resource file, so that the launcher can show it without a build. */
     private static final String HELP = "sim-help.txt";
 
     private Main() {
     }
 
-    /** Entry point. */
     public static void main(String[] args) throws Exception {
         System.exit(run(args, System.out));
     }
@@ -36,12 +37,14 @@ public final class Main {
         return switch (split.length == 0 ? "" : split[0]) {
             case "link" -> LinkEmulatorMain.run(rest, out);
             case "scripts" -> ScriptMain.run(rest, out);
+            case "contract" -> ContractMain.run(rest, out);
             case "goodput" -> GoodputMain.run(rest, out);
+            case "host-model" -> HostModelMain.run(rest, out);
             default -> SimMain.run(split, out);
         };
     }
 
-    /** {@code --seeds=5} is {@code --seeds 5}, as with the other commands. */
+    /** Splits {@code --seeds=5} into {@code --seeds 5}, which the other commands accept, too. */
     private static Stream<String> nameAndValue(String argument) {
         return argument.matches("--[a-z-]+=.*") ? Stream.of(argument.split("=", 2)) : Stream.of(argument);
     }

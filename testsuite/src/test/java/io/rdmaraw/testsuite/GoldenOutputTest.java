@@ -11,7 +11,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** What the simulation says; see {@link GoldenOutput}. */
+/** Compares the output of the {@code sim} command with recorded files; see {@link GoldenOutput}. */
 class GoldenOutputTest {
     private static final List<String> RUNS = List.of(
             "sim --help",

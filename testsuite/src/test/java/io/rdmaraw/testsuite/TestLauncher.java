@@ -12,12 +12,15 @@ import org.junit.platform.launcher.core.LauncherFactory;
 import org.junit.platform.launcher.listeners.SummaryGeneratingListener;
 import org.junit.platform.launcher.listeners.TestExecutionSummary;
 
-/** Runs test classes of the class path where there is no Maven, as in the machines of {@code test --kernels}. */
+/**
+ * Runs test classes from the class path on systems without Maven, such as the virtual machines of {@code test
+ * --kernels}.
+ */
 public final class TestLauncher {
     private TestLauncher() {
     }
 
-    /** Takes the names of classes; ends with 1 if a test has failed or none was found. */
+    /** Runs the named classes. The exit status is 1 if a test failed or none passed. */
     public static void main(String[] args) {
         SummaryGeneratingListener summary = new SummaryGeneratingListener();
         List<ClassSelector> classes = Stream.of(args).map(DiscoverySelectors::selectClass).toList();

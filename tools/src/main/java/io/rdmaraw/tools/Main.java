@@ -20,7 +20,7 @@ import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Spec;
 
-/** The tools of the project. The launcher {@code rdma-raw} starts them. */
+/** The main class of the project's tools, started by the launcher {@code rdma-raw}. */
 @Command(name = "rdma-raw", mixinStandardHelpOptions = true, versionProvider = Versions.class,
         synopsisSubcommandLabel = "COMMAND",
         subcommands = {DemoCommand.class, DevinfoCommand.class, PktgenCommand.class, DoctorCommand.class,
@@ -35,11 +35,11 @@ public final class Main implements Runnable {
     }
 
     public static void main(String[] args) {
-        // As wide as the terminal; other readers get picocli's 80 columns.
+        // Help texts use the width of the terminal, or picocli's 80 columns without one.
         System.exit(commandLine().setUsageHelpAutoWidth(true).execute(args));
     }
 
-    /** Returns the command line, for programs that know of the commands. */
+    /** Returns the command line, for programs that inspect the commands. */
     public static CommandLine commandLine() {
         return CommandLines.of(new Main());
     }

@@ -18,7 +18,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** Whole commands on loop devices of their own. */
+/** Runs whole commands on separate loop devices. */
 class CommandsTest {
     @Test
     void theDemoLosesNothing() throws Exception {
@@ -91,7 +91,8 @@ class CommandsTest {
         CompletableFuture<ToolRun> rx = CompletableFuture.supplyAsync(() -> ToolRun.of("pktgen", "rx", "-d",
                 "soft:loop:pktgen", "-M", "dst-mac 02:00:00:00:00:02 ether-type 0x88b5", "-n", "30", "-o",
                 received.toString(), "--json"));
-        // The receiver's rule may not stand yet: what comes before it is dropped, so send until it has its frames.
+        // The receiver's rule may not exist yet, and earlier frames are dropped. Send until the receiver has its
+        // frames.
         while (!rx.isDone()) {
             ToolRun tx = ToolRun.of("pktgen", "tx", "-d", "soft:loop:pktgen", "-f", sent.toString(), "-n", "30",
                     "--json");
@@ -126,7 +127,7 @@ class CommandsTest {
                 "eth/ipv4/udp", "-s", "128", "--json");
         assertEquals(0, run.exitCode(), run.err());
         long frames = run.json().get("frames").asLong();
-        // At most what the time that really passed allows.
+        // The rate permits at most this many frames in the measured time.
         double seconds = run.json().get("seconds").asDouble();
         assertTrue(frames > 1 && frames <= seconds * 1000 + 2, run.out());
         assertEquals(frames * 128, run.json().get("bytes").asLong());
@@ -148,7 +149,8 @@ class CommandsTest {
         assertEquals(0, run.exitCode(), run.err());
         JsonNode probe = run.json().get("probe");
         assertEquals(40, probe.get("streams").asInt());
-        // A transmission that began before the rule stood ends a stream's numbers; the next one starts them again.
+        // A transmission that began before the rule existed may be cut off. The next one starts the numbers of each
+        // stream again.
         assertEquals(400, probe.get("frames").asLong() + probe.get("duplicates").asLong());
         assertEquals(0, probe.get("withoutProbe").asLong());
         assertTrue(probe.get("latencyMicros").get("min").asDouble() > 0);
@@ -226,7 +228,10 @@ class CommandsTest {
                 rx.err());
     }
 
-    /** A rate of memory must not be taken for one of the interface whose name is in the heading. */
+    /**
+     * The demo on a loop device states that no frame was on a wire, so that its rate is not taken for that of an
+     * interface.
+     */
     @Test
     void theDemoSaysThatNoFrameWasOnAWire() {
         ToolRun run = ToolRun.of("demo", "--device", "soft:loop:demo-memory", "--seconds", "0.2");

@@ -22,11 +22,11 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** What the commands of this module say; see {@link GoldenOutput}. */
+/** Compares the output of the commands of this module with recorded files; see {@link GoldenOutput}. */
 class GoldenOutputTest {
     private static final String DEVICE = "-d soft:loop:golden";
 
-    /** Beside the help: runs that work, then runs that do not. */
+    /** Runs in addition to the help texts. For each command, valid runs precede invalid ones. */
     private static final List<String> RUNS = List.of(
             "demo " + DEVICE + " -D 0.3",
             "demo -D 0",
@@ -56,7 +56,7 @@ class GoldenOutputTest {
             "completion now",
             "nothing");
 
-    /** What the launcher answers by itself: the help of its own commands, and what it refuses. */
+    /** Runs handled by the launcher itself: the help of the launcher's commands, and invalid arguments. */
     private static final List<String> LAUNCHER_RUNS = List.of(
             "build --help", "build now",
             "hardware-check --help", "hardware-check", "hardware-check --typo", "hardware-check mlx5_0 --peer",
@@ -67,7 +67,7 @@ class GoldenOutputTest {
             "site --help", "site now",
             "test --help", "test --typo", "test fast", "test NoSuchTestOfOurs", "test --faults many");
 
-    /** What the server's process is and what it is told from. */
+    /** Placeholder for the server's process id. */
     private static final String PROCESS = "PID";
     private static final List<String> RUNS_ON_A_SERVER = List.of("top -n 1 " + PROCESS, "ss -tinlp " + PROCESS);
 
@@ -86,7 +86,7 @@ class GoldenOutputTest {
         return Stream.concat(commands().map(command -> (command + " --help").strip()), RUNS.stream());
     }
 
-    /** Every command there is, with its subcommands: a new one comes in by itself. */
+    /** Returns all commands and subcommands, so that a new one is covered automatically. */
     private static Stream<String> commands() {
         Set<String> names = new TreeSet<>(Set.of(""));
         Main.commandLine().getSubcommands().forEach((name, command) -> {
@@ -107,7 +107,7 @@ class GoldenOutputTest {
         return LAUNCHER_RUNS.stream();
     }
 
-    /** None of them builds anything, or looks for a JDK. */
+    /** These runs build nothing and do not look for a JDK. */
     @ParameterizedTest
     @MethodSource("launcherRuns")
     void theLauncherSaysWhatItSaid(String arguments, @TempDir Path directory) throws Exception {
@@ -121,7 +121,7 @@ class GoldenOutputTest {
         GoldenOutput.check(arguments, exitCode, Files.readString(out), Files.readString(err));
     }
 
-    /** Also those that other programs run for the launcher, which picocli cannot know of. */
+    /** Completion includes the commands that other programs run for the launcher, which picocli does not know. */
     @Test
     void completionKnowsTheCommandsOfTheLauncher() {
         ToolRun run = ToolRun.of("completion");
@@ -131,7 +131,10 @@ class GoldenOutputTest {
         }
     }
 
-    /** The help of the launcher's own commands is text, which the completion is no part of. */
+    /**
+     * Completion includes each option in the help of the launcher's own commands. That help is plain text, separate
+     * from the completion.
+     */
     @Test
     void completionKnowsTheOptionsOfTheLauncher() throws Exception {
         Set<String> wrong = new TreeSet<>();
@@ -140,7 +143,7 @@ class GoldenOutputTest {
                 golden("hardware-check"), golden("release"), golden("site"))) {
             Matcher option = Pattern.compile("--[a-z][a-z0-9-]+").matcher(Files.readString(help));
             while (option.find()) {
-                // Each option is a word in the list of its command's.
+                // Each option is a word in its command's list.
                 if (!completion.contains("'" + option.group() + "'")) {
                     wrong.add(help.getFileName() + ": " + option.group());
                 }
@@ -153,7 +156,7 @@ class GoldenOutputTest {
         return Path.of("src/test/resources/golden", command + "-help.txt");
     }
 
-    /** What is told of a server that nothing is asked. */
+    /** Compares the output of commands that inspect an idle server. */
     @Test
     @Timeout(60)
     void aRunningServerIsToldOf() throws Exception {
@@ -168,7 +171,8 @@ class GoldenOutputTest {
             assertTrue(line != null, "the server has ended");
             for (String arguments : RUNS_ON_A_SERVER) {
                 ToolRun run = ToolRun.of(arguments.replace(PROCESS, Long.toString(server.pid())).split(" "));
-                // Its port, the time of day, and a share that is none where nothing was polled.
+                // Replaces values that vary: the port, the time of day, and percentages, which are missing if nothing
+                // was polled.
                 GoldenOutput.check(arguments, run.exitCode(), run.out().replaceAll("\\.1:\\d+", ".1:0")
                         .replaceAll("\\d\\d:\\d\\d:\\d\\d", "0").replaceAll(" (?:-|\\d+%) ", " 0 "), run.err());
             }
@@ -194,7 +198,7 @@ class GoldenOutputTest {
         GoldenOutput.checkEachCommand(commands, allRuns(), WITHOUT_A_RUN);
     }
 
-    /** In this module or another: each word that the launcher takes as a command has its help in a file. */
+    /** Each command of the launcher, of any module, has a file with its help. */
     @Test
     void everyCommandOfTheLauncherIsInAFile() throws Exception {
         String launcher = Files.readString(Path.of("../rdma-raw"));

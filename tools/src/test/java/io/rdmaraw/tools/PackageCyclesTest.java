@@ -7,7 +7,7 @@ import com.tngtech.archunit.junit.AnalyzeClasses;
 import com.tngtech.archunit.junit.ArchTest;
 import com.tngtech.archunit.lang.ArchRule;
 
-/** No two packages of the tools or of the examples need each other. */
+/** The packages of the tools and of the examples have no cyclic dependencies. */
 @AnalyzeClasses(packages = {"io.rdmaraw.tools", "io.rdmaraw.examples"},
         importOptions = ImportOption.DoNotIncludeTests.class)
 class PackageCyclesTest {

@@ -10,7 +10,7 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** The demos of servers, with the server in a process of its own. */
+/** Runs the server demos, each with the server in a separate process. */
 @Timeout(120)
 class ServerDemoTest {
     private static final String NOTHING_FOR_THE_KERNEL = "received 0 TCP segments and 0 UDP datagrams";

@@ -4,7 +4,7 @@ import java.io.File;
 import java.lang.instrument.Instrumentation;
 import java.util.List;
 
-/** The agent of this process: its options, and what it has to tell. On the bootstrap class path. */
+/** The agent of this process: its options and its report. Loaded from the bootstrap class path. */
 public final class Agent {
     private static volatile Agent instance;
 
@@ -19,10 +19,10 @@ public final class Agent {
     }
 
     /**
-     * Begins to rewrite classes.
+     * Starts to rewrite classes.
      *
-     * @param text the agent's options, or null
-     * @throws IllegalArgumentException when they are wrong, with a sentence for the user
+     * @param text options of the agent, or null
+     * @throws IllegalArgumentException if the options are wrong; the message is a sentence for the user
      */
     public static void start(String text, Instrumentation instrumentation, File jar) {
         AgentOptions options = AgentOptions.parse(text);
@@ -33,7 +33,7 @@ public final class Agent {
         report.started();
     }
 
-    /** Returns the agent; null before {@link #start}. */
+    /** Returns the agent, or null before {@link #start}. */
     static Agent instance() {
         return instance;
     }

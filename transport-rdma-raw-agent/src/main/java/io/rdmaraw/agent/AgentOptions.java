@@ -6,26 +6,29 @@ import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.function.Predicate;
 
 /**
- * What the user asks of the agent: {@code device=soft:xdp:eth0,listen=8080+9000-9010,connect=10.0.0.0/8}.
+ * The options of the agent, such as {@code device=soft:xdp:eth0,listen=8080+9000-9010,connect=10.0.0.0/8}.
  *
- * @param device the device, named as the transport names devices
- * @param listen which TCP ports listen by the device
- * @param connect which peers TCP connections are opened to by the device
- * @param udp whether datagram channels are the device's
- * @param relocated packages that Netty is in beside its own, such as {@code com.shaded.io.netty}
+ * @param device    name of the device
+ * @param listen    TCP ports that the device serves
+ * @param connect   peers to which TCP connections are opened by the device
+ * @param udp       whether the device serves datagram channels
+ * @param relocated packages to which Netty was relocated, such as {@code com.shaded.io.netty}
  */
 record AgentOptions(String device, PortRanges listen, Networks connect, boolean udp, List<String> relocated) {
+    private static final Set<String> NAMES = Set.of("device", "listen", "connect", "udp", "relocated");
     private static final String USAGE = "; the options are device=NAME[,listen=PORTS][,connect=NETWORKS][,udp=all|none]"
             + "[,relocated=PACKAGES], several of a kind joined by +, such as"
             + " device=soft:xdp:eth0,listen=8080+9000-9010,connect=10.0.0.0/8+[2001:db8::]/32";
 
     /**
-     * Reads the options. If none says what is the device's, all is; else what none names is the kernel's.
+     * Parses the options. If none of {@code listen}, {@code connect} and {@code udp} is given, the device serves all
+     * traffic. Otherwise the kernel serves the traffic that the options do not mention.
      *
-     * @throws IllegalArgumentException with a sentence for the user
+     * @throws IllegalArgumentException if the options are wrong; the message is a sentence for the user
      */
     static AgentOptions parse(String textOrNull) {
         Map<String, String> values = new LinkedHashMap<>();
@@ -36,6 +39,11 @@ record AgentOptions(String device, PortRanges listen, Networks connect, boolean 
             }
             if (values.put(option.substring(0, equals), option.substring(equals + 1)) != null) {
                 throw new IllegalArgumentException("its option " + option.substring(0, equals) + " is there twice");
+            }
+        }
+        for (String name : values.keySet()) {
+            if (!NAMES.contains(name)) {
+                throw new IllegalArgumentException("it has no option '" + name + "'" + USAGE);
             }
         }
         String device = values.remove("device");
@@ -50,9 +58,6 @@ record AgentOptions(String device, PortRanges listen, Networks connect, boolean 
         if (!udp.equals("all") && !udp.equals("none")) {
             throw new IllegalArgumentException("its option udp is '" + udp + "'; it is all or none");
         }
-        if (!values.isEmpty()) {
-            throw new IllegalArgumentException("it has no option '" + values.keySet().iterator().next() + "'" + USAGE);
-        }
         return new AgentOptions(device, listen, connect, udp.equals("all"), relocated);
     }
 
@@ -65,26 +70,26 @@ record AgentOptions(String device, PortRanges listen, Networks connect, boolean 
         return valueOrNull == null ? List.of() : Arrays.asList(valueOrNull.split("\\+"));
     }
 
-    /** Returns the packages that Netty may be in. */
+    /** Returns the packages that may contain Netty. */
     List<String> nettyPackages() {
         List<String> packages = new ArrayList<>(relocated);
-        // Not a constant of the whole name: tools that relocate Netty rewrite those.
+        // Not a single constant, because tools that relocate Netty would rewrite it.
         packages.add(String.join(".", "io", "netty"));
         return packages;
     }
 
-    /** Says what goes by the device, in words for the log. */
+    /** Describes the traffic that the device serves, for the log. */
     String described() {
         return "device " + device + ": TCP servers " + listen + ", TCP connections to " + connect + ", UDP "
                 + (udp ? "all" : "none") + "; the kernel carries the rest";
     }
 
-    /** Returns the question that the transport asks of servers. */
+    /** Returns the predicate by which the transport selects servers for the device. */
     Predicate<InetSocketAddress> listensByDevice() {
         return local -> listen.contains(local.getPort());
     }
 
-    /** Returns the question that the transport asks of connections. */
+    /** Returns the predicate by which the transport selects outgoing connections for the device. */
     Predicate<InetSocketAddress> connectsByDevice() {
         return remote -> connect.contains(remote.getAddress());
     }

@@ -9,8 +9,8 @@ import javax.management.JMException;
 import javax.management.ObjectName;
 
 /**
- * What the agent tells its user: on the error stream, since a program's log is not there yet when the agent comes, and
- * in JMX. Any thread.
+ * Reports to the user, both on the error stream and in JMX. The agent starts before the program's logging is available.
+ * Thread-safe.
  */
 final class AgentReport implements RdmaRawAgentMXBean {
     private static final String PREFIX = "rdma-raw agent: ";
@@ -38,7 +38,7 @@ final class AgentReport implements RdmaRawAgentMXBean {
         rewritten.incrementAndGet();
     }
 
-    /** A class uses a transport of Netty's and could not be rewritten. */
+    /** Records a class that uses one of Netty's transports but could not be rewritten. */
     void leftAsItIs(String className, String reason) {
         String line = className + ": " + reason;
         synchronized (left) {
@@ -52,7 +52,16 @@ final class AgentReport implements RdmaRawAgentMXBean {
         }
     }
 
-    /** The program's first channel or group was made by the transport. */
+    /**
+     * Records that a class requires Netty's own channels. Nothing is printed before the first channel has been created.
+     */
+    void refused(String reason) {
+        if (state.startsWith("on")) {
+            print("new channels are the kernel's from now on: " + reason);
+        }
+    }
+
+    /** Records that the transport created the first channel or group of the program. */
     synchronized void on(String netty) {
         state = "on";
         print("on, with " + netty + "; " + rewritten + " classes rewritten so far, " + left.size()
@@ -61,19 +70,39 @@ final class AgentReport implements RdmaRawAgentMXBean {
         manage();
     }
 
-    /** The program's first channel or group was made as without the agent. */
+    /** Records that the first channel or group of the program was created without the transport. */
     synchronized void off(String reason) {
         state = state.startsWith("on") ? state + "; not for another copy of Netty: " + reason : "off: " + reason;
         print("the program runs without it: " + reason);
         manage();
     }
 
-    /** Not at the agent's start: the program may choose which server of JMX there is. */
+    /**
+     * Same as {@link #off}, called while a class is loaded. The agent must not start JMX then, because that loads
+     * classes and takes locks.
+     */
+    synchronized void offWhileLoading(String reason) {
+        state = "off: " + reason;
+        print("the program runs without it: " + reason);
+    }
+
+    /** Registers the MBean. Not called at the agent's start, because the program may select the MBean server. */
     private void manage() {
         if (isManaged) {
             return;
         }
         isManaged = true;
+        try {
+            register();
+        } catch (LinkageError e) {
+            print("it is not in JMX: the JDK's image lacks the module java.management");
+        }
+    }
+
+    /**
+     * Separate from its caller: without java.management, even the search for an exception handler of this method fails.
+     */
+    private void register() {
         try {
             ManagementFactory.getPlatformMBeanServer().registerMBean(this, new ObjectName("io.rdmaraw:type=Agent"));
         } catch (JMException | RuntimeException e) {

@@ -11,8 +11,6 @@ import java.lang.classfile.Instruction;
 import java.lang.classfile.Opcode;
 import java.lang.classfile.TypeKind;
 import java.lang.classfile.constantpool.ClassEntry;
-import java.lang.classfile.constantpool.PoolEntry;
-import java.lang.classfile.constantpool.NameAndTypeEntry;
 import java.lang.classfile.instruction.ConstantInstruction.LoadConstantInstruction;
 import java.lang.classfile.instruction.InvokeDynamicInstruction;
 import java.lang.classfile.instruction.InvokeInstruction;
@@ -33,28 +31,30 @@ import java.util.Map;
 import java.util.Set;
 
 /**
- * Rewrites one class that uses a transport of Netty's. Constants of channel classes, constructors, references to
- * constructors and the factories of I/O handlers become dynamic calls of {@link Replacements}. Variables, parameters
- * and results of those classes get the type that both transports share, the interface or group class of Netty.
+ * Rewrites a class that refers to the channel classes of Netty's transports. Constructor calls and constructor
+ * references become dynamic calls of {@link Replacements}. Variables, parameters and results change their type to the
+ * Netty interface that all channels of a kind implement. Class constants remain: Netty's channel factory replaces the
+ * class when it creates a channel.
  */
 final class CallerRewriter {
-    /** Class files before it have no dynamic calls. */
+    /** The oldest class file version with dynamic calls. */
     private static final int OLDEST_MAJOR_VERSION = ClassFile.JAVA_7_VERSION;
     private static final ClassDesc REPLACEMENTS = Replacements.class.describeConstable().orElseThrow();
-    private static final Set<String> ONLY_OF_NIO_GROUPS = Set.of("setIoRatio", "rebuildSelectors");
-    private static final String NEW_FACTORY = "newFactory";
-    private static final String FOR_NAME = "forName";
 
-    /** A class that is left as it is, and why. */
+    /** Thrown if the class cannot be rewritten. */
     static final class LeftAsItIs extends Exception {
         private static final long serialVersionUID = 1;
 
-        LeftAsItIs(String reason) {
+        /** Whether the class works only with channels or loops of Netty's own classes. */
+        final boolean needsOriginals;
+
+        LeftAsItIs(String reason, boolean needsOriginals) {
             super(reason, null, false, false);
+            this.needsOriginals = needsOriginals;
         }
     }
 
-    /** A method handle among constants, of which a method of the class itself takes the place. */
+    /** A private method of the rewritten class that replaces a method handle in its constant pool. */
     private record Bridge(String name, MethodTypeDesc type, DynamicCallSiteDesc call) {
     }
 
@@ -63,7 +63,7 @@ final class CallerRewriter {
     private final InterfaceMethods interfaceMethods;
     private final ClassModel model;
     private final List<Bridge> bridges = new ArrayList<>();
-    private LeftAsItIs refusal;
+    private String refusal;
 
     CallerRewriter(NettyNames names, byte[] bytes, ClassHierarchyResolver hierarchy,
             InterfaceMethods interfaceMethods) {
@@ -73,7 +73,10 @@ final class CallerRewriter {
         classFile = ClassFile.of(ClassFile.ClassHierarchyResolverOption.of(ofItself(model).orElse(hierarchy)));
     }
 
-    /** A class that was generated while the program runs is no resource of its class loader. */
+    /**
+     * Returns a resolver for the class itself. A class that was generated at run time is not a resource of its class
+     * loader.
+     */
     private static ClassHierarchyResolver ofItself(ClassModel model) {
         ClassDesc type = model.thisClass().asSymbol();
         boolean isInterface = model.flags().has(AccessFlag.INTERFACE);
@@ -82,71 +85,43 @@ final class CallerRewriter {
                         : Map.of(type, model.superclass().get().asSymbol()));
     }
 
-    /** Returns the bytes of the class rewritten, or null if there is nothing to rewrite. */
+    /** Returns the rewritten class, or null if there is nothing to rewrite. */
     byte[] rewrite() throws LeftAsItIs {
-        if (!mentionsTransport()) {
+        TypeUses uses = new TypeUses(names, model);
+        if (uses.castsToLoop()) {
+            throw new LeftAsItIs("it casts to an event loop or an I/O handler of Netty's own", true);
+        }
+        if (!uses.hasAny()) {
             return null;
         }
-        if (model.majorVersion() < OLDEST_MAJOR_VERSION) {
-            throw new LeftAsItIs("it was compiled for a Java before 7");
-        }
+        byte[] rewritten = null;
         ClassDesc superclass = model.superclass().map(ClassEntry::asSymbol).orElse(ConstantDescs.CD_Object);
-        if (names.kind(superclass) != null) {
-            throw new LeftAsItIs("it extends " + superclass.displayName());
+        if (model.majorVersion() < OLDEST_MAJOR_VERSION) {
+            refusal = "it was compiled for a Java before 7";
+        } else if (names.kind(superclass) != null) {
+            refusal = "it extends " + superclass.displayName();
+        } else {
+            ClassTransform rewriting = ClassTransform
+                    .transformingMethodBodies(CodeTransform.ofStateful(MethodRewriter::new))
+                    .andThen(ClassTransform.endHandler(builder -> bridges.forEach(bridge -> builder.withMethodBody(
+                            bridge.name, bridge.type, ClassFile.ACC_PRIVATE | ClassFile.ACC_STATIC
+                                    | ClassFile.ACC_SYNTHETIC, code -> addBridge(code, bridge)))));
+            rewritten = ConstantPoolText.map(classFile.transformClass(model, rewriting), names::mapped);
+            List<VerifyError> errors = refusal == null ? classFile.verify(rewritten) : List.of();
+            if (!errors.isEmpty()) {
+                refusal = "it depends on Netty's own class: " + errors.getFirst().getMessage().lines()
+                        .findFirst().orElse("");
+            }
         }
-        ClassTransform rewriting = ClassTransform
-                .transformingMethodBodies(CodeTransform.ofStateful(MethodRewriter::new))
-                .andThen(ClassTransform.endHandler(builder -> bridges.forEach(bridge -> builder.withMethodBody(
-                        bridge.name, bridge.type, ClassFile.ACC_PRIVATE | ClassFile.ACC_STATIC
-                                | ClassFile.ACC_SYNTHETIC, code -> addBridge(code, bridge)))));
-        byte[] rewritten = ConstantPoolText.map(classFile.transformClass(model, rewriting), names::mapped);
         if (refusal != null) {
-            throw refusal;
-        }
-        List<VerifyError> errors = classFile.verify(rewritten);
-        if (!errors.isEmpty()) {
-            throw new LeftAsItIs("it depends on Netty's own class: " + errors.getFirst().getMessage().lines()
-                    .findFirst().orElse(""));
+            throw new LeftAsItIs(refusal, uses.needsOriginals());
         }
         return rewritten;
     }
 
-    private boolean mentionsTransport() {
-        for (PoolEntry entry : model.constantPool()) {
-            if (entry instanceof ClassEntry type && isOfTransport(type.asSymbol())) {
-                return true;
-            }
-            if (entry instanceof NameAndTypeEntry member && (mentions(member.type().stringValue())
-                    || member.name().equalsString(FOR_NAME))) {
-                return true;
-            }
-        }
-        return model.methods().stream().anyMatch(method -> mentions(method.methodType().stringValue()))
-                || model.fields().stream().anyMatch(field -> mentions(field.fieldType().stringValue()));
-    }
-
-    private boolean isOfTransport(ClassDesc type) {
-        ClassDesc element = type;
-        while (element.isArray()) {
-            element = element.componentType();
-        }
-        return names.kind(element) != null || names.isHandler(element) || names.isMultiThreadGroup(element);
-    }
-
-    private boolean mentions(String descriptor) {
-        if (!descriptor.contains(names.internalPrefix())) {
-            return false;
-        }
-        if (!descriptor.startsWith("(")) {
-            return isOfTransport(ClassDesc.ofDescriptor(descriptor));
-        }
-        MethodTypeDesc type = MethodTypeDesc.ofDescriptor(descriptor);
-        return isOfTransport(type.returnType()) || type.parameterList().stream().anyMatch(this::isOfTransport);
-    }
-
     private void refuse(String reason) {
         if (refusal == null) {
-            refusal = new LeftAsItIs(reason);
+            refusal = reason;
         }
     }
 
@@ -160,7 +135,7 @@ final class CallerRewriter {
         code.invokedynamic(bridge.call).areturn();
     }
 
-    // ---- the calls that take the place of others ----
+    // ---- dynamic calls ----
 
     private DynamicCallSiteDesc call(String name, MethodTypeDesc type, String... constants) {
         List<ConstantDesc> arguments = new ArrayList<>(List.of(constants));
@@ -176,10 +151,6 @@ final class CallerRewriter {
                 constructor.descriptorString());
     }
 
-    private DynamicCallSiteDesc newFactory(ClassDesc original, MethodTypeDesc type) {
-        return call(NEW_FACTORY, type, binaryName(original));
-    }
-
     private MethodTypeDesc mapped(MethodTypeDesc type) {
         return MethodTypeDesc.of(names.mapped(type.returnType()),
                 type.parameterList().stream().map(names::mapped).toList());
@@ -189,15 +160,17 @@ final class CallerRewriter {
         return type.packageName() + "." + type.displayName();
     }
 
-    private boolean isConstructed(ClassDesc type) {
-        return names.kind(type) != null || names.isMultiThreadGroup(type);
+    private boolean isChannel(ClassDesc type) {
+        return names.kind(type) != null;
     }
 
     /** Rewrites the body of a method. */
     private final class MethodRewriter implements CodeTransform {
-        /** An instruction {@code new} was left out, and the duplication of its result has to follow. */
+        /**
+         * Set after a {@code new} instruction was removed: the next instruction must be the duplication of its result.
+         */
         private boolean afterNew;
-        /** Constructors of this type that follow belong to a {@code new} of this method. */
+        /** Number of removed {@code new} instructions with an outstanding constructor call. */
         private int openNews;
 
         @Override
@@ -209,8 +182,9 @@ final class CallerRewriter {
                 }
             }
             switch (element) {
-                case NewObjectInstruction made when isConstructed(made.className().asSymbol()) -> {
-                    // A constructor's result, as a dynamic call, comes after its arguments: null keeps the place.
+                case NewObjectInstruction made when isChannel(made.className().asSymbol()) -> {
+                    // The dynamic call returns the object only after its arguments were pushed. Null takes the place of
+                    // the uninitialized object.
                     afterNew = true;
                     openNews++;
                     code.aconst_null();
@@ -223,7 +197,7 @@ final class CallerRewriter {
                             binaryName(type.asSymbol())));
                 }
                 case TypeCheckInstruction check when check.opcode() == Opcode.INSTANCEOF
-                        && names.kind(check.type().asSymbol()) == NettyNames.Kind.GROUP -> {
+                        && isChannel(check.type().asSymbol()) -> {
                     code.invokedynamic(call("isInstance", MethodTypeDesc.of(ConstantDescs.CD_boolean,
                             ConstantDescs.CD_Object), binaryName(check.type().asSymbol())));
                 }
@@ -231,23 +205,14 @@ final class CallerRewriter {
             }
         }
 
-        private boolean isChannel(ClassDesc type) {
-            return names.kind(type) != null && names.kind(type) != NettyNames.Kind.GROUP;
-        }
-
         private void rewriteCall(CodeBuilder code, InvokeInstruction call) {
             ClassDesc owner = call.owner().asSymbol();
             String name = call.name().stringValue();
             MethodTypeDesc type = call.typeSymbol();
-            if (call.opcode() == Opcode.INVOKESPECIAL && name.equals(ConstantDescs.INIT_NAME) && isConstructed(owner)
+            if (call.opcode() == Opcode.INVOKESPECIAL && name.equals(ConstantDescs.INIT_NAME) && isChannel(owner)
                     && openNews > 0) {
                 openNews--;
                 code.invokedynamic(construct(owner, type)).swap().pop().swap().pop();
-            } else if (call.opcode() == Opcode.INVOKESTATIC && name.equals(NEW_FACTORY) && names.isHandler(owner)) {
-                code.invokedynamic(newFactory(owner, type));
-            } else if (call.opcode() == Opcode.INVOKESTATIC && name.equals(FOR_NAME)
-                    && owner.equals(ConstantDescs.CD_Class) && type.parameterType(0).equals(ConstantDescs.CD_String)) {
-                code.invokedynamic(call(FOR_NAME, type));
             } else if (call.opcode() == Opcode.INVOKEVIRTUAL && isChannel(owner)) {
                 ClassDesc common = names.common(names.kind(owner));
                 if (interfaceMethods.has(common, name, type.descriptorString())) {
@@ -256,24 +221,23 @@ final class CallerRewriter {
                     refuse("it calls " + owner.displayName() + "." + name + ", which only that class has");
                     code.with(call);
                 }
-            } else if (call.opcode() == Opcode.INVOKEVIRTUAL && names.kind(owner) != null
-                    && ONLY_OF_NIO_GROUPS.contains(name)) {
-                code.invokedynamic(call("ofGroup", type.insertParameterTypes(0, names.mapped(owner)),
-                        binaryName(owner), name));
             } else {
                 requireUnmapped(owner, type);
                 code.with(call);
             }
         }
 
-        /** Netty's transports keep the types of their methods. */
+        /** Rejects calls of methods of Netty's transports with a mapped type: those classes are not rewritten. */
         private void requireUnmapped(ClassDesc owner, MethodTypeDesc type) {
             if (names.kind(owner) == null && names.isTransport(binaryName(owner)) && !mapped(type).equals(type)) {
                 refuse("it calls a method of " + owner.displayName() + " that wants Netty's own class");
             }
         }
 
-        /** References to constructors and factories are handles among the arguments of a dynamic call. */
+        /**
+         * Rewrites constructor references and factories, which are method handles among the arguments of a dynamic
+         * call.
+         */
         private void rewriteHandles(CodeBuilder code, InvokeDynamicInstruction call) {
             ConstantDesc[] arguments = call.bootstrapArgs().stream().map(this::rewriteHandle)
                     .toArray(ConstantDesc[]::new);
@@ -286,13 +250,8 @@ final class CallerRewriter {
                 return argument;
             }
             ClassDesc owner = handle.owner();
-            MethodTypeDesc type = MethodTypeDesc.ofDescriptor(handle.lookupDescriptor());
-            if (handle.kind() == DirectMethodHandleDesc.Kind.CONSTRUCTOR && isConstructed(owner)) {
-                return bridge(construct(owner, type));
-            }
-            if (handle.kind() == DirectMethodHandleDesc.Kind.STATIC && handle.methodName().equals(NEW_FACTORY)
-                    && names.isHandler(owner)) {
-                return bridge(newFactory(owner, type));
+            if (handle.kind() == DirectMethodHandleDesc.Kind.CONSTRUCTOR && isChannel(owner)) {
+                return bridge(construct(owner, MethodTypeDesc.ofDescriptor(handle.lookupDescriptor())));
             }
             if (handle.kind() == DirectMethodHandleDesc.Kind.VIRTUAL && isChannel(owner)) {
                 ClassDesc common = names.common(names.kind(owner));

@@ -1,14 +1,12 @@
 package io.rdmaraw.agent;
 
-import java.io.InputStream;
 import java.lang.classfile.ClassHierarchyResolver;
 import java.lang.instrument.ClassFileTransformer;
 import java.nio.charset.StandardCharsets;
 import java.security.ProtectionDomain;
 import java.util.List;
-import java.util.function.Function;
 
-/** Has each class that uses a transport of Netty's rewritten as it is loaded. Any thread. */
+/** Rewrites classes that use one of Netty's transports when they are loaded. Thread-safe. */
 final class CallerTransformer implements ClassFileTransformer {
     private final List<NettyNames> nettys;
     private final AgentReport report;
@@ -25,37 +23,56 @@ final class CallerTransformer implements ClassFileTransformer {
                 || internalName.startsWith("io/rdmaraw/")) {
             return null;
         }
-        // A search that the JVM does by vector instructions, for most classes have nothing of Netty.
+        // The JVM vectorizes this search, and most classes do not refer to Netty.
         String text = new String(bytes, StandardCharsets.ISO_8859_1);
         for (NettyNames names : nettys) {
             if (text.contains(names.internalPrefix())) {
-                return rewrite(names, loader, internalName.replace('/', '.'), bytes);
+                return rewrite(names, loader, internalName.replace('/', '.'), text, domain, bytes);
             }
         }
         return null;
     }
 
-    private byte[] rewrite(NettyNames names, ClassLoader loader, String className, byte[] bytes) {
+    private byte[] rewrite(NettyNames names, ClassLoader loader, String className, String text,
+            ProtectionDomain domain, byte[] bytes) {
+        NettyCopy copy = null;
         try {
-            if (names.isForeignHandler(className)) {
-                return HandlerRewriter.rewrite(names, bytes);
-            }
-            if (names.isTransport(className)) {
+            copy = NettyCopy.of(loader, names);
+            if (copy == null) {
                 return null;
             }
-            Function<String, InputStream> resources = loader::getResourceAsStream;
-            ClassHierarchyResolver hierarchy = ClassHierarchyResolver.ofResourceParsing(loader)
-                    .orElse(ClassHierarchyResolver.defaultResolver()).cached();
-            byte[] rewritten = new CallerRewriter(names, bytes, hierarchy, new InterfaceMethods(resources)).rewrite();
+            if (!copy.isNewEnough()) {
+                copy.reportRefusal(report);
+                return null;
+            }
+            ClassHierarchyResolver hierarchy = ProgramScan.hierarchy(loader);
+            if (names.isRewritten(className)) {
+                return new NettyRewriter(names, hierarchy).rewrite(bytes);
+            }
+            if (names.isTransport(className) || !names.mayNameType(text)) {
+                return null;
+            }
+            copy.scan(domain, names, loader, report);
+            if (copy.refusal() != null) {
+                return null;
+            }
+            byte[] rewritten = new CallerRewriter(names, bytes, hierarchy,
+                    new InterfaceMethods(loader::getResourceAsStream)).rewrite();
             if (rewritten != null) {
                 report.rewritten(className);
             }
             return rewritten;
         } catch (CallerRewriter.LeftAsItIs e) {
             report.leftAsItIs(className, e.getMessage());
+            if (e.needsOriginals) {
+                copy.refuse(className + ": " + e.getMessage(), report);
+            }
         } catch (RuntimeException | LinkageError e) {
-            // An exception here would be lost: the JVM loads the class unchanged and says nothing.
+            // The JVM would ignore the exception and load the class unchanged without a message.
             report.leftAsItIs(className, e.toString());
+            if (copy != null) {
+                copy.refuse(className + ": " + e, report);
+            }
         }
         return null;
     }

@@ -8,8 +8,8 @@ import java.io.IOException;
 import java.util.function.UnaryOperator;
 
 /**
- * The texts in a class file's constant pool (JVMS section 4.4.7): names of classes, descriptors, signatures and strings
- * are nowhere else, so whoever changes them there changes them everywhere.
+ * Maps the UTF-8 entries of a class file's constant pool (JVMS section 4.4.7). All class names, descriptors, signatures
+ * and strings of a class are stored there, so mapping an entry changes all its uses.
  */
 final class ConstantPoolText {
     private static final int MAGIC_AND_VERSION_BYTES = 8;
@@ -18,7 +18,7 @@ final class ConstantPoolText {
     private ConstantPoolText() {
     }
 
-    /** Returns a class file with each text mapped. */
+    /** Returns the class file with each UTF-8 entry mapped. */
     static byte[] map(byte[] classFile, UnaryOperator<String> mapping) {
         ByteArrayOutputStream mapped = new ByteArrayOutputStream(classFile.length + classFile.length / 8);
         try (DataInputStream in = new DataInputStream(new ByteArrayInputStream(classFile));
@@ -33,7 +33,7 @@ final class ConstantPoolText {
                     out.writeUTF(mapping.apply(in.readUTF()));
                 } else {
                     copy(in, out, entryBytes(tag));
-                    // A long or a double takes two places.
+                    // A long or a double occupies two entries.
                     index += tag == 5 || tag == 6 ? 1 : 0;
                 }
             }

@@ -8,16 +8,16 @@ import java.lang.classfile.ClassModel;
 import java.lang.constant.ClassDesc;
 import java.util.function.Function;
 
-/** Looks up the methods of interfaces without loading them. */
+/** Looks up methods of interfaces without loading the interfaces. */
 final class InterfaceMethods {
-    /** Opens the class file of a name such as {@code java/lang/Object.class}; null if there is none. */
+    /** Opens a class file by a name such as {@code java/lang/Object.class}; returns null if it does not exist. */
     private final Function<String, InputStream> resources;
 
     InterfaceMethods(Function<String, InputStream> resources) {
         this.resources = resources;
     }
 
-    /** Tells whether an interface, or one that it extends, declares a method. */
+    /** Returns whether an interface or one of its superinterfaces declares a method. */
     boolean has(ClassDesc type, String name, String descriptor) {
         return has(type.descriptorString().substring(1, type.descriptorString().length() - 1), name, descriptor);
     }

@@ -1,26 +1,27 @@
 package io.rdmaraw.agent;
 
 import java.io.IOException;
-import java.io.InputStream;
+import java.lang.constant.ClassDesc;
 import java.lang.invoke.MethodHandle;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.MethodType;
 import java.lang.reflect.InvocationTargetException;
-import java.net.URL;
+import java.lang.reflect.Method;
 import java.util.Collections;
+import java.util.HashMap;
 import java.util.Map;
-import java.util.Properties;
+import java.util.Set;
 import java.util.WeakHashMap;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executor;
-import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Predicate;
 
-/** The transport for one copy of Netty in the process, or the reason why there is none. Any thread. */
+/** The transport for one copy of Netty in the process, or the reason why there is none. Thread-safe. */
 final class LoadedTransport {
     private static final String CHANNEL_PACKAGE = "io.rdmaraw.channel.";
 
-    /** Lives as long as the copy of Netty. */
+    /** Keyed by the channel class, so that the transport lives as long as its copy of Netty. */
     private static final ClassValue<Holder> OF_CHANNEL_TYPE = new ClassValue<>() {
         @Override
         protected Holder computeValue(Class<?> channelType) {
@@ -28,41 +29,65 @@ final class LoadedTransport {
         }
     };
 
-    /** One thread makes it while others wait. */
+    /** Loads the transport once. Other threads wait for it. */
     private static final class Holder {
         private final Class<?> channelType;
         private LoadedTransport transport;
+        private boolean isLoading;
 
         Holder(Class<?> channelType) {
             this.channelType = channelType;
         }
 
+        /**
+         * Returns the transport. Returns null while this thread is loading it, because the transport itself creates
+         * Netty's own loops and channels.
+         */
         synchronized LoadedTransport get() {
-            if (transport == null) {
-                transport = load(Agent.instance(), channelType);
+            if (transport == null && !isLoading) {
+                isLoading = true;
+                try {
+                    transport = load(Agent.instance(), channelType);
+                } finally {
+                    isLoading = false;
+                }
             }
             return transport;
         }
     }
 
-    /** A device has one user: another copy of Netty would have a copy of the transport, which could not open it. */
+    /**
+     * Whether a copy of the transport uses the device. A second copy of Netty would need a second copy of the
+     * transport, which could not open the device.
+     */
     private static final AtomicBoolean USED = new AtomicBoolean();
 
     private final AgentOptions options;
+    private final NettyNames names;
+    private final NettyCopy copy;
     private final ClassLoader netty;
     private final ClassLoader classes;
     private final Object config;
-    /** Which class of the program's a group stands for. */
-    private final Map<Object, String> groups = Collections.synchronizedMap(new WeakHashMap<>());
+    private final Map<NettyNames.Kind, MethodHandle> newChannels = new ConcurrentHashMap<>();
+    /** Transports of Netty of which the program has created channels. */
+    private final Set<String> families = ConcurrentHashMap.newKeySet();
+    /** Executors of the groups that have the transport's loops. */
+    private final Map<Object, Executor> executors = Collections.synchronizedMap(new WeakHashMap<>());
+    private final Map<Object, Map<Class<?>, Object>> companions = new WeakHashMap<>();
 
-    private LoadedTransport(AgentOptions options, ClassLoader netty, ClassLoader classes, Object config) {
+    private LoadedTransport(AgentOptions options, NettyNames names, NettyCopy copy, ClassLoader netty,
+            ClassLoader classes, Object config) {
         this.options = options;
+        this.names = names;
+        this.copy = copy;
         this.netty = netty;
         this.classes = classes;
         this.config = config;
     }
 
-    /** Returns the transport for the Netty that a class uses; null if the program has to do without. */
+    /**
+     * Returns the transport for the copy of Netty that a class loader sees; null if the program has to run without it.
+     */
     static LoadedTransport of(ClassLoader user, String nettyPackage) {
         Class<?> channelType;
         try {
@@ -71,31 +96,41 @@ final class LoadedTransport {
             return null;
         }
         LoadedTransport transport = OF_CHANNEL_TYPE.get(channelType).get();
-        return transport.config == null ? null : transport;
+        return transport == null || transport.config == null ? null : transport;
+    }
+
+    /** Returns the transport of an object; null if the object's class is not one of the transport. */
+    static LoadedTransport ofObject(Object value) {
+        return value != null && value.getClass().getClassLoader() instanceof TransportLoader loader
+                ? loader.transport() : null;
     }
 
     private static LoadedTransport load(Agent agent, Class<?> channelType) {
         ClassLoader netty = channelType.getClassLoader();
-        String nettyPackage = channelType.getPackageName().substring(0,
-                channelType.getPackageName().length() - ".channel".length());
-        String version = version(netty);
+        NettyNames names = new NettyNames(channelType.getPackageName().substring(0,
+                channelType.getPackageName().length() - ".channel".length()));
+        NettyCopy copy = NettyCopy.of(netty, names);
         boolean isUser = false;
         try {
-            requireVersion(netty, nettyPackage, version);
-            ClassLoader classes = new TransportLoader(agent.jars().unpack(), netty, nettyPackage);
+            if (copy.refusal() != null) {
+                throw new IOException(copy.refusal());
+            }
+            TransportLoader classes = new TransportLoader(agent.jars().unpack(), netty, names.nettyPackage());
             isUser = USED.compareAndSet(false, true);
             if (!isUser) {
-                throw new IOException("another copy of Netty in this process uses the device already, and " + version
-                        + " of " + nettyPackage + " would want it too; the kernel carries that copy's channels");
+                throw new IOException("another copy of Netty in this process uses the device already, and "
+                        + copy.version() + " of " + names.nettyPackage()
+                        + " would want it too; the kernel carries that copy's channels");
             }
-            LoadedTransport transport = new LoadedTransport(agent.options(), netty, classes,
+            LoadedTransport transport = new LoadedTransport(agent.options(), names, copy, netty, classes,
                     config(agent.options(), classes));
             Throwable cause = (Throwable) transport.type("RdmaRaw").getMethod("unavailabilityCause",
                     transport.config.getClass()).invoke(null, transport.config);
             if (cause != null) {
                 throw cause;
             }
-            agent.report().on(version);
+            classes.setTransport(transport);
+            agent.report().on(copy.version());
             return transport;
         } catch (Throwable e) {
             if (isUser) {
@@ -103,39 +138,10 @@ final class LoadedTransport {
             }
             Throwable cause = e instanceof InvocationTargetException ? e.getCause() : e;
             agent.report().off(cause instanceof LinkageError && !(cause instanceof UnsatisfiedLinkError)
-                    ? version + " and the transport do not fit together: " + cause
+                    ? copy.version() + " and the transport do not fit together: " + cause
                     : cause.getMessage() == null ? cause.toString() : cause.getMessage());
-            return new LoadedTransport(agent.options(), netty, null, null);
+            return new LoadedTransport(agent.options(), names, copy, netty, null, null);
         }
-    }
-
-    private static void requireVersion(ClassLoader netty, String nettyPackage, String version) throws IOException {
-        try {
-            Class.forName(nettyPackage + ".channel.IoHandlerFactory", false, netty);
-            // Before 4.2.7 handles were not told that they were registered.
-            Class.forName(nettyPackage + ".channel.IoHandle", false, netty).getMethod("registered");
-        } catch (ReflectiveOperationException e) {
-            throw new IOException(version + " is too old for the transport, which wants Netty 4.2.7 or newer", e);
-        }
-    }
-
-    private static String version(ClassLoader netty) {
-        try {
-            // Each jar of Netty has such a file, of its own part.
-            for (URL url : Collections.list(netty.getResources("META-INF/io.netty.versions.properties"))) {
-                Properties versions = new Properties();
-                try (InputStream in = url.openStream()) {
-                    versions.load(in);
-                }
-                String version = versions.getProperty("netty-transport.version");
-                if (version != null) {
-                    return "Netty " + version;
-                }
-            }
-        } catch (IOException e) {
-            // A version that is not known is told as such.
-        }
-        return "Netty of an unknown version";
     }
 
     private static Object config(AgentOptions options, ClassLoader classes) throws ReflectiveOperationException {
@@ -155,24 +161,32 @@ final class LoadedTransport {
         return Class.forName(CHANNEL_PACKAGE + simpleName, true, classes);
     }
 
-    /** Tells whether channels of a kind can be the device's at all. */
+    /** Returns whether the options allow channels of a kind on the device. */
     private boolean isByDevice(NettyNames.Kind kind) {
         return switch (kind) {
             case SOCKET -> !options.connect().isEmpty();
             case SERVER -> !options.listen().isEmpty();
             case DATAGRAM -> options.udp();
-            case GROUP -> true;
         };
     }
 
-    /** Returns the class of channels that stands for others of its kind on the transport's loops. */
+    /** Returns the channel class that replaces others of its kind on the transport's loops. */
     Class<?> channelType(NettyNames.Kind kind, String nettyPackage) throws ClassNotFoundException {
         return isByDevice(kind) ? Class.forName(kind.replacement, true, classes)
                 : Class.forName(nettyPackage + "." + kind.nio, false, netty);
     }
 
-    /** Returns what makes channels of a kind, from an IP version or null. */
+    /** Returns a handle that creates channels of a kind. Its argument is an IP version or null. */
     MethodHandle newChannel(NettyNames.Kind kind, String nettyPackage) throws ReflectiveOperationException {
+        MethodHandle known = newChannels.get(kind);
+        if (known == null) {
+            known = findNewChannel(kind, nettyPackage);
+            newChannels.put(kind, known);
+        }
+        return known;
+    }
+
+    private MethodHandle findNewChannel(NettyNames.Kind kind, String nettyPackage) throws ReflectiveOperationException {
         Class<?> type = channelType(kind, nettyPackage);
         MethodHandles.Lookup lookup = MethodHandles.publicLookup();
         Class<?> family = Class.forName(nettyPackage + ".channel.socket.SocketProtocolFamily", false, netty);
@@ -183,9 +197,10 @@ final class LoadedTransport {
     }
 
     /**
-     * Has channels receive into buffers of Netty's default allocator, as Netty's own transports do.
+     * Wraps a handle so that the created channels receive into buffers of Netty's default allocator, as those of
+     * Netty's own transports do.
      *
-     * @param newChannel makes them
+     * @param newChannel handle that creates the channels
      */
     MethodHandle withDefaultAllocator(MethodHandle newChannel, String nettyPackage)
             throws ReflectiveOperationException {
@@ -202,49 +217,75 @@ final class LoadedTransport {
                 set.asType(MethodType.methodType(void.class, made))));
     }
 
-    /** Returns what makes factories of the transport's I/O handlers. */
+    /** Returns a handle that creates factories of the transport's I/O handlers. */
     MethodHandle newFactory() throws ReflectiveOperationException {
         Class<?> handlerType = type("RdmaRawIoHandler");
         return MethodHandles.publicLookup().unreflect(handlerType.getMethod("newFactory", config.getClass()))
                 .bindTo(config);
     }
 
-    /** Tells whether a factory of I/O handlers is the transport's. */
-    boolean isOwn(Object factory) {
-        return factory != null && factory.getClass().getClassLoader() == classes;
+    /**
+     * Creates a loop for a group of Netty's own class.
+     *
+     * @param arguments further arguments of the group's {@code newChild}, after the factory
+     */
+    Object newLoop(Object group, Executor executor, Object factory, Object[] arguments)
+            throws ReflectiveOperationException {
+        executors.put(group, executor);
+        return invoke("newLoop", group, executor, factory, arguments);
+    }
+
+    /** Returns the loop of a group that receives the segments of an accepted channel, or null. */
+    Object home(Object group, Object channel) throws ReflectiveOperationException {
+        return invoke("home", group, channel);
+    }
+
+    /** Returns a group with Netty's own loops, for channels that the loops of {@code group} cannot drive. */
+    Object companion(Object group, Class<?> handlerType) throws ReflectiveOperationException {
+        synchronized (companions) {
+            Map<Class<?>, Object> ofGroup = companions.computeIfAbsent(group, key -> new HashMap<>());
+            Object companion = ofGroup.get(handlerType);
+            if (companion == null) {
+                companion = invoke("newCompanion", group, executors.get(group), handlerType);
+                ofGroup.put(handlerType, companion);
+            }
+            return companion;
+        }
+    }
+
+    private Object invoke(String name, Object... arguments) throws ReflectiveOperationException {
+        for (Method method : type("LoopGroups").getDeclaredMethods()) {
+            if (method.getName().equals(name)) {
+                method.setAccessible(true);
+                return method.invoke(null, arguments);
+            }
+        }
+        throw new NoSuchMethodException(name);
     }
 
     /**
-     * Makes a group of loops.
-     *
-     * @param original the class that it stands for
-     * @param arguments those of the original's constructor
+     * Returns whether objects of the transport replace those of one of Netty's classes. Returns false once a class has
+     * been found that requires Netty's own objects; the transport's groups can drive those, too.
      */
-    Object newGroup(String original, Object[] arguments) throws ReflectiveOperationException {
-        int loops = 0;
-        Executor executor = null;
-        ThreadFactory threads = null;
-        for (Object argument : arguments) {
-            if (argument instanceof Integer number && argument == arguments[0]) {
-                loops = number;
-            } else if (argument instanceof Executor given) {
-                executor = given;
-            } else if (argument instanceof ThreadFactory given) {
-                threads = given;
-            }
+    boolean moves(String original) {
+        if (copy.refusal() != null) {
+            return false;
         }
-        Class<?> groupType = type("RdmaRawEventLoopGroup");
-        Object group = threads != null
-                ? groupType.getConstructor(int.class, ThreadFactory.class, config.getClass())
-                        .newInstance(loops, threads, config)
-                : groupType.getMethod("onExecutor", int.class, Executor.class, config.getClass())
-                        .invoke(null, loops, executor, config);
-        groups.put(group, original);
-        return group;
+        ClassDesc type = ClassDesc.of(original);
+        if (names.family(type) != null) {
+            families.add(names.family(type));
+        }
+        return true;
     }
 
-    /** Tells whether a value is a group that stands for a class. */
-    boolean standsFor(Object value, String original) {
-        return value != null && original.equals(groups.get(value));
+    /**
+     * Returns whether a value counts as an instance of one of Netty's channel classes: it is one, or it is the
+     * transport's replacement for it.
+     */
+    boolean standsFor(Class<?> original, Object value) {
+        ClassDesc type = ClassDesc.of(original.getName());
+        return original.isInstance(value) || value != null && value.getClass().getClassLoader() == classes
+                && value.getClass().getName().equals(names.kind(type).replacement)
+                && families.contains(names.family(type));
     }
 }

@@ -6,24 +6,29 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.stream.Stream;
 
-/** The classes of Netty that stand for a transport, for Netty in one package: its own, or one that it was moved to. */
+/**
+ * The names of Netty's transport classes in one package: {@code io.netty} or the package to which Netty was relocated.
+ */
 final class NettyNames {
-    /** What is replaced, and by what of the same purpose. */
+    static final ClassDesc SELECTOR_PROVIDER = ClassDesc.of("java.nio.channels.spi.SelectorProvider");
+    static final ClassDesc CONSTRUCTOR = ClassDesc.of("java.lang.reflect.Constructor");
+
+    /** The kinds of channels. */
     enum Kind {
         SOCKET("channel.socket.SocketChannel", "channel.socket.nio.NioSocketChannel",
                 "io.rdmaraw.channel.RdmaRawSocketChannel"),
         SERVER("channel.socket.ServerSocketChannel", "channel.socket.nio.NioServerSocketChannel",
                 "io.rdmaraw.channel.RdmaRawServerSocketChannel"),
         DATAGRAM("channel.socket.DatagramChannel", "channel.socket.nio.NioDatagramChannel",
-                "io.rdmaraw.channel.RdmaRawDatagramChannel"),
-        GROUP("channel.MultiThreadIoEventLoopGroup", null, "io.rdmaraw.channel.RdmaRawEventLoopGroup");
+                "io.rdmaraw.channel.RdmaRawDatagramChannel");
 
-        /** The type of both, that what is rewritten deals with; in Netty's package. */
+        /** The interface of all channels of this kind, which rewritten code uses. Relative to Netty's package. */
         final String common;
-        /** The kernel's channel that these loops can drive; in Netty's package. */
+        /** The NIO channel class, which the transport's loops can drive. Relative to Netty's package. */
         final String nio;
-        /** The class of this transport. */
+        /** The transport's channel class. */
         final String replacement;
 
         Kind(String common, String nio, String replacement) {
@@ -35,70 +40,128 @@ final class NettyNames {
 
     private static final List<String> TRANSPORT_PACKAGES =
             List.of("channel.nio.", "channel.socket.nio.", "channel.epoll.", "channel.uring.", "channel.kqueue.");
+    private static final List<String> CHANNEL_PREFIXES =
+            List.of("channel.socket.nio.Nio", "channel.epoll.Epoll", "channel.uring.IoUring");
 
     private final String nettyPackage;
     private final String internalPrefix;
-    private final Map<ClassDesc, Kind> replaced = new HashMap<>();
+    private final Map<ClassDesc, Kind> channels = new HashMap<>();
+    private final Map<ClassDesc, String> families = new HashMap<>();
+    private final Set<ClassDesc> loops = new HashSet<>();
     private final Set<ClassDesc> handlers = new HashSet<>();
+    private final Set<ClassDesc> groups = new HashSet<>();
     private final ClassDesc multiThreadGroup;
+    private final List<String> internalTypePrefixes;
 
     NettyNames(String nettyPackage) {
         this.nettyPackage = nettyPackage;
         internalPrefix = nettyPackage.replace('.', '/') + "/channel/";
-        for (String prefix : List.of("channel.socket.nio.Nio", "channel.epoll.Epoll", "channel.uring.IoUring")) {
-            replaced.put(type(prefix + "SocketChannel"), Kind.SOCKET);
-            replaced.put(type(prefix + "ServerSocketChannel"), Kind.SERVER);
-            replaced.put(type(prefix + "DatagramChannel"), Kind.DATAGRAM);
+        internalTypePrefixes = Stream.concat(CHANNEL_PREFIXES.stream(), Stream.of("channel.nio.Nio"))
+                .map(prefix -> (nettyPackage + "." + prefix).replace('.', '/')).toList();
+        for (String prefix : CHANNEL_PREFIXES) {
+            addChannel(prefix, "SocketChannel", Kind.SOCKET);
+            addChannel(prefix, "ServerSocketChannel", Kind.SERVER);
+            addChannel(prefix, "DatagramChannel", Kind.DATAGRAM);
         }
-        replaced.put(type("channel.nio.NioEventLoopGroup"), Kind.GROUP);
-        replaced.put(type("channel.epoll.EpollEventLoopGroup"), Kind.GROUP);
-        multiThreadGroup = type(Kind.GROUP.common);
-        for (String handler : List.of("channel.nio.NioIoHandler", "channel.epoll.EpollIoHandler",
-                "channel.uring.IoUringIoHandler")) {
-            handlers.add(type(handler));
-        }
+        multiThreadGroup = type("channel.MultiThreadIoEventLoopGroup");
+        groups.addAll(List.of(multiThreadGroup, type("channel.nio.NioEventLoopGroup"),
+                type("channel.epoll.EpollEventLoopGroup")));
+        handlers.addAll(List.of(type("channel.nio.NioIoHandler"), type("channel.epoll.EpollIoHandler"),
+                type("channel.uring.IoUringIoHandler")));
+        loops.add(type("channel.nio.NioEventLoop"));
+        loops.addAll(handlers);
+    }
+
+    private void addChannel(String prefix, String suffix, Kind kind) {
+        ClassDesc channel = type(prefix + suffix);
+        channels.put(channel, kind);
+        families.put(channel, prefix);
     }
 
     private ClassDesc type(String nameInPackage) {
         return ClassDesc.of(nettyPackage + "." + nameInPackage);
     }
 
-    /** Returns Netty's package, in its form in Java. */
+    /** Returns Netty's package with dots. */
     String nettyPackage() {
         return nettyPackage;
     }
 
-    /** Returns what the names of all classes of Netty's transports begin with in class files. */
+    /** Returns the prefix of Netty's channel classes in class files. */
     String internalPrefix() {
         return internalPrefix;
     }
 
-    /** Returns what a class is replaced as, or null. */
-    Kind kind(ClassDesc type) {
-        return replaced.get(type);
+    /** Returns whether the text of a class file may contain the name of a channel or loop class. */
+    boolean mayNameType(String classFileText) {
+        return internalTypePrefixes.stream().anyMatch(classFileText::contains);
     }
 
-    /** Returns the type that stands for a replaced class in the code that used it. */
+    ClassDesc channel() {
+        return type("channel.Channel");
+    }
+
+    ClassDesc channelPromise() {
+        return type("channel.ChannelPromise");
+    }
+
+    ClassDesc channelFuture() {
+        return type("channel.ChannelFuture");
+    }
+
+    ClassDesc eventLoop() {
+        return type("channel.EventLoop");
+    }
+
+    ClassDesc channelFactory() {
+        return type("channel.ReflectiveChannelFactory");
+    }
+
+    /** Returns the kind of a channel class, or null if the type is none. */
+    Kind kind(ClassDesc type) {
+        return channels.get(type);
+    }
+
+    /** Returns an identifier of the transport that a channel class belongs to, or null. */
+    String family(ClassDesc type) {
+        return families.get(type);
+    }
+
+    /** Returns whether a type is an event loop or I/O handler class that the transport replaces. */
+    boolean isLoop(ClassDesc type) {
+        return loops.contains(type);
+    }
+
+    /** Returns the I/O handler class for a channel class of epoll or io_uring; null for other channels. */
+    String foreignHandler(String channelClass) {
+        if (channelClass.startsWith(nettyPackage + ".channel.epoll.")) {
+            return nettyPackage + ".channel.epoll.EpollIoHandler";
+        }
+        return channelClass.startsWith(nettyPackage + ".channel.uring.")
+                ? nettyPackage + ".channel.uring.IoUringIoHandler" : null;
+    }
+
+    /** Returns the interface that replaces channel classes of a kind in rewritten code. */
     ClassDesc common(Kind kind) {
         return type(kind.common);
     }
 
-    /** Maps the types in descriptors. */
+    /** Maps a type of a descriptor. */
     ClassDesc mapped(ClassDesc type) {
         if (type.isArray()) {
             return mapped(type.componentType()).arrayType();
         }
-        Kind kind = replaced.get(type);
+        Kind kind = channels.get(type);
         return kind == null ? type : common(kind);
     }
 
-    /** Maps a text of a class file: the name of a class, a descriptor or a signature. */
+    /** Maps the text of a class file: a class name, a descriptor or a signature. */
     String mapped(String text) {
         if (!text.contains(internalPrefix)) {
             return text;
         }
         String mapped = text;
-        for (Map.Entry<ClassDesc, Kind> entry : replaced.entrySet()) {
+        for (Map.Entry<ClassDesc, Kind> entry : channels.entrySet()) {
             String original = entry.getKey().descriptorString();
             String common = common(entry.getValue()).descriptorString();
             if (text.equals(original.substring(1, original.length() - 1))) {
@@ -113,20 +176,23 @@ final class NettyNames {
         return handlers.contains(type);
     }
 
-    /**
-     * Tells whether a class, named with dots, is one of I/O handlers that this transport does without. NIO's it uses
-     * itself.
-     */
-    boolean isForeignHandler(String className) {
-        return className.startsWith(nettyPackage + ".channel.") && !className.contains(".nio.")
-                && handlers.contains(ClassDesc.of(className));
-    }
-
     boolean isMultiThreadGroup(ClassDesc type) {
         return multiThreadGroup.equals(type);
     }
 
-    /** Tells whether a class is one of Netty's transports, which are not rewritten. Both separated by dots. */
+    /** Returns whether {@link NettyRewriter} rewrites a class of Netty, given by its name with dots. */
+    boolean isRewritten(String className) {
+        if (!className.startsWith(nettyPackage + ".channel.") || className.indexOf('$') >= 0) {
+            return false;
+        }
+        ClassDesc type = ClassDesc.of(className);
+        return handlers.contains(type) || groups.contains(type) || type.equals(channelFactory());
+    }
+
+    /**
+     * Returns whether a class, given by its name with dots, belongs to one of Netty's transports. Those classes keep
+     * the types of their members.
+     */
     boolean isTransport(String className) {
         return className.startsWith(nettyPackage + ".")
                 && TRANSPORT_PACKAGES.stream().anyMatch(part -> className.startsWith(part, nettyPackage.length() + 1));

@@ -6,7 +6,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 
-/** Networks, as {@code all}, {@code none} or {@code 10.0.0.0/8+[2001:db8::]/32}. */
+/** A set of networks, written as {@code all}, {@code none} or {@code 10.0.0.0/8+[2001:db8::]/32}. */
 final class Networks {
     private record Network(byte[] address, int prefixBits) {
         boolean contains(byte[] other) {
@@ -46,7 +46,7 @@ final class Networks {
     private static Network network(String part) {
         int slash = part.indexOf('/');
         String host = slash < 0 ? part : part.substring(0, slash);
-        // A name would be looked up, and that is not what is wanted of an option.
+        // Accepts numeric addresses only: InetAddress would resolve a name.
         if (host.matches("[0-9.]+|\\[[0-9a-fA-F:.]+]")) {
             try {
                 byte[] address = InetAddress.getByName(host).getAddress();
@@ -56,14 +56,14 @@ final class Networks {
                     return new Network(address, prefix);
                 }
             } catch (UnknownHostException | NumberFormatException e) {
-                // Said below.
+                // Reported below.
             }
         }
         throw new IllegalArgumentException("its option connect has '" + part + "', which is not a network; write all, "
                 + "none or 10.0.0.0/8+[2001:db8::]/32");
     }
 
-    /** Tells whether an address is in one of them. */
+    /** Returns whether an address is in one of the networks. */
     boolean contains(InetAddress address) {
         return all || address != null && networks.stream().anyMatch(network -> network.contains(address.getAddress()));
     }

@@ -3,7 +3,7 @@ package io.rdmaraw.agent;
 import java.util.ArrayList;
 import java.util.List;
 
-/** Ports, as {@code all}, {@code none} or {@code 8080+9000-9010}. */
+/** A set of ports, written as {@code all}, {@code none} or {@code 8080+9000-9010}. */
 final class PortRanges {
     private static final int MAX_PORT = 65535;
 
@@ -45,13 +45,16 @@ final class PortRanges {
                 return port;
             }
         } catch (NumberFormatException e) {
-            // Said below.
+            // Reported below.
         }
         throw new IllegalArgumentException("its option listen is '" + text + "': '" + number + "' is not a port, 1 to "
                 + MAX_PORT + "; write all, none or 8080+9000-9010");
     }
 
-    /** Tells whether a port is among them; 0, which has the system choose one, only if all are. */
+    /**
+     * Returns whether a port is in one of the ranges. Port 0, which lets the system choose, is included only in
+     * {@code all}.
+     */
     boolean contains(int port) {
         return ranges.stream().anyMatch(range -> port >= range.first && port <= range.last);
     }

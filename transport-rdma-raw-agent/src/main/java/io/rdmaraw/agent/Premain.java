@@ -5,8 +5,8 @@ import java.lang.instrument.Instrumentation;
 import java.util.jar.JarFile;
 
 /**
- * Where the JVM enters. Compiled for Java 8, so that an old JVM can say that it is too old; a program whose agent fails
- * to load does not start.
+ * The entry point of the agent. It is compiled for Java 8, so that an old JVM can report its version: if an agent fails
+ * to load, the program does not start.
  */
 public final class Premain {
     private static final int OLDEST_JAVA = 25;
@@ -17,8 +17,8 @@ public final class Premain {
     /**
      * Called by the JVM before the program's main method.
      *
-     * @param options what stands behind the jar's name, or null
-     * @param instrumentation by which classes are rewritten
+     * @param options         the text after the jar's name and an equals sign, or null
+     * @param instrumentation service for class transformation
      */
     public static void premain(String options, Instrumentation instrumentation) {
         String version = System.getProperty("java.specification.version");
@@ -28,7 +28,7 @@ public final class Premain {
         }
         try {
             File jar = new File(Premain.class.getProtectionDomain().getCodeSource().getLocation().toURI());
-            // What rewritten classes call has to be found by every class loader.
+            // Rewritten classes of any class loader must find {@code Replacements}.
             instrumentation.appendToBootstrapClassLoaderSearch(new JarFile(jar));
             Class.forName("io.rdmaraw.agent.Agent", true, null)
                     .getMethod("start", String.class, Instrumentation.class, File.class)

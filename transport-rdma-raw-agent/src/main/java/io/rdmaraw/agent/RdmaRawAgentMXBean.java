@@ -2,17 +2,17 @@ package io.rdmaraw.agent;
 
 import java.util.List;
 
-/** What the agent has done in this process; {@code io.rdmaraw:type=Agent} in JMX. */
+/** The state of the agent in this process, registered as {@code io.rdmaraw:type=Agent}. */
 public interface RdmaRawAgentMXBean {
-    /** Returns what is carried by the device, and what by the kernel. */
+    /** Returns a description of the traffic that the device and the kernel serve. */
     String getCarried();
 
-    /** Returns {@code on}, {@code waits for Netty}, or why the program runs as without the agent. */
+    /** Returns {@code on}, {@code waits for Netty}, or the reason why the program runs without the transport. */
     String getState();
 
-    /** Returns how many classes were rewritten. */
+    /** Returns the number of rewritten classes. */
     int getRewrittenClasses();
 
-    /** Returns the classes that were to be rewritten and were not, each with the reason. */
+    /** Returns the classes that could not be rewritten, each with the reason. */
     List<String> getClassesLeftAsTheyAre();
 }

@@ -6,63 +6,68 @@ import java.lang.invoke.ConstantCallSite;
 import java.lang.invoke.MethodHandle;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.MethodType;
+import java.lang.reflect.Constructor;
 import java.lang.reflect.InvocationTargetException;
-import java.util.Arrays;
+import java.lang.reflect.Method;
+import java.lang.reflect.Modifier;
+import java.nio.channels.spi.SelectorProvider;
 import java.util.List;
+import java.util.concurrent.Executor;
 
 /**
- * What the dynamic calls of rewritten classes are linked to, each when it is first reached: the transport's classes, or
- * the originals where the transport does not work. On the bootstrap class path, so that every class finds it.
+ * Links the dynamic calls of rewritten classes to the transport's classes, or to the original ones if the transport is
+ * unavailable. Loaded from the bootstrap class path, so that every class finds it.
  */
 public final class Replacements {
     private static final MethodHandles.Lookup LOOKUP = MethodHandles.lookup();
-    /** It releases datagrams only if they are of an allocator of Netty's own; for TCP it sets one itself. */
+    private static final StackWalker CALLERS = StackWalker.getInstance(StackWalker.Option.RETAIN_CLASS_REFERENCE);
+    /**
+     * Vert.x releases received datagrams only if they come from one of Netty's own allocators. For TCP it sets such an
+     * allocator itself.
+     */
     private static final String VERTX = "io.vertx.";
 
     private Replacements() {
     }
 
     /**
-     * Links a constant of a class of channels.
+     * Links a class constant of a channel class.
      *
-     * @param original the class that the program names
-     * @param nettyPackage the package that Netty is in
+     * @param original the class that the program refers to
      */
     public static CallSite type(MethodHandles.Lookup caller, String name, MethodType type, String original,
             String nettyPackage) throws ReflectiveOperationException {
-        LoadedTransport transport = transport(caller, nettyPackage);
-        Class<?> value = transport == null ? caller.findClass(original)
-                : transport.channelType(kind(original, nettyPackage), nettyPackage);
-        return new ConstantCallSite(MethodHandles.constant(Class.class, value));
+        return new ConstantCallSite(MethodHandles.constant(Class.class, caller.findClass(original)));
     }
 
     /**
-     * Links a call of a constructor.
+     * Links a constructor call of a channel class.
      *
-     * @param original the class that the program names
-     * @param descriptor the constructor's
+     * @param original   the class that the program refers to
+     * @param descriptor descriptor of the constructor
      */
     public static CallSite construct(MethodHandles.Lookup caller, String name, MethodType type, String original,
             String descriptor, String nettyPackage) throws ReflectiveOperationException {
-        LoadedTransport transport = transport(caller, nettyPackage);
+        MethodHandle made = caller.findConstructor(caller.findClass(original),
+                MethodType.fromMethodDescriptorString(descriptor, caller.lookupClass().getClassLoader())).asType(type);
+        LoadedTransport transport = LoadedTransport.of(caller.lookupClass().getClassLoader(), nettyPackage);
         if (transport == null) {
-            return new ConstantCallSite(original(caller, original, descriptor).asType(type));
+            return new ConstantCallSite(made);
         }
-        NettyNames.Kind kind = kind(original, nettyPackage);
-        if (kind == NettyNames.Kind.GROUP) {
-            // Two ways out of one call, as the arguments tell: reflection, for groups are made rarely.
-            MethodHandle made = MethodHandles.insertArguments(LOOKUP.findStatic(Replacements.class, "newGroup",
-                    MethodType.methodType(Object.class, LoadedTransport.class, MethodHandle.class, String.class,
-                            Object[].class)), 0, transport, original(caller, original, descriptor), original);
-            return new ConstantCallSite(made.asCollector(Object[].class, type.parameterCount()).asType(type));
-        }
-        return new ConstantCallSite(channel(caller, transport, kind, original, descriptor, nettyPackage, type));
+        MethodHandle own = channel(caller, transport, original, nettyPackage, type);
+        MethodHandle isMoved = LOOKUP.findVirtual(LoadedTransport.class, "moves",
+                MethodType.methodType(boolean.class, String.class)).bindTo(transport).bindTo(original);
+        return new ConstantCallSite(own == null ? made : MethodHandles.guardWithTest(
+                MethodHandles.dropArguments(isMoved, 0, type.parameterList()), own, made));
     }
 
-    /** A channel that is made of a socket that is there already keeps it: the kernel carries it. */
-    private static MethodHandle channel(MethodHandles.Lookup caller, LoadedTransport transport, NettyNames.Kind kind,
-            String original, String descriptor, String nettyPackage, MethodType type)
-            throws ReflectiveOperationException {
+    /**
+     * Returns a handle that creates the transport's channel. Returns null if the channel is to wrap an existing socket,
+     * which the kernel serves.
+     */
+    private static MethodHandle channel(MethodHandles.Lookup caller, LoadedTransport transport, String original,
+            String nettyPackage, MethodType type) throws ReflectiveOperationException {
+        NettyNames.Kind kind = new NettyNames(nettyPackage).kind(ClassDesc.of(original));
         MethodHandle made = transport.newChannel(kind, nettyPackage);
         if (kind == NettyNames.Kind.DATAGRAM && caller.lookupClass().getName().startsWith(VERTX)) {
             made = transport.withDefaultAllocator(made, nettyPackage);
@@ -75,128 +80,110 @@ public final class Replacements {
             } else if (parameter.getName().equals(nettyPackage + ".channel.socket.InternetProtocolFamily")) {
                 found = MethodHandles.publicLookup().findVirtual(parameter, "toSocketProtocolFamily",
                         MethodType.methodType(family));
-            } else if (parameter != java.nio.channels.spi.SelectorProvider.class) {
-                return original(caller, original, descriptor).asType(type);
+            } else if (parameter != SelectorProvider.class) {
+                return null;
             }
         }
-        // The IP version comes last wherever a constructor has it.
+        // A constructor that has an IP version has it as the last parameter.
         MethodHandle whole = found == null ? MethodHandles.insertArguments(made, 0, new Object[] {null})
                 : MethodHandles.filterArguments(made, 0, found);
         List<Class<?>> before = type.parameterList().subList(0, type.parameterCount() - (found == null ? 0 : 1));
         return MethodHandles.dropArguments(whole, 0, before).asType(type);
     }
 
-    /** Makes a group in place of another; called by rewritten classes. */
-    private static Object newGroup(LoadedTransport transport, MethodHandle original, String name, Object[] arguments)
-            throws Throwable {
-        boolean namesFactory = name.endsWith(".channel.MultiThreadIoEventLoopGroup");
-        if (namesFactory && Arrays.stream(arguments).noneMatch(transport::isOwn)) {
-            return original.invokeWithArguments(arguments);
-        }
-        try {
-            return transport.newGroup(name, arguments);
-        } catch (InvocationTargetException e) {
-            throw e.getCause();
-        }
-    }
-
     /**
-     * Links a call of {@code newFactory} of a class of I/O handlers.
+     * Links an {@code instanceof} check for a channel class.
      *
-     * @param original the class that the program names
-     */
-    public static CallSite newFactory(MethodHandles.Lookup caller, String name, MethodType type, String original,
-            String nettyPackage) throws ReflectiveOperationException {
-        LoadedTransport transport = transport(caller, nettyPackage);
-        MethodHandle made = transport == null ? caller.findStatic(caller.findClass(original), name, type)
-                : MethodHandles.dropArguments(transport.newFactory(), 0, type.parameterList());
-        return new ConstantCallSite(made.asType(type));
-    }
-
-    /** Links a call that asks for the transport's factory of I/O handlers; null where there is none. */
-    public static CallSite ownFactory(MethodHandles.Lookup caller, String name, MethodType type, String nettyPackage)
-            throws ReflectiveOperationException {
-        LoadedTransport transport = transport(caller, nettyPackage);
-        return new ConstantCallSite(transport == null ? MethodHandles.zero(type.returnType())
-                : transport.newFactory().asType(type));
-    }
-
-    /** Links a call of {@link Class#forName}, by which a program may look for a class of channels. */
-    public static CallSite forName(MethodHandles.Lookup caller, String name, MethodType type, String nettyPackage)
-            throws ReflectiveOperationException {
-        MethodHandle found = MethodHandles.insertArguments(LOOKUP.findStatic(Replacements.class, "find",
-                MethodType.methodType(Class.class, MethodHandles.Lookup.class, String.class, String.class,
-                        boolean.class, ClassLoader.class)), 0, caller, nettyPackage);
-        return new ConstantCallSite(type.parameterCount() == 1
-                ? MethodHandles.insertArguments(found, 1, true, caller.lookupClass().getClassLoader()).asType(type)
-                : found.asType(type));
-    }
-
-    private static Class<?> find(MethodHandles.Lookup caller, String nettyPackage, String name, boolean initialize,
-            ClassLoader loader) throws ClassNotFoundException {
-        if (name.startsWith(nettyPackage + ".channel.")) {
-            NettyNames.Kind kind = new NettyNames(nettyPackage).kind(ClassDesc.of(name));
-            LoadedTransport transport = kind == null || kind == NettyNames.Kind.GROUP ? null
-                    : transport(caller, nettyPackage);
-            if (transport != null) {
-                return transport.channelType(kind, nettyPackage);
-            }
-        }
-        return Class.forName(name, initialize, loader);
-    }
-
-    /**
-     * Links a question whether a value is of a class of groups.
-     *
-     * @param original the class that the program names
+     * @param original the class that the program refers to
      */
     public static CallSite isInstance(MethodHandles.Lookup caller, String name, MethodType type, String original,
             String nettyPackage) throws ReflectiveOperationException {
-        LoadedTransport transport = transport(caller, nettyPackage);
-        Class<?> group = caller.findClass(original);
+        LoadedTransport transport = LoadedTransport.of(caller.lookupClass().getClassLoader(), nettyPackage);
+        Class<?> channel = caller.findClass(original);
         MethodHandle asked = transport == null
                 ? LOOKUP.findVirtual(Class.class, name, MethodType.methodType(boolean.class, Object.class))
-                        .bindTo(group)
-                : MethodHandles.insertArguments(LOOKUP.findStatic(Replacements.class, "isGroup",
-                        MethodType.methodType(boolean.class, LoadedTransport.class, Class.class, Object.class)), 0,
-                        transport, group);
+                        .bindTo(channel)
+                : MethodHandles.insertArguments(LOOKUP.findVirtual(LoadedTransport.class, "standsFor",
+                        MethodType.methodType(boolean.class, Class.class, Object.class)), 0, transport, channel);
         return new ConstantCallSite(asked.asType(type));
     }
 
-    private static boolean isGroup(LoadedTransport transport, Class<?> original, Object value) {
-        return original.isInstance(value) || transport.standsFor(value, original.getName());
+    /**
+     * Links a call from the prologue of a rewritten class of Netty.
+     *
+     * @param question name of a private method of this class, which receives the calling class as the first argument
+     */
+    public static CallSite ask(MethodHandles.Lookup caller, String question, MethodType type, String nettyPackage)
+            throws ReflectiveOperationException {
+        for (Method method : Replacements.class.getDeclaredMethods()) {
+            if (method.getName().equals(question) && Modifier.isPrivate(method.getModifiers())) {
+                return new ConstantCallSite(MethodHandles.insertArguments(LOOKUP.unreflect(method), 0,
+                        caller.lookupClass(), new NettyNames(nettyPackage)).asType(type));
+            }
+        }
+        throw new NoSuchMethodException(question);
+    }
+
+    /** Returns the transport's factory of I/O handlers, or null to use Netty's. */
+    private static Object ownFactory(Class<?> asking, NettyNames names, SelectorProvider provider) throws Throwable {
+        if (provider != null && provider != SelectorProvider.provider() || isAskedByTransport(asking)) {
+            return null;
+        }
+        LoadedTransport transport = LoadedTransport.of(asking.getClassLoader(), names.nettyPackage());
+        return transport == null || !transport.moves(asking.getName()) ? null : transport.newFactory().invoke();
+    }
+
+    /** Returns whether the transport made the call. Its loops drive NIO channels with Netty's own handler. */
+    private static boolean isAskedByTransport(Class<?> asking) {
+        return CALLERS.walk(frames -> frames.map(StackWalker.StackFrame::getDeclaringClass)
+                .filter(type -> type != Replacements.class && type != asking).findFirst())
+                .map(type -> type.getClassLoader() instanceof TransportLoader).orElse(false);
+    }
+
+    /** Returns a loop of the transport for one of Netty's groups; null if the factory is not the transport's. */
+    private static Object ownLoop(Class<?> asking, NettyNames names, Object group, Executor executor,
+            Object factory, Object[] arguments) throws ReflectiveOperationException {
+        LoadedTransport transport = LoadedTransport.ofObject(factory);
+        return transport == null ? null : transport.newLoop(group, executor, factory, arguments);
+    }
+
+    /** Returns whether the loops of one of Netty's groups belong to the transport. */
+    private static boolean isOwnGroup(Class<?> asking, NettyNames names, Object group) {
+        return ((Iterable<?>) group).iterator().next().getClass().getClassLoader() instanceof TransportLoader;
     }
 
     /**
-     * Links a call of a method that only NIO's or epoll's groups have, such as {@code setIoRatio}: on others it has no
-     * effect.
-     *
-     * @param original the class that the program names
-     * @param method its method, which returns nothing
+     * Returns the loop of a group with which a channel must be registered, or null for any loop. For an accepted
+     * channel of the transport, this is the loop that receives its segments. For a channel of epoll or io_uring that
+     * was not replaced, it is one of Netty's own loops.
      */
-    public static CallSite ofGroup(MethodHandles.Lookup caller, String name, MethodType type, String original,
-            String method, String nettyPackage) throws ReflectiveOperationException {
-        Class<?> group = caller.findClass(original);
-        MethodHandle called = caller.findVirtual(group, method, type.dropParameterTypes(0, 1)).asType(type);
-        MethodHandle nothing = MethodHandles.empty(type);
-        MethodHandle test = LOOKUP.findVirtual(Class.class, "isInstance",
-                MethodType.methodType(boolean.class, Object.class)).bindTo(group)
-                .asType(MethodType.methodType(boolean.class, type.parameterType(0)));
-        return new ConstantCallSite(MethodHandles.guardWithTest(test, called, nothing));
-    }
-
-    private static LoadedTransport transport(MethodHandles.Lookup caller, String nettyPackage) {
-        return LoadedTransport.of(caller.lookupClass().getClassLoader(), nettyPackage);
-    }
-
-    private static NettyNames.Kind kind(String original, String nettyPackage) {
-        NettyNames.Kind kind = new NettyNames(nettyPackage).kind(ClassDesc.of(original));
-        return kind == null ? NettyNames.Kind.GROUP : kind;
-    }
-
-    private static MethodHandle original(MethodHandles.Lookup caller, String original, String descriptor)
+    private static Object home(Class<?> asking, NettyNames names, Object group, Object channel)
             throws ReflectiveOperationException {
-        return caller.findConstructor(caller.findClass(original),
-                MethodType.fromMethodDescriptorString(descriptor, caller.lookupClass().getClassLoader()));
+        LoadedTransport transport = LoadedTransport.ofObject(channel);
+        if (transport != null) {
+            return transport.home(group, channel);
+        }
+        String handler = channel == null ? null : names.foreignHandler(channel.getClass().getName());
+        transport = handler == null ? null : LoadedTransport.ofObject(((Iterable<?>) group).iterator().next());
+        if (transport == null) {
+            return null;
+        }
+        Object companion = transport.companion(group,
+                Class.forName(handler, false, channel.getClass().getClassLoader()));
+        return asking.getMethod("next").invoke(companion);
+    }
+
+    /** Returns a channel of the transport as a replacement for one of Netty's channel classes, or null. */
+    private static Object ownChannel(Class<?> asking, NettyNames names, Constructor<?> constructor)
+            throws Throwable {
+        Class<?> original = constructor.getDeclaringClass();
+        NettyNames.Kind kind = original.getName().startsWith(names.nettyPackage() + ".channel.")
+                ? names.kind(ClassDesc.of(original.getName())) : null;
+        LoadedTransport transport = kind == null ? null
+                : LoadedTransport.of(asking.getClassLoader(), names.nettyPackage());
+        if (transport == null || !transport.moves(original.getName())) {
+            return null;
+        }
+        return transport.newChannel(kind, names.nettyPackage()).invokeWithArguments(new Object[] {null});
     }
 }

@@ -13,8 +13,8 @@ import java.util.jar.JarEntry;
 import java.util.jar.JarFile;
 
 /**
- * The transport's jars, which lie in the agent's: they are for class loaders below those that have Netty, and the
- * agent's own jar is on the bootstrap class path.
+ * The jars of the transport, which are packed in the agent's jar. They are loaded by class loaders below those of
+ * Netty, whereas the agent's own jar is on the bootstrap class path.
  */
 final class TransportJars {
     private static final String DIRECTORY = "META-INF/rdmaraw/";
@@ -26,7 +26,7 @@ final class TransportJars {
         this.agentJar = agentJar;
     }
 
-    /** Returns where they are, as files that are deleted when the process ends. Any thread. */
+    /** Unpacks the jars, once, to files that are deleted when the process exits. Thread-safe. */
     synchronized URL[] unpack() throws IOException {
         if (unpacked == null) {
             List<URL> urls = new ArrayList<>();

@@ -6,25 +6,35 @@ import java.net.URL;
 import java.net.URLClassLoader;
 
 /**
- * Has the transport's classes, below the class loader that has Netty. If Netty was moved to another package, they are
- * made to use it there.
+ * Loads the transport's classes. Its parent is the class loader of Netty. If Netty was relocated to another package,
+ * the classes are changed to use that package.
  */
 final class TransportLoader extends URLClassLoader {
     static {
         registerAsParallelCapable();
     }
 
-    // Not constants of the whole names: tools that relocate Netty rewrite those.
+    // Not single constants, because tools that relocate Netty would rewrite them.
     private static final String NETTY = String.join(".", "io", "netty") + ".";
     private static final String NETTY_INTERNAL = NETTY.replace('.', '/');
 
     private final String nettyPackage;
     private final String relocatedInternal;
+    private volatile LoadedTransport transport;
 
     TransportLoader(URL[] jars, ClassLoader netty, String nettyPackage) {
         super("rdma-raw", jars, netty);
         this.nettyPackage = nettyPackage;
         relocatedInternal = nettyPackage.replace('.', '/') + "/";
+    }
+
+    /** Returns the transport with these classes; null until it is known to be available. */
+    LoadedTransport transport() {
+        return transport;
+    }
+
+    void setTransport(LoadedTransport loaded) {
+        transport = loaded;
     }
 
     @Override
@@ -44,7 +54,10 @@ final class TransportLoader extends URLClassLoader {
         }
     }
 
-    /** Names of classes, descriptors and signatures have slashes; the names of options and of properties, dots. */
+    /**
+     * Relocates a text. Class names, descriptors and signatures contain slashes; names of options and properties
+     * contain dots.
+     */
     private String relocate(String text) {
         String dotted = text.startsWith(NETTY) ? nettyPackage + "." + text.substring(NETTY.length()) : text;
         String slashed = dotted.startsWith(NETTY_INTERNAL) ? relocatedInternal

@@ -6,11 +6,13 @@ import java.io.ByteArrayOutputStream;
 import java.io.File;
 import java.io.IOException;
 import java.io.OutputStream;
+import java.io.UncheckedIOException;
 import java.net.URI;
 import java.net.URISyntaxException;
 import java.net.URL;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -18,12 +20,19 @@ import java.util.Set;
 import java.util.TreeSet;
 import java.util.jar.JarEntry;
 import java.util.jar.JarOutputStream;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import java.util.stream.Stream;
 
-/** The agent's jar as the build makes it, made of what the tests run with; and commands that run programs with it. */
+/**
+ * The agent's JAR file, assembled like the build's from the classes of the test, and commands that run programs with
+ * it.
+ */
 final class AgentJar {
     private static final String LIBRARY = "META-INF/native/libsoftverbs_linux_x86_64.so";
     private static final String MANIFEST = "Manifest-Version: 1.0\nPremain-Class: io.rdmaraw.agent.Premain\n\n";
+
+    private static final Pattern PROGRAM = Pattern.compile("program\\.(\\w+)");
 
     private final Path file;
 
@@ -83,26 +92,58 @@ final class AgentJar {
         jar.closeEntry();
     }
 
-    /** Returns the option of the JVM that starts the agent. */
+    /** Returns the JVM option that starts the agent. */
     String option(String agentOptions) {
         return "-javaagent:" + file + "=" + agentOptions;
     }
 
-    /** Returns a command that runs a class of a program without anything of this project on its class path. */
+    /**
+     * Returns a command that runs a class without this project on the class path. The named programs, whether main
+     * class or arguments, are copied to a separate directory, because the agent examines all classes of a directory.
+     */
     static List<String> java(List<String> jvmOptions, String mainClass, String... arguments) {
         Set<String> ours = new TreeSet<>();
-        for (Path place : List.of(placeOf(Agent.class), placeOf(RdmaRaw.class), placeOfLibrary())) {
+        for (Path place : List.of(placeOf(Agent.class), placeOf(RdmaRaw.class), placeOfLibrary(),
+                placeOf(AgentJar.class))) {
             ours.add(place.toString());
         }
         String classPath = System.getProperty("surefire.test.class.path", System.getProperty("java.class.path"));
         List<String> others = Arrays.stream(classPath.split(File.pathSeparator))
                 .filter(entry -> !ours.contains(Path.of(entry).toAbsolutePath().toString())).toList();
+        return java(jvmOptions, others, mainClass, arguments);
+    }
+
+    /** Returns the same command with other libraries on the class path. */
+    static List<String> java(List<String> jvmOptions, List<String> libraries, String mainClass, String... arguments) {
         List<String> command = new ArrayList<>(List.of(Path.of(System.getProperty("java.home"), "bin", "java")
                 .toString(), "--enable-native-access=ALL-UNNAMED", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
                 "-Dio.netty.leakDetection.level=paranoid"));
         command.addAll(jvmOptions);
-        command.addAll(List.of("-cp", String.join(File.pathSeparator, others), mainClass));
+        List<String> places = new ArrayList<>(libraries);
+        places.add(placeOfPrograms(mainClass, arguments).toString());
+        command.addAll(List.of("-cp", String.join(File.pathSeparator, places), mainClass));
         command.addAll(List.of(arguments));
         return command;
+    }
+
+    private static Path placeOfPrograms(String mainClass, String... arguments) {
+        Set<String> names = new TreeSet<>(List.of("Echo"));
+        Matcher matcher = PROGRAM.matcher(mainClass + " " + String.join(" ", arguments));
+        while (matcher.find()) {
+            names.add(matcher.group(1));
+        }
+        Path classes = placeOf(AgentJar.class);
+        Path place = classes.resolveSibling("programs").resolve(String.join("-", names)).resolve("program");
+        try (Stream<Path> all = Files.list(classes.resolve("program"))) {
+            Files.createDirectories(place);
+            for (Path each : all.toList()) {
+                if (names.contains(each.getFileName().toString().replaceAll("[$.].*", ""))) {
+                    Files.copy(each, place.resolve(each.getFileName()), StandardCopyOption.REPLACE_EXISTING);
+                }
+            }
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+        return place.getParent();
     }
 }

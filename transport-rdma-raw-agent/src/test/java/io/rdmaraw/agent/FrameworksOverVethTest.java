@@ -25,8 +25,8 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Frameworks that choose the classes of channels themselves, with the agent and nothing else that is of this project,
- * Their peers are stock programs. At the end the processes have made channels of this transport alone.
+ * Frameworks that select the channel classes themselves run with the agent and without any other part of this project.
+ * Their peers are stock programs. At the end, the processes must have created only channels of this transport.
  */
 @WithTestNetwork
 @TestInstance(TestInstance.Lifecycle.PER_CLASS)
@@ -94,7 +94,7 @@ class FrameworksOverVethTest {
         assertFalse(output.contains("left as it is"), output);
     }
 
-    /** Of all objects that were not collected yet. */
+    /** Returns the class histogram of all objects, including garbage that has not been collected. */
     private String classesOf(PeerProcess process) {
         return process.isAlive() ? peer.run(Path.of(System.getProperty("java.home"), "bin", "jcmd").toString(),
                 String.valueOf(process.pid()), "GC.class_histogram", "-all").output().replaceAll(" \\(.*\\)\n", "\n")
@@ -108,7 +108,7 @@ class FrameworksOverVethTest {
         return peer.run(command.toArray(String[]::new)).output();
     }
 
-    /** By epoll's classes, which it finds by their names. */
+    /** Armeria finds epoll's classes by name. */
     @Test
     void armeria() {
         String url = "http://" + ours + ":" + ARMERIA;
@@ -117,7 +117,7 @@ class FrameworksOverVethTest {
         assertEquals("a page of the peer's", curl(url + "/page"));
     }
 
-    /** Its factories of channels name NIO's and epoll's classes as what they return. */
+    /** The channel factories of AsyncHttpClient declare NIO's and epoll's classes as return types. */
     @Test
     void asyncHttpClient() {
         programs.awaitOutput("AsyncHttpRequests ended", Await.PATIENCE);

@@ -23,8 +23,8 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Netty's own examples of clients, with the agent on one end of a veth pair, and the servers that they are for on the
- * other: redis-server, memcached, dnsmasq and, for a broadcast, Netty's own example as it is.
+ * Netty's example clients run with the agent at one end of a veth pair. Their servers run at the other end:
+ * redis-server, memcached, dnsmasq and, for broadcasts, Netty's unmodified example.
  */
 @WithTestNetwork
 @TestInstance(TestInstance.Lifecycle.PER_CLASS)
@@ -34,7 +34,7 @@ class NettyExampleClientsOverVethTest {
     private static final int REDIS = 6379;
     private static final int MEMCACHED = 11211;
     private static final int QUOTES = 7686;
-    /** To the examples the one server of the world. Here it is the peer, which has no way to any other host. */
+    /** The name server that the examples use. The peer has this address here, and no route to other hosts. */
     private static final String NAME_SERVER = "8.8.8.8";
     private static final String ANSWER = "192.0.2.7";
 
@@ -129,7 +129,7 @@ class NettyExampleClientsOverVethTest {
         assertTrue(clients.output().lines().filter(ANSWER::equals).count() == 2, clients::output);
     }
 
-    /** To 255.255.255.255. */
+    /** The request is sent to 255.255.255.255. */
     @Test
     void quoteByBroadcast() {
         clients.awaitOutput("Quote of the Moment: ", Await.PATIENCE);

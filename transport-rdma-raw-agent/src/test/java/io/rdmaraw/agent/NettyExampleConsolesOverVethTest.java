@@ -5,7 +5,7 @@ import org.junit.jupiter.api.Timeout;
 
 import java.util.List;
 
-/** Pairs of Netty's examples of which most clients read a console, and some say less than their servers. */
+/** Pairs of Netty's examples in which most clients read from a console. Some clients print less than their servers. */
 @WithTestNetwork
 @Timeout(300)
 class NettyExampleConsolesOverVethTest extends NettyExamplePairs {
@@ -21,10 +21,10 @@ class NettyExampleConsolesOverVethTest extends NettyExamplePairs {
                     "WebSocket Client received message: A QUESTION", "", "a question"),
             new Pair(8116, "http.websocketx.benchmarkserver.WebSocketServer", "http.websocketx.client.WebSocketClient",
                     "WebSocket Client received pong", "", "ping"),
-            // The broker's port is its own.
+            // The broker's port is fixed.
             new Pair(1883, "mqtt.heartBeat.MqttHeartBeatBroker", "mqtt.heartBeat.MqttHeartBeatClient", "Sent CONNECT",
                     "clientIdentifier=guestClient", ""),
-            // The last: the client reads its port when it has begun.
+            // Must be last, because this client reads its port only after its start.
             new Pair(8118, "haproxy.HAProxyServer", "haproxy.HAProxyClient", "haproxy.HAProxyClient ended",
                     "proxy message: HAProxyMessage(protocolVersion: V2, command: PROXY", ""));
 

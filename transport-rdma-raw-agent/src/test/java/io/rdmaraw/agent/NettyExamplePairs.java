@@ -26,8 +26,8 @@ import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
 /**
- * Those of Netty's own examples that are a server and a client: with the agent on one side of a veth pair, which is the
- * server's and then the client's, and as they are on the other.
+ * Runs those of Netty's examples that consist of a server and a client. The agent is at the server's side of a veth
+ * pair, then at the client's side. The other side runs without it.
  */
 @TestInstance(TestInstance.Lifecycle.PER_CLASS)
 abstract class NettyExamplePairs {
@@ -36,11 +36,11 @@ abstract class NettyExamplePairs {
     /**
      * A server and its client.
      *
-     * @param says       what the client prints when it has got what it wants, which is not always the last that it
-     *                   prints: some end in the same words without an answer; null of those that never end
-     * @param serverSays what the server prints then, or an empty text
-     * @param console    what the client reads from its standard input, lines with a bar between
-     * @param tls        whether both are told to speak TLS, for which they have a property
+     * @param says       text that the client prints on success, not always the last one: some print the same text at
+     *     their end even without a reply. Null for clients that never end
+     * @param serverSays text that the server prints then; may be empty
+     * @param console    lines for the client's standard input, separated by a bar
+     * @param tls        whether both use TLS, which a property selects
      */
     record Pair(int port, String server, String client, String says, String serverSays, String console, boolean tls) {
         Pair(int port, String server, String client, String says) {
@@ -60,7 +60,7 @@ abstract class NettyExamplePairs {
         }
 
         String clientArgument(String host, Path file) {
-            // Netty's decoder of compressed answers takes 64 KiB at a time: fewer factorials than by default fit.
+            // Netty's decompression handler accepts 64 KiB at a time. The default number of factorials exceeds that.
             return EXAMPLE + client + ";port=" + port + ";host=" + host + ";file=" + file + ";count=100"
                     + ";baseUrl=http://" + host + ':' + port + "/;url=ws://" + host + ':' + port + "/websocket"
                     + ";console=" + console + (tls ? ";ssl=" : "");
@@ -121,7 +121,7 @@ abstract class NettyExamplePairs {
                 arguments(pairs, pair -> pair.clientArgument(clients.peer().ipv4(), file)));
     }
 
-    /** Asked from the peer, which reaches its own servers too. */
+    /** Waits until the servers accept connections from the peer, which also reaches its own servers. */
     private void awaitServers(String host) {
         for (Pair pair : pairs) {
             Await.until(pair.server + " on " + host, Await.PATIENCE.multipliedBy(2), () -> peer.attempt("bash", "-c",
@@ -139,7 +139,7 @@ abstract class NettyExamplePairs {
     }
 
     private void assertAllSaid(PeerProcess clients, PeerProcess servers) {
-        // One client is of two servers.
+        // Two pairs may share a client, so count how often each text is printed.
         Map<String, Long> said = pairs.stream().filter(pair -> pair.says != null)
                 .collect(Collectors.groupingBy(Pair::says, Collectors.counting()));
         said.forEach((text, times) -> Await.until('\'' + text + "', " + times + " times", () -> {

@@ -11,7 +11,7 @@ import org.junit.jupiter.api.Timeout;
 import java.util.List;
 import java.util.stream.Stream;
 
-/** Pairs of Netty's examples that run by themselves. */
+/** Pairs of Netty's examples that need no input. */
 @WithTestNetwork
 @Timeout(300)
 class NettyExamplePairsOverVethTest extends NettyExamplePairs {
@@ -25,7 +25,7 @@ class NettyExamplePairsOverVethTest extends NettyExamplePairs {
             new Pair(8108, "http.upload.HttpUploadServer", "http.upload.HttpUploadClient", "HttpUploadClient ended"),
             new Pair(8109, "http2.helloworld.server.Http2Server", "http2.helloworld.client.Http2Client",
                     " received---"),
-            // Without TLS these two speak HTTP/1.1 and HTTP/2 to each other.
+            // Without TLS, the client uses HTTP/2 and the server HTTP/1.1.
             new Pair(8110, "http2.helloworld.frame.server.Http2Server",
                     "http2.helloworld.frame.client.Http2FrameClient",
                     "Received HTTP/2 'stream' frame: DefaultHttp2DataFrame").withTls());
@@ -34,7 +34,10 @@ class NettyExamplePairsOverVethTest extends NettyExamplePairs {
         super(PAIRS);
     }
 
-    /** They say nothing: the peer's kernel counts what it has got of each, as client and as server. */
+    /**
+     * Clients without output: the peer's kernel counts the acknowledged bytes of each connection, as client and as
+     * server.
+     */
     @Test
     void clientsThatNeverEnd() {
         List<Pair> endless = PAIRS.stream().filter(pair -> pair.says() == null).toList();

@@ -42,8 +42,8 @@ import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
 
 /**
- * Netty's own examples, as Netty publishes them, with the agent on one end of a veth pair. Their peers on the other end
- * are curl and sockets of the JDK.
+ * Netty's published examples run with the agent at one end of a veth pair. Their peers at the other end are curl and
+ * sockets of the JDK.
  */
 @WithTestNetwork
 @TestInstance(TestInstance.Lifecycle.PER_CLASS)
@@ -70,7 +70,7 @@ class NettyExamplesOverVethTest {
     private static final int TILES = 8094;
     private static final int TILES_BY_HTTP_2 = 8095;
     private static final int STOCK_HTTP = 8090;
-    /** Of what is fetched through the proxy, which can print each byte of it. */
+    /** Length of the content fetched through the proxy, which is short because the proxy may print each byte. */
     private static final int PART_BYTES = 200_000;
 
     private final List<PeerProcess> processes = new ArrayList<>();
@@ -203,7 +203,7 @@ class NettyExamplesOverVethTest {
         assertTrue(curl(url(PORT_UNIFICATION)).contains("WELCOME"));
     }
 
-    /** It sends a region of a file. */
+    /** The server sends a region of a file. */
     @Test
     void staticFiles() throws Exception {
         Path fetched = Files.createTempFile("fetched", null);
@@ -226,7 +226,7 @@ class NettyExamplesOverVethTest {
         assertEquals("A QUESTION", answerByWebSocket(WEB_SOCKET, "/websocket", "a question"));
     }
 
-    /** STOMP in a WebSocket: with it, an order to connect is answered. */
+    /** STOMP over a WebSocket: the server answers a CONNECT frame. */
     @Test
     void chat() throws Exception {
         String answer = answerByWebSocket(CHAT, "/chat", "CONNECT\naccept-version:1.2\nhost:chat\n\n\0");
@@ -253,7 +253,7 @@ class NettyExamplesOverVethTest {
                 return onText(socket, StandardCharsets.UTF_8.decode(data), last);
             }
         };
-        // Its threads have to be of the peer's namespace.
+        // The client's threads must belong to the peer's namespace.
         try (ExecutorService threads = Executors.newCachedThreadPool(peer.threadFactory())) {
             WebSocket socket = peer.call(() -> HttpClient.newBuilder().executor(threads).build()
                     .newWebSocketBuilder().subprotocols("v12.stomp").buildAsync(URI.create("ws://" + ours + ":" + port
@@ -265,7 +265,7 @@ class NettyExamplesOverVethTest {
         }
     }
 
-    /** It reads no more of one connection than the other has taken. */
+    /** The proxy reads from one connection only as fast as the other one accepts data. */
     @Test
     void proxy() throws Exception {
         Path fetched = Files.createTempFile("fetched", null);
@@ -277,7 +277,7 @@ class NettyExamplesOverVethTest {
         }
     }
 
-    /** It sends a region of the file that a line names. */
+    /** The server sends a region of the file named in a line. */
     @Test
     void fileByItsPath() throws Exception {
         try (Socket socket = connect(LINES_OF_PATHS)) {
@@ -314,7 +314,7 @@ class NettyExamplesOverVethTest {
         }
     }
 
-    /** A page of 200 images, which a browser fetches by HTTP/2 and, to compare, without. */
+    /** A page of 200 images, fetched with HTTP/2 and, for comparison, without. */
     @Test
     void tiles() {
         String http2 = "https://" + ours + ":" + TILES_BY_HTTP_2 + "/http2?latency=30";
@@ -347,7 +347,7 @@ class NettyExamplesOverVethTest {
         }
     }
 
-    /** Each connection to the proxy opens another one. */
+    /** The proxy opens another connection for each one it accepts. */
     @Test
     void socksProxy() {
         assertTrue(curl("--socks5", ours + ":" + SOCKS, "http://" + theirs + ":" + STOCK_HTTP + "/")

@@ -10,29 +10,32 @@ import io.rdmaraw.channel.RdmaRawServerSocketChannel;
 import io.rdmaraw.channel.RdmaRawSocketChannel;
 
 /**
- * Puts gRPC's servers and clients on this transport: {@code RdmaRawGrpc.server(NettyServerBuilder.forPort(9090),
- * loops)}. The group stays its maker's, who ends it after them.
+ * Configures servers and clients of gRPC to use this transport:
+ * {@code RdmaRawGrpc.server(NettyServerBuilder.forPort(9090), loops)}. The caller owns the event loop group and shuts
+ * it down after the servers and clients.
  */
 public final class RdmaRawGrpc {
     private RdmaRawGrpc() {
     }
 
     /**
-     * Has a server listen by the group's device, and serve its connections on the loops that receive them.
+     * Configures a server to listen on the group's device. Each connection is served by the loop that receives its
+     * segments.
      *
      * @return the builder
      */
     public static NettyServerBuilder server(NettyServerBuilder builder, RdmaRawEventLoopGroup loops) {
         return builder.channelType(RdmaRawServerSocketChannel.class).bossEventLoopGroup(loops)
                 .workerEventLoopGroup(loops)
-                // gRPC sets an allocator of its own, by which all that is received and sent would be copied.
+                // The allocator that gRPC sets by default would require a copy of all sent and received data.
                 .withChildOption(ChannelOption.ALLOCATOR, RdmaRawByteBufAllocator.DEFAULT)
-                // It flushes each connection by a task of its own, which does nothing after that.
+                // gRPC flushes each connection in a task that does nothing after the flush, so flushes can share a
+                // doorbell.
                 .withChildOption(RdmaRawChannelOption.SHARED_FLUSHES, true);
     }
 
     /**
-     * Has a client's channel open its connections by the group's device.
+     * Configures a client channel to open its connections on the group's device.
      *
      * @return the builder
      */

@@ -1,2 +1,2 @@
-/** The transport for gRPC. */
+/** Integration of the transport with gRPC. */
 package io.rdmaraw.grpc;

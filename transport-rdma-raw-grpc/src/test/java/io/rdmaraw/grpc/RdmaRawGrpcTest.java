@@ -34,7 +34,7 @@ import java.util.Random;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 
-/** A server and a client of gRPC on a device in memory. NIO channels of TCP would be refused. */
+/** A gRPC server and client on a loop device. Creating an NIO channel for TCP would fail. */
 @ExtendWith(LeakExtension.class)
 @TestInstance(TestInstance.Lifecycle.PER_CLASS)
 @Timeout(120)

@@ -42,7 +42,7 @@ import java.util.concurrent.Future;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 
-/** Calls of gRPC that are long, many, ended half way or read slowly: neither end loses a buffer to them. */
+/** gRPC calls that are long, numerous, cancelled or read slowly. Neither end leaks a buffer. */
 @ExtendWith(LeakExtension.class)
 @Tag("slow")
 @Timeout(300)
@@ -107,7 +107,7 @@ class TroublesomeCallsTest {
         loops.shutdownGracefully(0, PATIENCE_SECONDS, TimeUnit.SECONDS).sync();
     }
 
-    /** Sends back each message. */
+    /** Returns each message. */
     private record Echo(StreamObserver<byte[]> answer) implements StreamObserver<byte[]> {
         @Override
         public void onNext(byte[] value) {
@@ -116,7 +116,7 @@ class TroublesomeCallsTest {
 
         @Override
         public void onError(Throwable cause) {
-            // The client has gone.
+            // The client has cancelled the call or closed the connection.
         }
 
         @Override
@@ -125,7 +125,7 @@ class TroublesomeCallsTest {
         }
     }
 
-    /** What a call's answers come to. */
+    /** Collects the messages and the final status of a call. */
     private static final class Answers extends ClientCall.Listener<byte[]> {
         private final BlockingQueue<byte[]> messages = new LinkedBlockingQueue<>();
         private final CompletableFuture<Status> end = new CompletableFuture<>();
@@ -185,7 +185,7 @@ class TroublesomeCallsTest {
         }
     }
 
-    /** Ten megabytes, of which the client asks for the next half only when it has the one before. */
+    /** The client requests each message only after it has received the previous one. */
     @Test
     void aSlowReader() throws Exception {
         Answers answers = new Answers();
@@ -199,7 +199,7 @@ class TroublesomeCallsTest {
         assertEquals(Status.Code.OK, answers.code());
     }
 
-    /** Cancelled while it sends, while it receives, and at once. */
+    /** Calls are cancelled immediately, while sending, and while receiving. */
     @Test
     void callsThatAreCancelledHalfWay() throws Exception {
         for (int round = 0; round < ROUNDS; round++) {

@@ -19,17 +19,18 @@ import java.util.Collection;
 import java.util.Objects;
 
 /**
- * Gives connections of Lettuce the channels and loops of a device. Lettuce's bootstrap has the class of channels that
- * it chose itself, which cannot be changed any more; so this takes all else of it over into another one. Thread-safe.
+ * Moves connections of Lettuce to the channels and loops of a device. The channel class of a Lettuce bootstrap cannot
+ * be changed once it is set, so all other settings are copied to a new bootstrap. Thread-safe.
  */
 final class DeviceConnections implements Closeable {
     private final RdmaRawEventLoopGroup loops;
     private final AddressResolverGroup<InetSocketAddress> resolver;
 
     /**
-     * Takes the loops for a client.
+     * Creates the connections of a client.
      *
-     * @param endingWithClient what the client closes at its end
+     * @param loops            event loops of the connections
+     * @param endingWithClient resources that the client closes when it is shut down; this object adds itself
      */
     DeviceConnections(RdmaRawEventLoopGroup loops, Collection<? super DeviceConnections> endingWithClient) {
         this.loops = Objects.requireNonNull(loops, "loops");
@@ -38,7 +39,7 @@ final class DeviceConnections implements Closeable {
         endingWithClient.add(this);
     }
 
-    /** Ends what asked for names on the loops, which outlive the client. */
+    /** Closes the name resolver, which runs on the loops. The loops outlive the client. */
     @Override
     public void close() {
         resolver.close();
@@ -53,12 +54,12 @@ final class DeviceConnections implements Closeable {
         theirs.config().options().forEach((option, value) -> set(ours, option, value));
         theirs.config().attrs().forEach((key, value) -> setAttribute(ours, key, value));
         AddressResolverGroup<?> chosen = theirs.config().resolver();
-        // Lettuce's own would open datagram channels of the kernel's on these loops.
+        // Lettuce's default resolver would open kernel datagram channels on these loops.
         ours.resolver(chosen == DefaultClientResources.DEFAULT_ADDRESS_RESOLVER_GROUP ? resolver : chosen);
         builder.bootstrap(ours);
     }
 
-    @SuppressWarnings("unchecked") // an option has its value's type
+    @SuppressWarnings("unchecked") // the value has the type of its option
     private static <T> void set(Bootstrap bootstrap, ChannelOption<T> option, Object value) {
         bootstrap.option(option, (T) value);
     }

@@ -11,9 +11,9 @@ import reactor.core.publisher.Mono;
 import java.net.SocketAddress;
 
 /**
- * A Lettuce client whose connections go by the device of a group's loops: {@code RdmaRawRedisClient.create(loops,
- * RedisURI.create("redis://192.0.2.1"))}. Names are resolved over that device too, unless the client's resources have a
- * resolver of their own. Domain sockets are the kernel's. The group stays its maker's, who ends it after the client.
+ * A Lettuce client that connects on the device of an event loop group: {@code RdmaRawRedisClient.create(loops,
+ * RedisURI.create("redis://192.0.2.1"))}. Host names are resolved on that device, too, unless the client resources have
+ * their own resolver. The kernel serves domain sockets. The caller owns the group and shuts it down after the client.
  */
 public final class RdmaRawRedisClient extends RedisClient {
     private final DeviceConnections connections;
@@ -24,9 +24,9 @@ public final class RdmaRawRedisClient extends RedisClient {
     }
 
     /**
-     * Makes a client with resources of its own, which end with it.
+     * Creates a client with its own client resources, which are shut down with it.
      *
-     * @param loops the event loops of its connections
+     * @param loops event loops of the connections
      * @param uri   the server, or the sentinels
      */
     public static RdmaRawRedisClient create(RdmaRawEventLoopGroup loops, RedisURI uri) {
@@ -34,10 +34,10 @@ public final class RdmaRawRedisClient extends RedisClient {
     }
 
     /**
-     * Makes a client with resources that are shared, and stay their maker's.
+     * Creates a client with shared client resources, which the caller owns.
      *
-     * @param resources all but the event loops, of which it takes {@code loops}
-     * @param loops     the event loops of its connections
+     * @param resources client resources; their event loops are not used for connections
+     * @param loops     event loops of the connections
      * @param uri       the server, or the sentinels
      */
     public static RdmaRawRedisClient create(ClientResources resources, RdmaRawEventLoopGroup loops, RedisURI uri) {

@@ -10,7 +10,7 @@ import reactor.core.publisher.Mono;
 
 import java.net.SocketAddress;
 
-/** As {@link RdmaRawRedisClient}, for a cluster. */
+/** A cluster client with the same properties as {@link RdmaRawRedisClient}. */
 public final class RdmaRawRedisClusterClient extends RedisClusterClient {
     private final DeviceConnections connections;
 
@@ -21,21 +21,21 @@ public final class RdmaRawRedisClusterClient extends RedisClusterClient {
     }
 
     /**
-     * Makes a client with resources of its own, which end with it.
+     * Creates a client with its own client resources, which are shut down with it.
      *
-     * @param loops the event loops of its connections
-     * @param nodes some of the cluster, which tell it the others
+     * @param loops event loops of the connections
+     * @param nodes nodes of the cluster from which the client discovers the others
      */
     public static RdmaRawRedisClusterClient create(RdmaRawEventLoopGroup loops, Iterable<RedisURI> nodes) {
         return new RdmaRawRedisClusterClient(null, loops, nodes);
     }
 
     /**
-     * Makes a client with resources that are shared, and stay their maker's.
+     * Creates a client with shared client resources, which the caller owns.
      *
-     * @param resources all but the event loops, of which it takes {@code loops}
-     * @param loops     the event loops of its connections
-     * @param nodes     some of the cluster, which tell it the others
+     * @param resources client resources; their event loops are not used for connections
+     * @param loops     event loops of the connections
+     * @param nodes     nodes of the cluster from which the client discovers the others
      */
     public static RdmaRawRedisClusterClient create(ClientResources resources, RdmaRawEventLoopGroup loops,
                                                    Iterable<RedisURI> nodes) {

@@ -1,2 +1,2 @@
-/** The transport for Lettuce. */
+/** Integration of the transport with Lettuce. */
 package io.rdmaraw.lettuce;

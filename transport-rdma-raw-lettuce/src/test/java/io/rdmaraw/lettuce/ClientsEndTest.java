@@ -14,7 +14,7 @@ import org.junit.jupiter.api.Timeout;
 import java.time.Duration;
 import java.util.concurrent.TimeUnit;
 
-/** A client that ends leaves nothing on the loops, which outlive it. */
+/** A closed client leaves no channels on its loops, which are used further. */
 @Timeout(60)
 class ClientsEndTest {
     @Test

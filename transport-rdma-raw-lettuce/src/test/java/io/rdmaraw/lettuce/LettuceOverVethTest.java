@@ -36,7 +36,9 @@ import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 
-/** Clients of Lettuce and a stock redis-server at the other end of a veth pair. NIO channels would be refused. */
+/**
+ * Lettuce clients connect to a stock redis-server at the other end of a veth pair. Creating an NIO channel would fail.
+ */
 @ExtendWith(LeakExtension.class)
 @WithTestNetwork
 @TestInstance(TestInstance.Lifecycle.PER_CLASS)
@@ -110,7 +112,10 @@ class LettuceOverVethTest {
         }
     }
 
-    /** The server takes nothing any more, then the client goes: what was to be sent is not lost to the allocator. */
+    /**
+     * The client closes with pending requests. The server is stopped, or has just resumed and sends the first replies.
+     * The buffers of unsent requests must be released.
+     */
     @Test
     void aConnectionThatEndsHalfWay() throws InterruptedException {
         int port = PORT + 20;
@@ -153,7 +158,7 @@ class LettuceOverVethTest {
         }
     }
 
-    /** Lettuce opens the new connection by the same bootstrap. */
+    /** After a restart of the server, Lettuce reconnects with the same bootstrap. */
     @Test
     void aServerThatComesBackIsConnectedAgain() {
         int port = PORT + 10;
@@ -176,7 +181,7 @@ class LettuceOverVethTest {
                 directory.toString())) {
             peer.run("redis-cli", "-h", theirs, "-p", String.valueOf(CLUSTER_PORT), "cluster", "addslotsrange", "0",
                     "16383");
-            // The node says so itself, a moment after it has all slots.
+            // The node reports the state shortly after it has all slots.
             Await.until("the cluster", () -> peer.attempt("redis-cli", "-h", theirs, "-p", String.valueOf(CLUSTER_PORT),
                     "cluster", "info").output().contains("cluster_state:ok"));
             try (RdmaRawRedisClusterClient cluster = RdmaRawRedisClusterClient.create(loops,

@@ -21,8 +21,8 @@ import io.rdmaraw.channel.RdmaRawSocketChannel;
 import jakarta.inject.Singleton;
 
 /**
- * The channels of Micronaut's servers and clients, where the property {@code rdmaraw.device} names a device. Domain
- * sockets are the kernel's.
+ * Selects the channel classes of Micronaut's servers and clients if the property {@code rdmaraw.device} is set. The
+ * kernel serves domain sockets.
  */
 @Singleton
 @Primary
@@ -34,7 +34,7 @@ final class RdmaRawEventLoopGroupFactory implements EventLoopGroupFactory {
 
     private final RdmaRawIoHandlerConfig config;
 
-    /** Micronaut makes it. */
+    /** Called by Micronaut. */
     RdmaRawEventLoopGroupFactory(@Value("${" + DEVICE + "}") String device) {
         config = RdmaRawIoHandlerConfig.builder().ipDevice(device).build();
     }

@@ -24,8 +24,9 @@ import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.TimeUnit;
 
 /**
- * The event loops of Micronaut, where the property {@code rdmaraw.device} names a device: as many as
- * {@code micronaut.netty.event-loops} says. A group of this transport's own class serves a port on all of its loops.
+ * Creates Micronaut's event loop groups if the property {@code rdmaraw.device} is set.
+ * {@code micronaut.netty.event-loops} configures the number of loops. Unlike a plain Netty group, a group of the
+ * transport's own class serves a port on all of its loops.
  */
 @Factory
 @BootstrapContextCompatible
@@ -34,12 +35,12 @@ final class RdmaRawEventLoopGroups {
     private final RdmaRawEventLoopGroupFactory transport;
     private final Map<EventLoopGroup, EventLoopGroupConfiguration> groups = new ConcurrentHashMap<>();
 
-    /** Micronaut makes it. */
+    /** Called by Micronaut. */
     RdmaRawEventLoopGroups(RdmaRawEventLoopGroupFactory transport) {
         this.transport = transport;
     }
 
-    /** Makes a group that is configured. */
+    /** Creates a group for an entry of the configuration. */
     @EachBean(EventLoopGroupConfiguration.class)
     @Bean(typed = EventLoopGroup.class)
     @BootstrapContextCompatible
@@ -48,7 +49,7 @@ final class RdmaRawEventLoopGroups {
         return made(configuration, new DefaultThreadFactory(configuration.getName() + "-rdma-raw"));
     }
 
-    /** Makes the group of all that is not configured. */
+    /** Creates the default group if it is not configured. */
     @Singleton
     @Requires(missingProperty = EventLoopGroupConfiguration.DEFAULT_LOOP)
     @Primary
@@ -65,7 +66,7 @@ final class RdmaRawEventLoopGroups {
         return group;
     }
 
-    /** Micronaut calls it when servers and clients have ended. */
+    /** Called by Micronaut after servers and clients have been stopped. */
     @PreDestroy
     void end() {
         groups.forEach((group, configuration) -> group.shutdownGracefully(

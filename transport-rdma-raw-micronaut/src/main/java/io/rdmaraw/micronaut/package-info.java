@@ -1,2 +1,2 @@
-/** The transport for Micronaut. */
+/** Integration of the transport with Micronaut. */
 package io.rdmaraw.micronaut;

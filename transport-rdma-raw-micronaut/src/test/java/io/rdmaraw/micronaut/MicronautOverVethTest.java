@@ -15,7 +15,7 @@ import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.stream.Stream;
 
-/** An application of Micronaut with this module and one property more, asked by curl over a veth pair. */
+/** A Micronaut application with this module and one additional property answers curl over a veth pair. */
 @WithTestNetwork
 @Timeout(300)
 class MicronautOverVethTest {
@@ -27,7 +27,7 @@ class MicronautOverVethTest {
         serves(network, directory);
     }
 
-    /** Micronaut makes the loops that are configured in another way than those of its own choice. */
+    /** Micronaut creates configured loops in a different way from default ones. */
     @Test
     void withConfiguredLoops(TestNetwork network, @TempDir Path directory) throws IOException {
         serves(network, directory, "-micronaut.netty.event-loops.default.num-threads=2");

@@ -5,23 +5,27 @@ import io.netty.channel.EventLoopGroup;
 import io.netty.channel.socket.DatagramChannel;
 import io.netty.channel.socket.ServerSocketChannel;
 import io.netty.channel.socket.SocketChannel;
+import io.netty.util.concurrent.FastThreadLocalThread;
 import io.rdmaraw.channel.RdmaRawDatagramChannel;
 import io.rdmaraw.channel.RdmaRawEventLoopGroup;
 import io.rdmaraw.channel.RdmaRawIoHandlerConfig;
 import io.rdmaraw.channel.RdmaRawServerSocketChannel;
 import io.rdmaraw.channel.RdmaRawSocketChannel;
 import reactor.core.publisher.Mono;
+import reactor.core.scheduler.NonBlocking;
 import reactor.netty.resources.LoopResources;
 
 import java.time.Duration;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Supplier;
 
 /**
- * This transport's loops and channels for Reactor Netty: {@code HttpServer.create().runOn(new
- * RdmaRawLoopResources(config))}, and as well for clients. TCP and UDP go by the device that the settings name. Servers
- * and clients share the loops. To be disposed of when the servers and clients are.
+ * Provides this transport's loops and channels to Reactor Netty: {@code HttpServer.create().runOn(new
+ * RdmaRawLoopResources(config))}, and likewise for clients. The configured device serves TCP and UDP. Servers and
+ * clients share the loops. As in Reactor Netty, the threads of the loops are daemons and reject {@code block()}.
+ * Dispose of the resources after the servers and clients.
  */
 public final class RdmaRawLoopResources implements LoopResources {
     private static final Map<Class<?>, Supplier<Channel>> CHANNELS = Map.of(
@@ -33,25 +37,40 @@ public final class RdmaRawLoopResources implements LoopResources {
             ServerSocketChannel.class, RdmaRawServerSocketChannel.class,
             DatagramChannel.class, RdmaRawDatagramChannel.class);
 
+    private static final AtomicInteger THREADS = new AtomicInteger();
+
     private final RdmaRawEventLoopGroup loops;
 
+    /** Reactor rejects blocking calls on this thread, and BlockHound detects them. */
+    private static final class LoopThread extends FastThreadLocalThread implements NonBlocking {
+        LoopThread(Runnable loop) {
+            super(loop, "rdma-raw-" + THREADS.incrementAndGet());
+            setDaemon(true);
+        }
+    }
+
     /**
-     * Makes as many loops as Reactor Netty does by default.
+     * Creates as many loops as Reactor Netty does by default.
      *
-     * @param config how the loops drive their queues, and which device is theirs
+     * @param config settings of the loops, including the device
      */
     public RdmaRawLoopResources(RdmaRawIoHandlerConfig config) {
         this(DEFAULT_IO_WORKER_COUNT, config);
     }
 
     /**
-     * Makes loops.
+     * Creates loops.
      *
-     * @param loops their number
-     * @param config how they drive their queues, and which device is theirs
+     * @param loops  number of loops
+     * @param config settings of the loops, including the device
      */
     public RdmaRawLoopResources(int loops, RdmaRawIoHandlerConfig config) {
-        this.loops = new RdmaRawEventLoopGroup(loops, config);
+        this.loops = new RdmaRawEventLoopGroup(loops, LoopThread::new, config);
+    }
+
+    @Override
+    public boolean daemon() {
+        return true;
     }
 
     @Override

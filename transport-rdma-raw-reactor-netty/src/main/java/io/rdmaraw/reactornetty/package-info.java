@@ -1,2 +1,2 @@
-/** The transport for Reactor Netty. */
+/** Integration of the transport with Reactor Netty. */
 package io.rdmaraw.reactornetty;

@@ -29,7 +29,7 @@ import java.util.List;
 import java.util.Random;
 import java.util.concurrent.atomic.AtomicInteger;
 
-/** Servers and clients of Reactor Netty on a device in memory. NIO channels of TCP and UDP would be refused. */
+/** Servers and clients of Reactor Netty on a loop device. Creating an NIO channel for TCP or UDP would fail. */
 @ExtendWith(LeakExtension.class)
 @Timeout(120)
 class RdmaRawLoopResourcesTest {
@@ -94,6 +94,28 @@ class RdmaRawLoopResourcesTest {
         assertEquals("a question", client.inbound().receive().asString().blockFirst(PATIENCE));
         client.disposeNow(PATIENCE);
         server.disposeNow(PATIENCE);
+    }
+
+    /**
+     * Blocking on a loop's thread is rejected. A handler that blocks for a request on its own loop would wait for ever.
+     */
+    @Test
+    void blockingOnALoopIsRefused() {
+        DisposableServer echo = echo(HttpProtocol.HTTP11);
+        DisposableServer server = HttpServer.create().runOn(loops).host("127.0.0.1").port(0)
+                .handle((request, response) -> response.sendString(Mono.fromCallable(() -> {
+                    assertTrue(Thread.currentThread().isDaemon());
+                    try {
+                        return new String(post(echo, HttpProtocol.HTTP11, new byte[] {'x'}).block(PATIENCE));
+                    } catch (IllegalStateException e) {
+                        return e.getMessage();
+                    }
+                }))).bindNow(PATIENCE);
+        String answer = new String(post(server, HttpProtocol.HTTP11, new byte[0]).block(PATIENCE));
+        assertTrue(answer.contains("blocking, which is not supported in thread rdma-raw-"), answer);
+        assertTrue(loops.daemon());
+        server.disposeNow(PATIENCE);
+        echo.disposeNow(PATIENCE);
     }
 
     @Test

@@ -23,7 +23,7 @@ import java.net.InetSocketAddress;
 import java.time.Duration;
 import java.util.concurrent.TimeUnit;
 
-/** Clients that go half way, read slowly or ask much: a server of Reactor Netty loses no buffer to them. */
+/** A Reactor Netty server leaks no buffer if clients disconnect early, read slowly or send many requests. */
 @ExtendWith(LeakExtension.class)
 @Tag("slow")
 @Timeout(300)

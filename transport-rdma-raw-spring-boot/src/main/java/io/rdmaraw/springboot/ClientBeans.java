@@ -11,9 +11,9 @@ import reactor.netty.tcp.TcpResources;
 import reactor.netty.transport.ClientTransport;
 
 /**
- * Puts Reactor Netty's clients that are beans on the transport, unless they name loops of their own. Spring Boot gives
- * its loops to the clients that it builds; Spring Cloud Gateway makes an {@code HttpClient} itself, which would have
- * Reactor Netty's global loops, so the kernel's sockets.
+ * Moves Reactor Netty clients that are beans to the transport, unless they have their own loops. Spring Boot passes its
+ * loops only to clients that it builds. Spring Cloud Gateway creates its own {@code HttpClient}, which would use
+ * Reactor Netty's global loops and thus kernel sockets.
  */
 final class ClientBeans implements BeanPostProcessor {
     private static final Log LOG = LogFactory.getLog(ClientBeans.class);

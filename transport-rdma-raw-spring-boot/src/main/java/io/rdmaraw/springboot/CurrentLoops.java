@@ -6,8 +6,8 @@ import org.springframework.http.client.ReactorResourceFactory;
 import reactor.netty.resources.LoopResources;
 
 /**
- * The loops that a factory has at the moment: it makes others when its context is stopped and started again. They are
- * the factory's to end.
+ * Delegates to the current loops of a factory, which creates new loops when its context is restarted. The factory
+ * disposes of the loops.
  */
 final class CurrentLoops implements LoopResources {
     private final ReactorResourceFactory factory;

@@ -19,20 +19,20 @@ import org.springframework.http.client.ReactorResourceFactory;
 import reactor.netty.resources.LoopResources;
 
 /**
- * Puts WebFlux' server, each {@code WebClient} that Spring Boot builds, and Reactor Netty's clients that are beans,
- * such as Spring Cloud Gateway's, on this transport, if {@code rdmaraw.device} names a device. {@code rdmaraw.loops} is
- * the number of event loops.
+ * Configures this transport if {@code rdmaraw.device} is set. It is used by the WebFlux server, by each
+ * {@code WebClient} that Spring Boot builds, and by Reactor Netty clients that are beans, such as that of Spring Cloud
+ * Gateway. {@code rdmaraw.loops} sets the number of event loops.
  */
 @AutoConfiguration
-@AutoConfigureOrder(Ordered.HIGHEST_PRECEDENCE) // before Spring Boot makes a factory of its own
+@AutoConfigureOrder(Ordered.HIGHEST_PRECEDENCE) // before Spring Boot creates its own factory
 @ConditionalOnClass({ReactorResourceFactory.class, LoopResources.class})
 @ConditionalOnProperty("rdmaraw.device")
 public final class RdmaRawAutoConfiguration {
-    /** Spring makes it. */
+    /** Called by Spring. */
     public RdmaRawAutoConfiguration() {
     }
 
-    /** Returns what Spring Boot gives to its server and to its clients; it disposes of the loops at the end. */
+    /** Returns the resources that Spring Boot passes to its server and clients. Spring Boot disposes of the loops. */
     @Bean
     @ConditionalOnMissingBean
     ReactorResourceFactory reactorResourceFactory(Environment environment) {
@@ -45,13 +45,13 @@ public final class RdmaRawAutoConfiguration {
         return factory;
     }
 
-    /** Returns what puts clients that are beans on the loops. */
+    /** Returns the post-processor that moves client beans to the loops. */
     @Bean
     static BeanPostProcessor rdmaRawClientBeans(ObjectProvider<ReactorResourceFactory> factory) {
         return new ClientBeans(factory);
     }
 
-    /** What the transport counts, for the actuator's metrics. */
+    /** Provides the transport's metrics to the actuator. */
     @Configuration(proxyBeanMethods = false)
     @ConditionalOnClass(MeterBinder.class)
     static final class Metrics {

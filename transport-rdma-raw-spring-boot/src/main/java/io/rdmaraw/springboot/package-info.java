@@ -1,2 +1,2 @@
-/** The transport for Spring Boot: what a property switches on. */
+/** Integration of the transport with Spring Boot, enabled by a property. */
 package io.rdmaraw.springboot;

@@ -12,7 +12,7 @@ import org.springframework.http.client.ReactorResourceFactory;
 import reactor.netty.http.client.HttpClient;
 import reactor.netty.resources.LoopResources;
 
-/** Which clients get the transport's loops. */
+/** Clients without explicitly configured loops use the loops of the transport. */
 class ClientBeansTest {
     private static final RdmaRawLoopResources LOOPS = new RdmaRawLoopResources(1,
             RdmaRawIoHandlerConfig.builder().ipDevice("soft:loop").build());
@@ -45,7 +45,7 @@ class ClientBeansTest {
         assertSame(LOOPS.onClient(true), loopsOf(HttpClient.create(), factory(LOOPS)).onClient(true));
     }
 
-    /** As when a context is stopped and started again. */
+    /** A restarted application context creates new loops. The client then uses these. */
     @Test
     void aClientFollowsItsFactoryToNewLoops() {
         RdmaRawLoopResources later = new RdmaRawLoopResources(1,

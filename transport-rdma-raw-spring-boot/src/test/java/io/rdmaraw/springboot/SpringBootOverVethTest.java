@@ -14,7 +14,7 @@ import org.junit.jupiter.api.io.TempDir;
 import java.io.IOException;
 import java.nio.file.Path;
 
-/** An application of Spring Boot with this module and one property more, asked by curl over a veth pair. */
+/** A Spring Boot application with this module and one additional property answers curl over a veth pair. */
 @WithTestNetwork
 @Timeout(300)
 class SpringBootOverVethTest {
@@ -40,7 +40,7 @@ class SpringBootOverVethTest {
         program.checkOnDeviceAlone();
     }
 
-    /** Its client is no {@code WebClient} of Spring Boot's. */
+    /** The gateway uses an HTTP client other than Spring Boot's {@code WebClient}. */
     @Test
     void springCloudGateway(TestNetwork network, @TempDir Path directory) throws IOException {
         ProgramOverVeth program = new ProgramOverVeth(network);

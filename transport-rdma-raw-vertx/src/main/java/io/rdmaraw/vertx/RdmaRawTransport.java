@@ -7,16 +7,16 @@ import io.vertx.core.transport.Transport;
 import java.util.Objects;
 
 /**
- * This transport for a Vert.x instance: {@code Vertx.builder().withTransport(new RdmaRawTransport(config)).build()}.
- * TCP and UDP go by the device that the settings name; domain sockets are the kernel's.
+ * The transport for a Vert.x instance: {@code Vertx.builder().withTransport(new RdmaRawTransport(config)).build()}. The
+ * configured device serves TCP and UDP; the kernel serves domain sockets.
  */
 public final class RdmaRawTransport implements Transport {
     private final RdmaRawIoHandlerConfig config;
 
     /**
-     * Makes the transport.
+     * Creates the transport.
      *
-     * @param config how the event loops drive their queues, and which device is theirs
+     * @param config settings of the event loops, including the device
      */
     public RdmaRawTransport(RdmaRawIoHandlerConfig config) {
         this.config = Objects.requireNonNull(config, "config");

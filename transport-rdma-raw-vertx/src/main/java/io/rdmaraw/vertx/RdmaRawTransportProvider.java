@@ -33,7 +33,7 @@ import java.net.UnixDomainSocketAddress;
 import java.util.concurrent.ThreadFactory;
 import java.util.function.BiConsumer;
 
-/** What Vert.x asks of a transport: loops, channels, addresses, and the names of options. */
+/** Implements the transport interface of Vert.x: loops, channels, addresses and options. */
 final class RdmaRawTransportProvider implements Transport {
     private final RdmaRawIoHandlerConfig config;
     private volatile RdmaRawEventLoopGroup ioLoops;
@@ -57,7 +57,9 @@ final class RdmaRawTransportProvider implements Transport {
         return RdmaRawIoHandler.newFactory(config);
     }
 
-    /** The ratio of Vert.x is a hint for loops that share their time with tasks; these share it by Netty's rule. */
+    /**
+     * Creates a group. The I/O ratio of Vert.x is ignored; these loops share their time with tasks by Netty's own rule.
+     */
     @Override
     public EventLoopGroup eventLoopGroup(int type, int threads, ThreadFactory factory, int ioRatio) {
         RdmaRawEventLoopGroup group = new RdmaRawEventLoopGroup(threads, factory, config);
@@ -70,18 +72,18 @@ final class RdmaRawTransportProvider implements Transport {
     // ---- channels ----
 
     /**
-     * Vert.x releases what such a channel receives if it comes from an allocator of Netty's own, and loses it
-     * otherwise. For TCP it sets one itself.
+     * Returns a channel with Netty's default allocator. Vert.x releases received datagrams only if they come from one
+     * of Netty's own allocators, and would leak others. For TCP it sets such an allocator itself.
      */
     @Override
-    @SuppressWarnings("deprecation") // the family's type is, and Vert.x has it in its interface
+    @SuppressWarnings("deprecation") // Vert.x has the deprecated type in its interface
     public DatagramChannel datagramChannel(InternetProtocolFamily family) {
         RdmaRawDatagramChannel channel = new RdmaRawDatagramChannel();
         channel.config().setAllocator(ByteBufAllocator.DEFAULT);
         return channel;
     }
 
-    /** For Netty's resolver of names, which releases what it gets. */
+    /** Returns the factory for Netty's name resolver, which releases received datagrams of any allocator. */
     @Override
     public ChannelFactory<? extends DatagramChannel> datagramChannelFactory() {
         return RdmaRawDatagramChannel::new;
@@ -117,7 +119,7 @@ final class RdmaRawTransportProvider implements Transport {
 
     // ---- options ----
 
-    /** Vert.x sets the options of multicast itself for its own NIO transport alone. */
+    /** Sets the options of a channel. Vert.x itself sets the multicast options only for its NIO transport. */
     @Override
     public void configure(DatagramChannel channel, DatagramSocketOptions options) {
         Transport.super.configure(channel, options);
@@ -158,7 +160,7 @@ final class RdmaRawTransportProvider implements Transport {
     public void configure(TcpConfig options, boolean domainSocket, ServerBootstrap bootstrap) {
         if (!domainSocket) {
             bootstrap.option(RdmaRawChannelOption.SO_REUSEPORT, options.isSoReusePort());
-            // Vert.x has one loop for all acceptors. What it accepts is received where connections live.
+            // Vert.x accepts on a single loop. The device must deliver the connections to the I/O loops instead.
             bootstrap.option(RdmaRawChannelOption.ACCEPT_GROUP, ioLoops);
             setKeepaliveAndTimeout(options, bootstrap::childOption);
             setIfGiven(options, TcpOption.FASTOPEN, ChannelOption.TCP_FASTOPEN, bootstrap::option);
@@ -173,7 +175,7 @@ final class RdmaRawTransportProvider implements Transport {
         setIfPositive(options, TcpOption.USER_TIMEOUT, RdmaRawChannelOption.TCP_USER_TIMEOUT, set);
     }
 
-    /** 0 stands for the transport's default. */
+    /** Sets an option. A value of 0 stands for the transport's default. */
     private static void setIfPositive(TcpConfig options, TcpOption<Integer> option,
                                       ChannelOption<Integer> channelOption,
                                       BiConsumer<ChannelOption<Integer>, Integer> set) {

@@ -1,2 +1,2 @@
-/** The transport for Vert.x. */
+/** Integration of the transport with Vert.x. */
 package io.rdmaraw.vertx;

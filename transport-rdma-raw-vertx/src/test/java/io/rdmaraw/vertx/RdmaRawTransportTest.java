@@ -42,7 +42,10 @@ import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 
-/** A Vert.x instance whose TCP and UDP go by a device in memory. No buffer is lost, and no NIO channel has stood in. */
+/**
+ * A Vert.x instance with TCP and UDP on a loop device. No buffer leaks, and no NIO channel replaces one of this
+ * transport.
+ */
 @ExtendWith(LeakExtension.class)
 @Timeout(120)
 class RdmaRawTransportTest {
@@ -51,7 +54,7 @@ class RdmaRawTransportTest {
     private static final int PATIENCE_SECONDS = 60;
     private static final AtomicInteger DEVICES = new AtomicInteger();
 
-    /** NIO channels of TCP and UDP would be refused. */
+    /** Creating an NIO channel for TCP or UDP would fail. */
     private final Vertx vertx = Vertx.builder().withTransport(new RdmaRawTransport(RdmaRawIoHandlerConfig.builder()
             .ipDevice("soft:loop:vertx" + DEVICES.incrementAndGet()).nioChannels(NioChannels.REFUSED).build())).build();
 
@@ -70,7 +73,7 @@ class RdmaRawTransportTest {
         return bytes;
     }
 
-    /** Of all channels and the TCP of all loops, on whatever device. */
+    /** Returns the sum of a metric over all channels and the TCP stacks of all loops. */
     private static long metric(String name) {
         return RdmaRawMetrics.loops().stream().flatMap(loop -> loop.ports().stream())
                 .flatMap(port -> port.channels().values().stream())
@@ -116,7 +119,7 @@ class RdmaRawTransportTest {
         await(client.close());
     }
 
-    /** Vert.x writes a file as a region. */
+    /** Vert.x sends the file as a {@code FileRegion}. */
     @Test
     void filesAreSent(@TempDir Path directory) throws Exception {
         byte[] content = randomBytes(1 << 20);
@@ -139,7 +142,9 @@ class RdmaRawTransportTest {
         assertEquals("a question", await(answer.future()).toString());
     }
 
-    /** Vert.x keeps them from members on the same host unless told; Netty's NIO takes the option the other way. */
+    /**
+     * By default, Vert.x disables multicast loopback to members on the same host. NIO interprets the option inversely.
+     */
     @ParameterizedTest
     @ValueSource(strings = {"0.0.0.0", "230.0.0.1"})
     void multicastReachesMembersUntilTheyLeave(String address) throws Exception {
@@ -170,7 +175,7 @@ class RdmaRawTransportTest {
         assertEquals("there is no network interface none0 for multicast", cause.getMessage());
     }
 
-    /** They are the kernel's, and are served by the same loops. */
+    /** Domain sockets use the kernel, on the same loops. */
     @Test
     void domainSockets(@TempDir Path directory) throws Exception {
         SocketAddress address = SocketAddress.domainSocketAddress(directory.resolve("socket").toString());
@@ -183,7 +188,7 @@ class RdmaRawTransportTest {
             socket.write("a question");
         }));
         assertEquals("a question", await(answer.future()).toString());
-        // Vert.x closes the sockets of a client that the garbage collector finds: the test holds it until here.
+        // The test must hold the client until here: Vert.x closes the sockets of a client that is garbage-collected.
         await(client.close());
     }
 
@@ -195,7 +200,7 @@ class RdmaRawTransportTest {
         NetServer server = vertx.createNetServer(options).connectHandler(socket -> socket.handler(socket::end));
         await(server.listen(0, "127.0.0.1"));
         Promise<Buffer> answer = Promise.promise();
-        // The client asks first: Vert.x drops what comes before a socket has a handler.
+        // The client sends first, because Vert.x drops data that arrives before a socket has a handler.
         NetClient client = vertx.createNetClient();
         await(client.connect(server.actualPort(), "127.0.0.1").onSuccess(socket -> {
             socket.handler(answer::tryComplete);

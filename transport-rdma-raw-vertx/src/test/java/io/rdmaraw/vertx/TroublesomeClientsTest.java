@@ -20,7 +20,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 import java.net.InetSocketAddress;
 import java.util.concurrent.TimeUnit;
 
-/** Clients that go half way, read slowly or ask much: a server of Vert.x loses no buffer to them. */
+/** A Vert.x server leaks no buffer if clients disconnect early, read slowly or send many requests. */
 @ExtendWith(LeakExtension.class)
 @LostByFramework(handler = "handler", reason = "VertxConnection.pending of 5.1 is not released when a connection"
         + " ends that is paused; with NIO at both ends these clients make it lose more")

@@ -2,7 +2,6 @@ package io.rdmaraw.channel;
 
 import io.netty.channel.AbstractChannel;
 import io.netty.channel.Channel;
-import io.netty.channel.ChannelOutboundBuffer;
 import io.netty.channel.ChannelPromise;
 import io.netty.channel.EventLoop;
 import io.netty.channel.IoEvent;
@@ -16,12 +15,12 @@ import java.net.SocketAddress;
 import java.nio.channels.ClosedChannelException;
 import java.nio.channels.UnresolvedAddressException;
 
-/** What all channels of this transport have in common: that they are open, and which loop they are on. */
+/** The base of all channels of this transport: their open state and their registration with an event loop. */
 abstract class AbstractRdmaRawChannel extends AbstractChannel {
     private final Handle handle = new Handle();
     private IoRegistration registration;
     private volatile RdmaRawIoHandler ioHandler;
-    /** The loop whose list the channel is in; null while it is in none, or its loop keeps none. */
+    /** Loop that lists this channel; null if there is none. */
     private RdmaRawEventLoop listedBy;
     private int placeOnLoop;
     private volatile boolean open = true;
@@ -38,46 +37,61 @@ abstract class AbstractRdmaRawChannel extends AbstractChannel {
         return open;
     }
 
-    /** The channel is closed from now on. Any thread. */
+    /** Marks the channel as closed. Can be called on any thread. */
     final void markClosed() {
         open = false;
     }
 
-    /** Returns what drives the channel's loop; null while it is on none. */
+    /** Returns the I/O handler of the channel's loop; null while the channel is on no loop. */
     final RdmaRawIoHandler ioHandler() {
         return ioHandler;
     }
 
-    /** Returns the settings of the channel's group; while it is on no loop the defaults. */
+    /**
+     * Returns the I/O handler of the channel's loop, for calls that need the loop's queues.
+     *
+     * @throws IllegalStateException if the channel is on no loop
+     */
+    final RdmaRawIoHandler requireIoHandler() {
+        RdmaRawIoHandler handler = ioHandler;
+        if (handler == null) {
+            throw new IllegalStateException("the channel is on no loop: register it first");
+        }
+        return handler;
+    }
+
+    /**
+     * Returns the configuration of the channel's group, or the default configuration while the channel is on no loop.
+     */
     final RdmaRawIoHandlerConfig groupConfig() {
         RdmaRawIoHandler handler = ioHandler;
         return handler == null ? RdmaRawIoHandlerConfig.defaults() : handler.config();
     }
 
     /**
-     * The channel is about to join this loop. What the returned future waits for is done before; what is thrown, or
-     * fails the future, fails the registration.
+     * Prepares the channel for a loop. The channel joins the loop when the returned future is complete. The
+     * registration fails if this method throws or the future fails.
      *
-     * @return null when there is nothing to wait for
+     * @return null if the channel can join immediately
      */
     Future<?> prepareToJoin(RdmaRawIoHandler loop) {
         return null;
     }
 
-    /** The channel is on this loop now. What is thrown fails the registration. */
+    /** Joins a loop. The registration fails if this method throws. */
     abstract void joinLoop(RdmaRawIoHandler loop);
 
-    /** The registration that {@link #joinLoop} belonged to is complete, and its promise was told. */
+    /** Called after the promise of the registration that called {@link #joinLoop} has been completed. */
     void registrationDone() {
     }
 
-    /** Auto-read was switched off. Any thread. */
+    /** Stops reading after auto-read was switched off. Can be called on any thread. */
     final void autoReadCleared() {
         if (!isRegistered() || eventLoop().inEventLoop()) {
             stopReading();
         } else {
             eventLoop().execute(() -> {
-                // On another loop by now there may have been a read since.
+                // The channel may have moved to another loop and a read may have been requested since.
                 if (!config().isAutoRead() && eventLoop().inEventLoop()) {
                     stopReading();
                 }
@@ -85,10 +99,15 @@ abstract class AbstractRdmaRawChannel extends AbstractChannel {
         }
     }
 
-    /** The user reads no more. */
+    /** Withdraws a pending read. Called on the loop, or before the channel is registered. */
     abstract void stopReading();
 
-    /** Returns an address that a channel of IP can use. */
+    /**
+     * Returns an address as a resolved {@link InetSocketAddress}.
+     *
+     * @throws IllegalArgumentException if the address is of another type
+     * @throws UnresolvedAddressException if the address is unresolved
+     */
     static InetSocketAddress checked(SocketAddress address) {
         if (!(address instanceof InetSocketAddress inet)) {
             throw new IllegalArgumentException("the channel has InetSocketAddresses, not a "
@@ -100,22 +119,7 @@ abstract class AbstractRdmaRawChannel extends AbstractChannel {
         return inet;
     }
 
-    /**
-     * Takes a message that was shown out of the outbound buffer. Netty passes over cancelled messages when it shows
-     * them, and leaves them in their place.
-     */
-    static void complete(ChannelOutboundBuffer in, Object msg, Throwable failureOrNull) {
-        while (in.current() != msg && in.remove()) {
-            // Goes on until the message is the current one, or a listener has closed the channel.
-        }
-        if (failureOrNull == null) {
-            in.remove();
-        } else {
-            in.remove(failureOrNull);
-        }
-    }
-
-    /** The channel leaves its loop; a closed channel may have left it before. */
+    /** Leaves the loop. May be called again for a closed channel that has left before. */
     abstract void leaveLoop();
 
     @Override
@@ -176,7 +180,7 @@ abstract class AbstractRdmaRawChannel extends AbstractChannel {
         registrationDone();
     }
 
-    /** Returns where the channel is in its loop's list. */
+    /** Returns the index of the channel in its loop's list. */
     final int placeOnLoop() {
         return placeOnLoop;
     }
@@ -185,7 +189,7 @@ abstract class AbstractRdmaRawChannel extends AbstractChannel {
         placeOnLoop = place;
     }
 
-    /** Netty closes a channel that could not be registered, and leaves it where it is. */
+    /** Fails a registration. Netty closes the channel then but does not deregister it. */
     private void failRegistration(ChannelPromise promise, Throwable cause) {
         promise.setFailure(cause);
         doDeregister();
@@ -206,13 +210,16 @@ abstract class AbstractRdmaRawChannel extends AbstractChannel {
         }
     }
 
-    /** Returns who carries what the channel sends, for the log: a device or the kernel; null while it is on no loop. */
+    /**
+     * Returns the carrier of the channel's traffic for the log: the device name or "kernel". Null while the channel is
+     * on no loop.
+     */
     String carrierOrNull() {
         RdmaRawIoHandler handler = ioHandler;
         return handler == null ? null : handler.config().ipDevice();
     }
 
-    /** As Netty's channels: the identifier and both addresses; and who carries it. */
+    /** Returns the text of Netty's channels, which has the id and both addresses, followed by the carrier. */
     @Override
     public String toString() {
         String text = super.toString();
@@ -220,11 +227,14 @@ abstract class AbstractRdmaRawChannel extends AbstractChannel {
         return carrier == null ? text : text.substring(0, text.length() - 1) + ", " + carrier + ']';
     }
 
-    /** What stands for the channel at its loop; frames reach the channel another way, through a queue. */
+    /**
+     * Represents the channel at its loop's I/O handler. Frames reach the channel through its queue, not through this
+     * handle.
+     */
     private final class Handle implements RdmaRawIoHandle {
         @Override
         public void handle(IoRegistration ioRegistration, IoEvent event) {
-            throw new UnsupportedOperationException("a channel of this transport has no events of its own");
+            throw new UnsupportedOperationException("channels of this transport do not support I/O events");
         }
 
         @Override

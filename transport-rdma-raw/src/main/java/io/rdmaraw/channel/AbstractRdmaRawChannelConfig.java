@@ -11,12 +11,15 @@ import io.rdmaraw.memory.RegisteredByteBufAllocator;
 import java.util.Map;
 
 /**
- * What the settings of all channels of this transport have in common: options by an {@link OptionTable}, the registered
- * allocator, and setters that return the kind of settings that they were called on. Can be set on any thread.
+ * The base of all channel configurations of this transport. It looks up options in an {@link OptionTable}, sets the
+ * registered allocator as default, and narrows the return type of setters. Options can be set on any thread.
  *
- * @param <C> the settings themselves
+ * @param <C> the type of the configuration
  */
 abstract class AbstractRdmaRawChannelConfig<C extends AbstractRdmaRawChannelConfig<C>> extends DefaultChannelConfig {
+    /** Minimum of {@code SO_SNDBUF} (Linux: SOCK_MIN_SNDBUF, twice the memory of a 2 KiB segment). */
+    static final int MIN_SEND_BUFFER_BYTES = 4608;
+
     private final AbstractRdmaRawChannel rdmaRawChannel;
     private volatile boolean copiesReceived;
     private volatile boolean readsAsSet;
@@ -24,43 +27,49 @@ abstract class AbstractRdmaRawChannelConfig<C extends AbstractRdmaRawChannelConf
     AbstractRdmaRawChannelConfig(AbstractRdmaRawChannel channel) {
         super(channel);
         rdmaRawChannel = channel;
-        begin();
+        resetAfterSuper();
     }
 
     AbstractRdmaRawChannelConfig(AbstractRdmaRawChannel channel, RecvByteBufAllocator allocator) {
         super(channel, allocator);
         rdmaRawChannel = channel;
-        begin();
+        resetAfterSuper();
     }
 
-    /** The constructor of Netty's settings calls setters: what they noted was not the user's choice. */
-    private void begin() {
+    /**
+     * Sets the default allocator and clears {@code readsAsSet}. The super constructor has set that flag by calling a
+     * setter, which is not the user's choice.
+     */
+    private void resetAfterSuper() {
         super.setAllocator(RdmaRawByteBufAllocator.DEFAULT);
         readsAsSet = false;
     }
 
     /**
-     * Tells whether received data are copied into buffers of the channel's allocator: the user has set one that is not
-     * of this transport, and expects that what is received comes from it.
+     * Returns whether received data is copied into buffers of the channel's allocator. True if the user has set an
+     * allocator other than this transport's, for example {@code PooledByteBufAllocator.DEFAULT}: the user then expects
+     * buffers of that allocator.
      */
     final boolean copiesReceived() {
         return copiesReceived;
     }
 
-    /** Tells whether the user has said how much is read between two {@code channelReadComplete}s. */
+    /** Returns whether the user has limited the messages between two {@code channelReadComplete} events. */
     final boolean readsAsSet() {
         return readsAsSet;
     }
 
-    /** Tells whether what came in may be handed on a burst at a time, in the buffers that it came in. */
+    /**
+     * Returns whether a burst may be delivered without per-message checks: no read limit is set and nothing is copied.
+     */
     final boolean takesRuns() {
         return !readsAsSet && !copiesReceived;
     }
 
-    /** Returns the options that these settings have beside those of all channels. */
+    /** Returns the options that this configuration supports in addition to those of all channels. */
     abstract OptionTable<? super C> table();
 
-    @SuppressWarnings("unchecked") // as the type parameter is defined
+    @SuppressWarnings("unchecked") // C is the type of this object
     private C self() {
         return (C) this;
     }

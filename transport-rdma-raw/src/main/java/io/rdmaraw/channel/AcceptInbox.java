@@ -2,7 +2,10 @@ package io.rdmaraw.channel;
 
 import io.netty.channel.Channel;
 
-/** The connections that a server channel accepted; they wait here while the user does not read. */
+/**
+ * Fires accepted connections into the pipeline of a server channel while the user reads, and queues them otherwise.
+ * Each child occupies a place of the server's backlog until it is fired or discarded.
+ */
 final class AcceptInbox extends Inbox<Channel> {
     private final RdmaRawServerSocketChannel server;
 
@@ -13,6 +16,7 @@ final class AcceptInbox extends Inbox<Channel> {
 
     @Override
     boolean deliver(Channel child) {
+        oneRead();
         server.accepted();
         return super.deliver(child);
     }
@@ -24,22 +28,24 @@ final class AcceptInbox extends Inbox<Channel> {
 
     @Override
     boolean hasRoom(Channel child, int keptMessages, long keptBytes) {
+        // The child already has a place in the backlog.
         return true;
     }
 
     @Override
     void countDropped() {
-        // Refused connections are counted by the stack, before they have a channel.
+        // Children are dropped only when the server closes. The TCP stack counts the connections beyond the backlog.
     }
 
     @Override
     void discard(Channel child) {
+        // Releases the place in the backlog.
         server.accepted();
         child.unsafe().closeForcibly();
     }
 
     @Override
     void count(int messages, int bytes) {
-        // Nothing to add: each child counts for itself.
+        // Each child channel counts its own traffic.
     }
 }

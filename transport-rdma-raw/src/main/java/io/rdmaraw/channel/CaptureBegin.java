@@ -8,7 +8,9 @@ import io.rdmaraw.loop.LoopTasks;
 import java.nio.channels.ClosedChannelException;
 import java.nio.file.Path;
 
-/** Begins a capture of a channel's connection on the loop that the channel is on, wherever it goes meanwhile. */
+/**
+ * Starts a capture of a channel's connection on the channel's loop. The channel may move to another loop before that.
+ */
 final class CaptureBegin {
     private final RdmaRawSocketChannel channel;
     private final Path file;
@@ -23,11 +25,11 @@ final class CaptureBegin {
         begun = channel.eventLoop().newPromise();
     }
 
-    /** Any thread. */
+    /** Starts the capture. Can be called on any thread. */
     Future<Void> begin() {
         EventLoop loop = channel.eventLoop();
         if (!loop.inEventLoop()) {
-            // The channel may have left that loop when it comes to this.
+            // The channel may leave that loop before the task runs, so begin() checks the loop again.
             LoopTasks.executeOrElse(loop, this::begin, () -> begun.tryFailure(new ClosedChannelException()));
             return begun;
         }
@@ -35,7 +37,7 @@ final class CaptureBegin {
             channel.captured(ConnectionCapture.begin(channel, file, maxBytes));
             begun.trySuccess(null);
         } catch (Throwable e) {
-            // Memory may be short too.
+            // Includes OutOfMemoryError: the capture allocates a large buffer.
             begun.tryFailure(e);
         }
         return begun;

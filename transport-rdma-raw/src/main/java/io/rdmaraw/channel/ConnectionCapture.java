@@ -4,6 +4,7 @@ import io.netty.buffer.ByteBuf;
 import io.netty.channel.EventLoop;
 import io.netty.util.internal.logging.InternalLogger;
 import io.netty.util.internal.logging.InternalLoggerFactory;
+import io.rdmaraw.kernel.KernelTransport;
 import io.rdmaraw.net.IpAddress;
 import io.rdmaraw.pcap.PcapFormat;
 import io.rdmaraw.pcap.PcapWriter;
@@ -23,8 +24,8 @@ import java.time.Instant;
 import java.util.concurrent.TimeUnit;
 
 /**
- * Writes the segments of one connection to a pcap file, up to a number of bytes. What the device cuts into segments, or
- * came merged, is one packet, as in captures of a kernel that does so. For the loop's thread.
+ * Writes the segments of one connection to a pcap file of limited size. A segment that the device cuts (TSO), or that
+ * arrives merged (GRO), is recorded as one packet, as in captures of the kernel. Used on the loop's thread only.
  */
 final class ConnectionCapture implements SegmentTap {
     private static final InternalLogger LOGGER = InternalLoggerFactory.getInstance(ConnectionCapture.class);
@@ -53,7 +54,7 @@ final class ConnectionCapture implements SegmentTap {
         remotePort = remote.getPort();
         leftBytes = maxBytes - PcapFormat.FILE_HEADER_BYTES;
         try {
-            // Without a buffer: what was captured is in the file whatever becomes of the loop.
+            // Unbuffered, so that captured packets are in the file even if the loop fails.
             this.file = PcapWriter.create(Files.newOutputStream(file), PcapFormat.LINKTYPE_RAW);
         } catch (IOException e) {
             packet.release();
@@ -68,7 +69,7 @@ final class ConnectionCapture implements SegmentTap {
         }
     }
 
-    /** Begins to capture the connection of a channel. On the channel's loop. */
+    /** Starts to capture the connection of a channel. Called on the channel's loop. */
     static ConnectionCapture begin(RdmaRawSocketChannel channel, Path file, long maxBytes) throws IOException {
         TcpStack stack = channel.loopStack();
         if (!channel.isActive() || stack == null) {
@@ -87,7 +88,10 @@ final class ConnectionCapture implements SegmentTap {
         return capture;
     }
 
-    /** Has the last segments too, unless the loop ends before: then it takes no task, or cancels it. */
+    /**
+     * Ends the capture after a second, so that it includes the last segments. If the loop shuts down, it rejects or
+     * cancels the task, and the capture ends immediately.
+     */
     private void endSoon(EventLoop loop) {
         if (loop.isShuttingDown()) {
             end();
@@ -102,7 +106,7 @@ final class ConnectionCapture implements SegmentTap {
             try {
                 write(segment);
             } catch (IOException e) {
-                LOGGER.warn("the capture of port {} ends, as its file cannot be written: {}", localPort, e.toString());
+                LOGGER.warn("capture of port {} stopped: the file cannot be written: {}", localPort, e.toString());
                 end();
             }
         }
@@ -137,7 +141,7 @@ final class ConnectionCapture implements SegmentTap {
         file.write(now.getEpochSecond() * NANOS_PER_SECOND + now.getNano(), bytes, 0, lengthBytes);
     }
 
-    /** Ends it, if it has not ended. */
+    /** Ends the capture. Has no effect if it has ended. */
     void end() {
         if (ended) {
             return;
@@ -148,7 +152,7 @@ final class ConnectionCapture implements SegmentTap {
         try {
             file.close();
         } catch (IOException e) {
-            LOGGER.warn("the capture of port {} may not be whole: {}", localPort, e.toString());
+            LOGGER.warn("capture of port {} may be incomplete: {}", localPort, e.toString());
         }
     }
 }

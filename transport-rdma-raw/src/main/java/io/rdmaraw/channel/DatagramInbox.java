@@ -2,22 +2,24 @@ package io.rdmaraw.channel;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.channel.socket.DatagramPacket;
+import io.rdmaraw.udp.DatagramCounters;
+import io.rdmaraw.udp.DatagramSink;
 
 import java.io.IOException;
 
-/** The datagrams that a channel received; keeps up to {@code SO_RCVBUF} bytes of them while the user does not read. */
-final class DatagramInbox extends Inbox<DatagramPacket> {
-    /** What a kept datagram counts beside its content, so that empty ones count too. */
+/** Queues received datagrams while the user does not read, up to {@code SO_RCVBUF} bytes. */
+final class DatagramInbox extends Inbox<DatagramPacket> implements DatagramSink {
+    /** Overhead charged per queued datagram, so that empty datagrams also count. */
     private static final int OVERHEAD_BYTES = 64;
 
     private final RdmaRawDatagramChannel channel;
-    private final RdmaRawDatagramStatistics statistics;
+    private final DatagramCounters counters;
     private IOException pendingError;
 
-    DatagramInbox(RdmaRawDatagramChannel channel, RdmaRawDatagramStatistics statistics) {
+    DatagramInbox(RdmaRawDatagramChannel channel, DatagramCounters counters) {
         super(channel);
         this.channel = channel;
-        this.statistics = statistics;
+        this.counters = counters;
     }
 
     @Override
@@ -38,28 +40,28 @@ final class DatagramInbox extends Inbox<DatagramPacket> {
         if (copy == content) {
             return packet;
         }
-        statistics.copiedForAllocator++;
+        counters.copiedForAllocator++;
         return packet.replace(copy);
     }
 
     @Override
     void countUnallocated() {
-        statistics.droppedUnallocated++;
+        counters.droppedUnallocated++;
     }
 
     @Override
     void countDropped() {
-        statistics.droppedBufferFull++;
+        counters.droppedBufferFull++;
     }
 
     @Override
     void count(int messages, int bytes) {
-        statistics.receivedDatagrams += messages;
-        statistics.receivedBytes += bytes;
+        counters.receivedDatagrams += messages;
+        counters.receivedBytes += bytes;
     }
 
-    /** Notes an error of the peer's; the next read or write reports it, whichever comes first. */
-    void error(IOException error) {
+    @Override
+    public void error(IOException error) {
         if (pendingError == null) {
             pendingError = error;
         }
@@ -80,8 +82,8 @@ final class DatagramInbox extends Inbox<DatagramPacket> {
         }
     }
 
-    /** Returns the error that waits to be reported, which is then reported; or null. */
-    IOException takeError() {
+    @Override
+    public IOException takeError() {
         IOException error = pendingError;
         pendingError = null;
         return error;
@@ -90,7 +92,7 @@ final class DatagramInbox extends Inbox<DatagramPacket> {
     @Override
     int close() {
         int dropped = super.close();
-        statistics.droppedAtClose += dropped;
+        counters.droppedAtClose += dropped;
         return dropped;
     }
 }

@@ -1,12 +1,12 @@
 package io.rdmaraw.channel;
 
-import io.rdmaraw.host.DatagramNetwork;
 import io.rdmaraw.net.PortSharing;
+import io.rdmaraw.udp.DatagramSettings;
 
 import java.net.InetAddress;
 
-/** The options of a channel that its network asks for. */
-record DatagramOptions(RdmaRawDatagramChannelConfig config) implements DatagramNetwork.Options {
+/** Adapts the channel configuration to the settings of the endpoint. */
+record DatagramOptions(RdmaRawDatagramChannelConfig config) implements DatagramSettings {
     @Override
     public PortSharing portSharing() {
         return new PortSharing(config.isReuseAddress(), config.isReusePort());
@@ -30,5 +30,30 @@ record DatagramOptions(RdmaRawDatagramChannelConfig config) implements DatagramN
     @Override
     public InetAddress groupSourceOrNull(boolean ipv4) {
         return config.multicastSource(ipv4);
+    }
+
+    @Override
+    public int trafficClass() {
+        return config.getTrafficClass();
+    }
+
+    @Override
+    public int unicastHops() {
+        return config.getUnicastTimeToLive();
+    }
+
+    @Override
+    public int multicastHops() {
+        return config.getTimeToLive();
+    }
+
+    @Override
+    public boolean isMulticastLoop() {
+        return !config.isLoopbackModeDisabled();
+    }
+
+    @Override
+    public boolean isReceiveOriginalDestination() {
+        return config.isReceiveOriginalDestination();
     }
 }

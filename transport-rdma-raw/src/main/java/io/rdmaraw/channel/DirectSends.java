@@ -11,11 +11,11 @@ import io.rdmaraw.queue.FrameQueue;
 import java.util.Arrays;
 
 /**
- * The frames that were written to a channel and not yet flushed. They go from here to the device without Netty's
- * outbound buffer, whose bookkeeping costs more than sending the frame does.
+ * Frames that were written to a channel and not flushed yet. They bypass Netty's outbound buffer, because its
+ * bookkeeping costs more than sending the frame.
  *
- * <p>Frames in slots of the channel's own queue are kept by number, and a promise is stored only where another stands:
- * storing a reference into an old array costs G1 a fence.
+ * <p>Frames in slots of the channel's own queue are stored by slot index. A promise is stored only if the array has
+ * another one at its place. Both avoid storing references into an old array, which costs a fence with the G1 collector.
  */
 final class DirectSends {
     private static final int MAX_FRAMES = 1024;
@@ -24,16 +24,16 @@ final class DirectSends {
     private int[] slotIndices = new int[FrameQueue.BURST_FRAMES];
     private ByteBuf[] foreignFrames = new ByteBuf[FrameQueue.BURST_FRAMES];
     private ChannelPromise[] promises = new ChannelPromise[FrameQueue.BURST_FRAMES];
-    /** The pool that the slot numbers are of: the one of the queue that the channel is on. */
+    /** Slot pool of the channel's queue, to which the slot indices refer. */
     private SlotPool slots;
     private int size;
-    /** The first frame that has not been handed to the device. */
+    /** Index of the first frame that has not been passed to the device. */
     private int next;
-    /** Frames before this one were flushed. */
+    /** Index after the last flushed frame. */
     private int flushedEnd;
     private long pendingBytes;
     private boolean flushing;
-    /** Which frames of the burst their writer has released too early: a bit for each. */
+    /** Bit mask of frames in the burst that their writer had already released. */
     private long released;
     private boolean promisesToKeep;
     private boolean onlySlots = true;
@@ -42,12 +42,14 @@ final class DirectSends {
         return size == next;
     }
 
-    /** Tells whether so many more frames may be written before they have to go through the outbound buffer. */
+    /** Returns whether this many frames can be added. Otherwise they must use the outbound buffer. */
     boolean hasRoom(int frameCount, long limitBytes) {
         return size + frameCount <= MAX_FRAMES && pendingBytes < limitBytes;
     }
 
-    /** Adds a frame and its reference. Frames of one burst share a promise, and follow one another. */
+    /**
+     * Adds a frame and takes over its reference. Frames of one burst share a promise and must be added consecutively.
+     */
     void add(ByteBuf frame, ChannelPromise promise, SlotPool ownSlots) {
         int index = size;
         if (index == slotIndices.length) {
@@ -83,14 +85,14 @@ final class DirectSends {
     }
 
     /**
-     * Hands to the device what has been added so far, in bursts.
+     * Sends all frames added so far, in bursts.
      *
-     * @return false when the device has no room for the rest, which {@link #drainTo} then takes away
+     * @return false if the device has no room for the rest, which the caller removes with {@link #drainTo}
      */
     boolean flush(FrameQueue queue) {
         flushedEnd = size;
         if (flushing) {
-            // A listener of a promise has flushed; the outer call goes on with what was added.
+            // A promise listener has called flush. The outer call sends the added frames.
             return true;
         }
         flushing = true;
@@ -117,7 +119,7 @@ final class DirectSends {
         int end = Math.min(flushedEnd, next + FrameQueue.BURST_FRAMES);
         released = 0;
         if (onlySlots && !promisesToKeep) {
-            // Without listeners nothing is added before all is handed over, and then pendingBytes begins anew.
+            // Without listeners, no frame is added until all are sent. Then reset() sets pendingBytes to 0.
             next += queue.offerSlots(slotIndices, next, end);
             return;
         }
@@ -130,13 +132,13 @@ final class DirectSends {
             } else if (frame.refCnt() == 0) {
                 released |= 1L << next - from;
             } else {
-                // No method of its own: each takes one of the calls that the JIT compiler inlines.
+                // Inlined by hand: another method would use up the JIT compiler's inlining budget.
                 try {
                     if (queue.offer(frame) != FrameQueue.ACCEPTED) {
                         return;
                     }
                 } catch (IllegalReferenceCountException e) {
-                    // A part of it.
+                    // A component of a composite buffer was released.
                     ReferenceCountUtil.safeRelease(frame);
                     released |= 1L << next - from;
                 }
@@ -154,7 +156,7 @@ final class DirectSends {
         if (!promisesToKeep && refused == 0 && releasedEarly == 0) {
             return;
         }
-        // A listener may close the channel, which takes the arrays away.
+        // A listener may close the channel, which replaces the arrays.
         ChannelPromise[] written = promises;
         int writtenEnd = size;
         int offered = 0;
@@ -188,7 +190,7 @@ final class DirectSends {
         onlySlots = true;
     }
 
-    /** Takes away all frames that are left, in order. */
+    /** Removes all remaining frames and passes them to a sink, in order. */
     void drainTo(Sink sink) {
         int count = size - next;
         int flushed = flushedEnd - next;
@@ -199,7 +201,7 @@ final class DirectSends {
         }
         ChannelPromise[] framePromises = Arrays.copyOfRange(promises, next, size);
         if (flushing) {
-            // The flush that is under way, one of whose listeners called, still looks at the promises.
+            // A listener of the current flush has called this. The flush still reads the old promises.
             promises = new ChannelPromise[promises.length];
         }
         reset();
@@ -209,11 +211,13 @@ final class DirectSends {
         }
     }
 
-    /** Takes frames that cannot go the direct way. */
+    /** Receives frames that cannot be sent directly. */
     interface Sink {
         /**
+         * Receives a frame and its reference.
+         *
          * @param lastOfPromise whether no further frame has the same promise
-         * @param lastFlushed whether this is the last of the frames that have been flushed
+         * @param lastFlushed whether this is the last flushed frame
          */
         void take(ByteBuf frame, ChannelPromise promise, boolean lastOfPromise, boolean lastFlushed);
     }

@@ -13,15 +13,15 @@ import java.net.SocketAddress;
 import java.nio.channels.ClosedChannelException;
 
 /**
- * The way of a frame from {@code write} to the device without Netty's outbound buffer. The buffer serves only while the
- * device has no room, while the channel is not bound, and while it moves between loops; as long as a frame is in it,
- * all later ones go through it too, so that their order holds.
+ * Sends frames from {@code write} to the device without Netty's outbound buffer. The buffer is used only while the
+ * device has no room, while the channel is not bound, and while it moves between loops. While the buffer contains
+ * frames, all later frames are added to it, which preserves the order.
  */
 final class DirectUnsafe implements Channel.Unsafe {
     private final RdmaRawChannel channel;
     private final RdmaRawChannel.BaseUnsafe base;
     private final DirectSends sends = new DirectSends();
-    /** Whether frames are in the outbound buffer, flushed or not. */
+    /** Whether the outbound buffer contains frames, flushed or not. */
     private boolean overflowing;
 
     DirectUnsafe(RdmaRawChannel channel, RdmaRawChannel.BaseUnsafe base) {
@@ -49,7 +49,7 @@ final class DirectUnsafe implements Channel.Unsafe {
             frame.release();
             promise.tryFailure(refusal);
         } else if (sends.hasRoom(1, channel.config().getWriteBufferHighWaterMark())) {
-            sends.add(frame, promise, port.queue().slots());
+            sends.add(channel.unshared(frame), promise, port.queue().slots());
         } else {
             overflow();
             base.write(frame, promise);
@@ -69,7 +69,7 @@ final class DirectUnsafe implements Channel.Unsafe {
             promise.trySuccess();
         } else if (sends.hasRoom(burst.size(), channel.config().getWriteBufferHighWaterMark())) {
             for (int n = burst.size(); n > 0; n--) {
-                sends.add(burst.removeFirst(), promise, port.queue().slots());
+                sends.add(channel.unshared(burst.removeFirst()), promise, port.queue().slots());
             }
             burst.release();
         } else {
@@ -78,7 +78,10 @@ final class DirectUnsafe implements Channel.Unsafe {
         }
     }
 
-    /** The frames of a burst are buffered one by one, so that the channel's writability counts their bytes. */
+    /**
+     * Adds the frames of a burst to the outbound buffer one by one, so that their bytes count for the channel's
+     * writability.
+     */
     private void writeBuffered(Object msg, ChannelPromise promise) {
         if (channel.isOpen()) {
             overflowing = true;
@@ -107,7 +110,7 @@ final class DirectUnsafe implements Channel.Unsafe {
         }
     }
 
-    /** Moves what has been written into the outbound buffer, in order; what was flushed stays flushed. */
+    /** Moves all direct frames to the outbound buffer, in order. Flushed frames remain flushed. */
     private void overflow() {
         overflowing = true;
         sends.drainTo((frame, promise, lastOfPromise, lastFlushed) -> {
@@ -118,19 +121,22 @@ final class DirectUnsafe implements Channel.Unsafe {
         });
     }
 
-    /** The channel leaves its loop: nothing may stay that belongs to the loop's queue. */
+    /**
+     * Moves direct frames to the outbound buffer before the channel leaves its loop. They may be in slots of the loop's
+     * queue.
+     */
     void leaveQueue() {
         if (!sends.isEmpty()) {
             overflow();
         }
     }
 
-    /** The outbound buffer has been written; later frames may go directly again if nothing is left in it. */
+    /** Returns to direct sending if the outbound buffer is empty. Called after the buffer was written. */
     void buffered(ChannelOutboundBuffer buffer) {
         overflowing = buffer.totalPendingWriteBytes() > 0 || !buffer.isEmpty();
     }
 
-    /** Tries again to write what the outbound buffer holds. */
+    /** Retries writing the outbound buffer. */
     void resume() {
         if (overflowing) {
             base.resumeFlush();

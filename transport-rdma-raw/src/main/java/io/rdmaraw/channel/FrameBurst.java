@@ -7,15 +7,22 @@ import io.netty.util.internal.UnstableApi;
 import io.rdmaraw.queue.FrameQueue;
 
 /**
- * The frames of one poll as one message, for handlers that want a pipeline traversal per burst and not per frame.
+ * The frames of one poll as one message, for handlers that process a burst per pipeline traversal instead of a frame.
  *
- * <p>A channel with {@link RdmaRawChannelOption#FRAME_BURSTS} fires these; writing one to a channel sends its frames in
- * order. The burst owns one reference of each frame, and releases what is still in it when it is released itself.
- * Single-threaded, like the loop that made it.
+ * <p>A channel with {@link RdmaRawChannelOption#FRAME_BURSTS} fires bursts. A burst that is written to any frame
+ * channel is sent frame by frame, in order:
+ *
+ * {@snippet :
+ * FrameBurst burst = new FrameBurst().add(first).add(second);
+ * channel.writeAndFlush(burst);
+ * }
+ *
+ * <p>The burst owns one reference of each frame. Releasing the burst releases the frames that it still contains. Not
+ * thread-safe; use a burst only on the loop that fired it.
  */
 @UnstableApi
 public final class FrameBurst extends AbstractReferenceCounted {
-    /** The largest number of frames in a burst. */
+    /** Maximum number of frames in a burst. */
     public static final int MAX_FRAMES = FrameQueue.BURST_FRAMES;
 
     private final ByteBuf[] frames = new ByteBuf[MAX_FRAMES];
@@ -23,7 +30,7 @@ public final class FrameBurst extends AbstractReferenceCounted {
     private int first;
     private int end;
 
-    /** Makes an empty burst. Those that channels fire come from a pool of their loop. */
+    /** Creates an empty burst. Bursts that channels fire come from a pool of their loop. */
     public FrameBurst() {
         this(null);
     }
@@ -37,12 +44,16 @@ public final class FrameBurst extends AbstractReferenceCounted {
         return end - first;
     }
 
-    /** Tells whether no further frame fits. */
+    /** Returns whether the burst is full. */
     public boolean isFull() {
         return end == MAX_FRAMES;
     }
 
-    /** Returns a frame; its reference stays with the burst. */
+    /**
+     * Returns a frame. The burst keeps its reference.
+     *
+     * @throws IndexOutOfBoundsException if there is no such frame
+     */
     public ByteBuf frame(int index) {
         if (index < 0 || index >= size()) {
             throw new IndexOutOfBoundsException("frame " + index + " of a burst of " + size());
@@ -51,9 +62,9 @@ public final class FrameBurst extends AbstractReferenceCounted {
     }
 
     /**
-     * Adds a frame, whose reference passes to the burst.
+     * Adds a frame at the end. The burst takes over its reference.
      *
-     * @throws IllegalStateException when the burst is full
+     * @throws IllegalStateException if the burst is full
      */
     public FrameBurst add(ByteBuf frame) {
         if (isFull()) {
@@ -64,14 +75,14 @@ public final class FrameBurst extends AbstractReferenceCounted {
         return this;
     }
 
-    /** Takes out the first frame with its reference. */
+    /** Removes and returns the first frame. The caller takes over its reference. */
     ByteBuf removeFirst() {
         ByteBuf frame = frames[first];
         frames[first++] = null;
         return frame;
     }
 
-    /** Returns the bytes of all frames. */
+    /** Returns the total number of bytes of all frames. */
     long readableBytes() {
         long bytes = 0;
         for (int i = first; i < end; i++) {

@@ -1,6 +1,6 @@
 package io.rdmaraw.channel;
 
-/** The free bursts of one loop. A burst released on another thread is left to the collector. */
+/** Free bursts of one loop. Bursts released on another thread are not reused. */
 final class FrameBurstPool {
     private static final int MAX_FREE = 64;
 

@@ -5,7 +5,7 @@ import io.netty.channel.ChannelPipeline;
 import io.rdmaraw.device.DeviceQueue;
 import io.rdmaraw.queue.ReceiveBurst;
 
-/** The frames that a raw channel received, one by one or as {@link FrameBurst}s. */
+/** Queues received frames of a raw channel. Fires them one by one or as {@link FrameBurst}s. */
 final class FrameInbox extends Inbox<ByteBuf> {
     private final RdmaRawChannel channel;
     private final RdmaRawChannelStatistics statistics;
@@ -51,9 +51,11 @@ final class FrameInbox extends Inbox<ByteBuf> {
     }
 
     /**
-     * Hands on frames of a burst as long as the user reads all that comes and the channel stays where it is; returns
-     * behind the last one. The loop is short and near the handler because the JIT compiler gives up inlining at a
-     * certain depth of calls, and then every access to a buffer costs several.
+     * Fires frames of a burst while the user reads without restrictions and the channel stays on its queue. Returns the
+     * index after the last one.
+     *
+     * <p>The loop is short and close to the handler, because the JIT compiler stops inlining at a certain call depth.
+     * Beyond it, each buffer access takes several calls.
      */
     int receiveRun(ReceiveBurst burst, int from, int end) {
         if (!takesRuns()) {

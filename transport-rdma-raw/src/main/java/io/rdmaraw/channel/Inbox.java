@@ -10,24 +10,27 @@ import java.util.ArrayDeque;
 import java.util.function.Consumer;
 
 /**
- * Hands what was received to the pipeline while the user reads, and keeps it otherwise. For the loop's thread.
+ * Fires received messages into the pipeline while the user reads, and queues them otherwise. Messages that find no room
+ * in the queue are dropped and counted. Used on the loop's thread only.
  *
- * @param <M> what one read is of
+ * @param <M> the type of a message
  */
 @SuppressWarnings("deprecation") // RecvByteBufAllocator.Handle is replaced in Netty 5 only
 abstract class Inbox<M> {
     private final AbstractRdmaRawChannel channel;
-    /** Made when first needed: most channels read what comes at once. */
+    /** Created on first use, because most channels read messages immediately. */
     private ArrayDeque<M> backlog;
     private long backlogBytes;
     private boolean readPending;
+    /** Whether {@link #leaveLoop} found a pending read. */
+    private boolean readsAfterJoining;
     private boolean backlogScheduled;
     private boolean inBurst;
     private int burstMessages;
     private int burstBytes;
-    /** Whether the user's handle says when the burst ends. */
-    private boolean burstAsSet;
-    /** What the allocator, which is the user's, threw in this burst; or null. */
+    /** Whether the user's handle limits the burst. */
+    private boolean userLimitsBurst;
+    /** Exception thrown by the user's allocator or handle in this burst; null if there is none. */
     private Throwable handleFailure;
 
     Inbox(AbstractRdmaRawChannel channel) {
@@ -36,41 +39,42 @@ abstract class Inbox<M> {
 
     abstract int bytesOf(M message);
 
-    /** Tells whether one more message may be queued until a read. */
+    /** Returns whether another message may be queued. */
     abstract boolean hasRoom(M message, int keptMessages, long keptBytes);
 
-    /** Notes that there was no room for a message, or no open channel any more. */
+    /** Counts a message that was dropped because the queue was full or the channel closed. */
     abstract void countDropped();
 
-    /** Notes what one burst brought. */
+    /** Counts the messages of a burst. */
     abstract void count(int messages, int bytes);
 
     /**
-     * Returns what the pipeline gets in a message's place, with its reference, where the channel's allocator is not of
-     * this transport: a copy in a buffer of that.
+     * Returns a copy of a message in a buffer of the channel's allocator and releases the original. Called if that
+     * allocator is not this transport's.
      */
     M copied(M message) {
         return message;
     }
 
-    /** Notes a message that the user's allocator had no buffer for. */
+    /** Counts a message that was dropped because the user's allocator had no buffer. */
     void countUnallocated() {
     }
 
     /**
-     * Copies content, whose reference it takes, into a buffer of the channel's allocator if it is not in one. The
-     * buffer is as large as the user's handle wants it; never smaller than the content, which would be cut.
+     * Returns content in a buffer of the channel's allocator, and takes over the reference to the given content. A new
+     * buffer has the size that the user's handle proposes, but at least that of the content, which must not be
+     * truncated.
      */
     final ByteBuf copiedContent(ByteBuf content) {
         ByteBufAllocator allocator = channel.config().getAllocator();
         if (content.alloc() == allocator) {
             return content;
         }
-        int leastBytes = burstAsSet ? channel.unsafe().recvBufAllocHandle().guess() : 1;
+        int leastBytes = userLimitsBurst ? channel.unsafe().recvBufAllocHandle().guess() : 1;
         ByteBuf copy = allocator.ioBuffer(Math.max(leastBytes, content.readableBytes()));
         try {
             copy.writeBytes(content);
-        } catch (RuntimeException e) {
+        } catch (Throwable e) {
             copy.release();
             throw e;
         }
@@ -78,59 +82,62 @@ abstract class Inbox<M> {
         return copy;
     }
 
-    /** Takes a message that is read; false if no further one can be before the burst ends. */
+    /** Fires a message. Returns false if no further message may be added to this burst. */
     boolean deliver(M message) {
         oneRead();
         channel.pipeline().fireChannelRead(message);
         return true;
     }
 
-    /** The pipeline is about to get a message: without auto-read it is the only one until the user reads again. */
+    /** Called before a message is fired. Without auto-read, the message completes the pending read. */
     final void oneRead() {
         if (!channel.config().isAutoRead()) {
             readPending = false;
         }
     }
 
-    /** Called at a burst's end before {@code channelReadComplete}. */
+    /** Called at the end of a burst, before {@code channelReadComplete}. */
     void finishBurst() {
     }
 
-    /** Called when the user reads and everything kept has been handed on. */
+    /** Called when the user reads and the queue is empty. */
     void backlogRead() {
     }
 
-    /** Tells whether {@link #backlogRead} has something to do. */
+    /** Returns whether {@link #backlogRead} has work. */
     boolean hasMore() {
         return false;
     }
 
-    /** Tells whether what is received now goes on to the pipeline and is not kept. */
-    final boolean takesNow() {
+    /** Returns whether a message received now is fired immediately instead of queued. */
+    public final boolean takesNow() {
         return readPending && !hasBacklog() && (!backlogScheduled || inBurst);
     }
 
-    /** Tells whether what is received now goes on to the pipeline as it came, without a look at each message. */
-    final boolean takesRuns() {
+    /** Returns whether messages received now can be fired without per-message checks. */
+    public final boolean takesRuns() {
         return takesNow() && channel.config().takesRuns() && channel.config().isAutoRead();
     }
 
-    /** Messages are handed on until {@link #endBurst()}; {@link #taken} counts them. */
-    final void beginBurst() {
+    /**
+     * Begins a burst, which lasts until {@link #endBurst()}. The caller fires messages itself and counts them with
+     * {@link #taken}.
+     */
+    public final void beginBurst() {
         inBurst = true;
     }
 
-    final void taken(int messages, int bytes) {
+    public final void taken(int messages, int bytes) {
         burstMessages += messages;
         burstBytes += bytes;
     }
 
-    /** Takes a message; returns true for the first that is handed on since {@link #endBurst()}. */
-    final boolean receive(M message) {
+    /** Fires, queues or drops a message. Returns true for the first message of a burst that is still open. */
+    public final boolean receive(M message) {
         if (takesNow()) {
             boolean first = !inBurst;
             take(message);
-            if (burstAsSet && !continueReading()) {
+            if (userLimitsBurst && !continueReading()) {
                 endBurst();
             }
             return first && inBurst;
@@ -157,14 +164,17 @@ abstract class Inbox<M> {
         ReferenceCountUtil.release(message);
     }
 
-    /** Short, so that the compiler sees through it to the pipeline: a message that ends there needs no memory then. */
+    /**
+     * Fires a message. Kept short, so that the JIT compiler can inline it up to the handler. A message that does not
+     * escape needs no allocation then.
+     */
     private boolean take(M message) {
         if (!inBurst) {
             startBurst();
         }
         int bytes = bytesOf(message);
-        if (burstAsSet || channel.config().copiesReceived()) {
-            return takeAsUserHasSet(message, bytes);
+        if (userLimitsBurst || channel.config().copiesReceived()) {
+            return takeForUser(message, bytes);
         }
         burstMessages++;
         burstBytes += bytes;
@@ -173,30 +183,30 @@ abstract class Inbox<M> {
 
     private void startBurst() {
         inBurst = true;
-        burstAsSet = channel.config().readsAsSet();
-        if (burstAsSet) {
-            tellHandle(handle -> handle.reset(channel.config()));
+        userLimitsBurst = channel.config().readsAsSet();
+        if (userLimitsBurst) {
+            callHandle(handle -> handle.reset(channel.config()));
         }
     }
 
-    @SuppressWarnings("deprecation") // the handle's type, which Channel.Unsafe returns
-    private boolean takeAsUserHasSet(M message, int bytes) {
+    @SuppressWarnings("deprecation") // RecvByteBufAllocator.Handle, as above
+    private boolean takeForUser(M message, int bytes) {
         M given = message;
         if (channel.config().copiesReceived()) {
             try {
                 given = copied(message);
-            } catch (RuntimeException | OutOfMemoryError e) {
+            } catch (Throwable e) {
                 countUnallocated();
                 discard(message);
-                // Told once, when the burst ends: a sender must not choose how often.
+                // Reported once at the end of the burst, so that a sender cannot determine the number of reports.
                 handleFailure = e;
                 return true;
             }
         }
         burstMessages++;
         burstBytes += bytes;
-        if (burstAsSet) {
-            tellHandle(handle -> {
+        if (userLimitsBurst) {
+            callHandle(handle -> {
                 handle.attemptedBytesRead(bytes);
                 handle.lastBytesRead(bytes);
                 handle.incMessagesRead(1);
@@ -205,28 +215,29 @@ abstract class Inbox<M> {
         return deliver(given);
     }
 
-    private void tellHandle(Consumer<RecvByteBufAllocator.Handle> event) {
+    private void callHandle(Consumer<RecvByteBufAllocator.Handle> event) {
         try {
             event.accept(channel.unsafe().recvBufAllocHandle());
-        } catch (RuntimeException e) {
+        } catch (Throwable e) {
             handleFailure = e;
         }
     }
 
-    /** Asks the user's handle whether more may come before {@code channelReadComplete}. */
+    /** Returns whether the user's handle permits another message before {@code channelReadComplete}. */
     private boolean continueReading() {
         try {
             RecvByteBufAllocator.Handle handle = channel.unsafe().recvBufAllocHandle();
-            // A message says nothing about whether there is another, however short it is.
+            // The size of a message does not indicate whether another one follows, so the handle must not conclude
+            // that.
             return handle instanceof RecvByteBufAllocator.ExtendedHandle extended
                     ? extended.continueReading(UncheckedBooleanSupplier.TRUE_SUPPLIER) : handle.continueReading();
-        } catch (RuntimeException e) {
+        } catch (Throwable e) {
             handleFailure = e;
             return false;
         }
     }
 
-    final boolean isInBurst() {
+    public final boolean isInBurst() {
         return inBurst;
     }
 
@@ -242,8 +253,8 @@ abstract class Inbox<M> {
         return backlog != null && !backlog.isEmpty();
     }
 
-    /** The burst is over, unless the user's handle has ended it before. */
-    final void endBurst() {
+    /** Ends the burst. Has no effect if the user's handle has ended it. */
+    public final void endBurst() {
         if (!inBurst) {
             return;
         }
@@ -263,31 +274,33 @@ abstract class Inbox<M> {
         }
     }
 
-    /** Unless the user has said how much is read at a time, the handle is only told what came. */
+    /**
+     * Reports the burst to the user's handle. If the user has not limited reads, the handle only receives the totals.
+     */
     @SuppressWarnings("deprecation") // as above
     private void reportRead(int messages, int bytes) {
-        boolean told = burstAsSet;
-        burstAsSet = false;
+        boolean limited = userLimitsBurst;
+        userLimitsBurst = false;
         try {
             RecvByteBufAllocator.Handle handle = channel.unsafe().recvBufAllocHandle();
-            if (!told) {
+            if (!limited) {
                 handle.reset(channel.config());
                 handle.incMessagesRead(messages);
                 handle.lastBytesRead(bytes);
             }
             handle.readComplete();
-        } catch (RuntimeException e) {
+        } catch (Throwable e) {
             handleFailure = e;
         }
     }
 
-    /** The user reads. */
+    /** Starts a read. */
     final void beginRead() {
         readPending = true;
         schedule();
     }
 
-    /** Has what is kept handed on soon if the user reads. */
+    /** Schedules the delivery of queued messages if a read is pending. */
     final void schedule() {
         if (readPending && (hasBacklog() || hasMore()) && !backlogScheduled) {
             backlogScheduled = true;
@@ -295,15 +308,23 @@ abstract class Inbox<M> {
         }
     }
 
-    /** The channel is on another loop now: what was to be read is read there. */
+    /** Suspends reads because the channel leaves its loop. Messages are queued until it joins another loop. */
+    final void leaveLoop() {
+        readsAfterJoining |= readPending;
+        readPending = false;
+    }
+
+    /** Resumes the suspended reads on the loop that the channel has joined. */
     final void joinedLoop() {
         backlogScheduled = false;
+        readPending |= readsAfterJoining;
+        readsAfterJoining = false;
         schedule();
     }
 
     private void readBacklog() {
         if (!channel.isRegistered() || !channel.eventLoop().inEventLoop()) {
-            // The channel has left this loop since; nothing of it may be touched here.
+            // The channel has left this loop. Its state belongs to the new loop.
             return;
         }
         backlogScheduled = false;
@@ -311,7 +332,7 @@ abstract class Inbox<M> {
         while (more && readPending && hasBacklog()) {
             M message = backlog.poll();
             backlogBytes -= bytesOf(message);
-            more = take(message) && (!burstAsSet || continueReading());
+            more = take(message) && (!userLimitsBurst || continueReading());
         }
         if (inBurst) {
             endBurst();
@@ -319,16 +340,18 @@ abstract class Inbox<M> {
         if (readPending && !hasBacklog()) {
             backlogRead();
         }
-        // The user's limit may have ended this turn, and a handler that keeps back its read() asks for no other.
+        // The user's limit may have ended this turn early. A handler that does not call read() itself would not
+        // continue.
         schedule();
     }
 
-    /** The user reads no more. */
+    /** Withdraws the pending read. */
     final void stopReading() {
         readPending = false;
+        readsAfterJoining = false;
     }
 
-    /** Drops what is kept; returns how many messages that were. */
+    /** Drops all queued messages. Returns their number. */
     int close() {
         readPending = false;
         int dropped = keptMessages();
@@ -336,7 +359,7 @@ abstract class Inbox<M> {
         return dropped;
     }
 
-    /** Drops what is kept; returns how many bytes that were. */
+    /** Drops all queued messages. Returns the number of their bytes. */
     final long dropBacklog() {
         long bytes = backlogBytes;
         while (hasBacklog()) {

@@ -13,45 +13,48 @@ import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.function.LongSupplier;
 import java.util.function.ToLongFunction;
 
-/** Counts what one event loop does. Written by the loop with plain stores; readable on any thread. */
+/**
+ * Counters of one event loop. The loop updates them with plain stores; other threads may read slightly outdated values.
+ */
 final class LoopStatistics implements RdmaRawLoopStatistics {
     private static final MetricTable<LoopStatistics> TABLE = new MetricTable<LoopStatistics>()
             .work("rounds", s -> s.rounds, "turns of the loop")
-            .work("spins", s -> s.spins, "times that the loop polled on without work before it slept")
+            .work("spins", s -> s.spins, "times that the loop continued to poll without work before it slept")
             .work("sleeps", s -> s.sleeps, "times that the loop slept")
             .work("nio-channels", s -> s.nioChannels,
-                    "TCP and UDP channels of NIO that programs have put on the loop, and that the kernel carries")
-            .error("nio-channels-refused", s -> s.nioChannelsRefused, "such channels that were refused")
+                    "TCP and UDP channels of NIO registered with the loop; the kernel carries them")
+            .error("nio-channels-refused", s -> s.nioChannelsRefused, "channels of NIO that were rejected")
             .add(RdmaRawMetric.Kind.NANOS, "spin", s -> s.spinNanos, "time polled without work")
             .add(RdmaRawMetric.Kind.NANOS, "sleep", LoopStatistics::sleptNanos,
-                    "time slept, the sleep that lasts included")
+                    "time slept, including the present sleep")
             .add(RdmaRawMetric.Kind.NANOS, "alive", LoopStatistics::aliveNanos,
-                    "time since the loop's start; what is neither spun nor slept was work")
+                    "time since the loop's start; without spin and sleep it is the time of work")
             .error("failures", s -> s.failures.count(
-                    ), "unexpected exceptions that the loop survived; the log has them")
+                    ), "unexpected exceptions that the loop survived; see the log")
             .error("neighbors-refused", s -> s.ofHost(IpContext::refusedSolicitations),
-                    "times that the kernel did not ask for a next hop's MAC address, as its table is full or"
-                            + " CAP_NET_ADMIN is wanting; the log says which")
+                    "times that the kernel did not resolve a next hop, because its table was full or"
+                            + " CAP_NET_ADMIN was missing; see the log")
             .error("neighbors-crowded", s -> s.ofHost(IpContext::displacedPackets),
-                    "packets that waited for a next hop's MAC address, and that newer ones for others took the place"
-                            + " of; the channels count them as unresolved")
+                    "packets that waited for a next hop's MAC address and were displaced by newer packets; the channels"
+                            + " count them as unresolved")
             .error("notifications-lost", s -> s.ofHost(IpContext::lostNotifications),
-                    "times that the kernel's network changed so fast that all was read anew; of the whole host");
+                    "times that notifications of the kernel were lost and all state was read again; per host");
 
     private final LongSupplier clock;
     private final long startNanos;
     private final List<RdmaRawPortStatistics> ports = new CopyOnWriteArrayList<>();
     private final LoopFailures failures;
     private volatile String name = "";
-    /** Null until the loop has to do with a host. */
+    /** Null until the loop uses IP. */
     private volatile IpContext hostView;
     long rounds;
     long spins;
     long spinNanos;
     long sleeps;
     /**
-     * While the loop is awake, how long it has slept; while it sleeps, that less the time when it fell asleep, less 1,
-     * which is below 0. One word, so a reader on another thread never sees a sleep twice or not at all.
+     * Total time slept while the loop is awake. While it sleeps: that total minus the time at which it fell asleep,
+     * minus 1, which is always negative. A single field, so that a reader on another thread never counts a sleep twice
+     * or misses it.
      */
     private long sleep;
     long nioChannels;
@@ -61,7 +64,11 @@ final class LoopStatistics implements RdmaRawLoopStatistics {
         this(failures, System::nanoTime);
     }
 
-    /** @param clock nanoseconds, as of {@link System#nanoTime()} */
+    /**
+     * Creates the counters of a loop.
+     *
+     * @param clock source of nanoseconds, like {@link System#nanoTime()}
+     */
     LoopStatistics(LoopFailures failures, LongSupplier clock) {
         this.failures = failures;
         this.clock = clock;
@@ -72,19 +79,22 @@ final class LoopStatistics implements RdmaRawLoopStatistics {
         return clock.getAsLong() - startNanos;
     }
 
-    /** A loop that only sleeps wakes once in many seconds: who reads meanwhile must not take it for busy. */
+    /**
+     * Returns the time slept, including the current sleep. An idle loop wakes up only every few seconds; without its
+     * current sleep it would appear busy.
+     */
     private long sleptNanos() {
         long seen = sleep;
         return seen >= 0 ? seen : seen + 1 + aliveNanos();
     }
 
-    /** The loop is about to sleep. Called on the loop, at the time of its clock that it gives. */
+    /** Marks the start of a sleep. Called on the loop with the current time of the loop's clock. */
     void fallsAsleep(long nowNanos) {
         sleeps++;
         sleep = sleep - (nowNanos - startNanos) - 1;
     }
 
-    /** The loop is awake again. Called on the loop. */
+    /** Marks the end of a sleep. Called on the loop. */
     void wakesUp() {
         sleep = sleptNanos();
     }
@@ -98,7 +108,7 @@ final class LoopStatistics implements RdmaRawLoopStatistics {
         name = loopName;
     }
 
-    /** The loop sees its host by this. */
+    /** Sets the source of the counters for neighbors and notifications. */
     void hostView(IpContext view) {
         hostView = view;
     }

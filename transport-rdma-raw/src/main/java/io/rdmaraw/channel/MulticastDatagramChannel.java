@@ -29,10 +29,10 @@ abstract class MulticastDatagramChannel extends AbstractRdmaRawChannel implement
     @Override
     public abstract InetSocketAddress remoteAddress();
 
-    /** Changes a membership; called on the loop that the channel is on. */
+    /** Changes a membership. Called on the channel's loop. */
     abstract void changeGroup(GroupChange change) throws IOException;
 
-    /** Tells whether the channel is on the loop that runs this. */
+    /** Returns whether the calling thread is that of the channel's loop. */
     abstract boolean isOnThisLoop();
 
     private ChannelFuture change(GroupChange.Kind kind, InetAddress group, NetworkInterface interfaceOrNull,
@@ -43,7 +43,10 @@ abstract class MulticastDatagramChannel extends AbstractRdmaRawChannel implement
         return promise;
     }
 
-    /** The channel may go to another loop before its loop comes to this; the change then follows it there. */
+    /**
+     * Changes a membership on the channel's loop. The channel may move while the task is queued, so the task checks the
+     * loop again.
+     */
     private void changeOnLoop(GroupChange change, ChannelPromise promise) {
         if (!isOpen()) {
             promise.setFailure(new ClosedChannelException());

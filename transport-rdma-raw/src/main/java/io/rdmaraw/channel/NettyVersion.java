@@ -4,27 +4,27 @@ import io.netty.channel.IoHandle;
 import io.netty.util.Version;
 
 /**
- * Tells whether the Netty of the class path has what this transport calls. With an older one channels would never open:
- * what is missing is noticed on the loop, which fails no promise for it.
+ * Checks whether the version of Netty on the class path is supported. With an older version, channels would never open:
+ * the missing method is called on the loop, where the error fails no promise.
  */
 final class NettyVersion {
-    /** The first whose loops tell a handle that it was registered. */
+    /** Oldest supported version, the first with IoHandle.registered(). */
     private static final String OLDEST = "4.2.7";
 
     private NettyVersion() {
     }
 
-    /** Returns what is wrong with the Netty of the class path, or null. */
+    /** Returns an exception if the Netty on the class path is not supported; otherwise null. */
     static Throwable unavailabilityCause() {
         return unavailabilityCause(IoHandle.class, Version.identify(IoHandle.class.getClassLoader())
                 .get("netty-transport"));
     }
 
     /**
-     * Returns what is wrong with a Netty, or null.
+     * Returns an exception if a version of Netty is not supported; otherwise null.
      *
-     * @param ioHandle its {@code io.netty.channel.IoHandle}
-     * @param versionOrNull of its jar; null where nothing tells
+     * @param ioHandle its class {@code io.netty.channel.IoHandle}
+     * @param versionOrNull version of its jar; null if unknown
      */
     static Throwable unavailabilityCause(Class<?> ioHandle, Version versionOrNull) {
         try {

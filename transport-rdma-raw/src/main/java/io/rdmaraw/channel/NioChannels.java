@@ -3,22 +3,27 @@ package io.rdmaraw.channel;
 import java.util.Locale;
 
 /**
- * What a group's loops do about TCP and UDP channels of NIO that are registered on them. The kernel carries such
- * channels, as on Netty's own loops: nothing goes by the device. Some programs want that; others meet a framework that
- * chooses {@code NioSocketChannel} for every group whose loops can drive it, and would not notice.
+ * Policy for NIO channels of TCP and UDP that are registered with loops of this transport. The kernel carries these
+ * channels; they do not use the device.
+ *
+ * <p>Some programs use such channels intentionally. Some frameworks, however, choose {@code NioSocketChannel} for every
+ * group that can drive it. The default therefore reports them.
  */
 public enum NioChannels {
-    /** They are served, without a word. */
+    /** NIO channels are served and not reported. */
     ALLOWED,
-    /** They are served; the first one of the group is logged at WARN. The default. */
+    /** NIO channels are served. The first one of a group is logged at WARN. The default. */
     REPORTED,
     /**
-     * They fail to register. The loops answer that they cannot drive NIO channels, too, so that a framework that asks
-     * finds another way or says that there is none.
+     * NIO channels fail to register. The loops also report that they cannot drive NIO channels, so that a framework can
+     * choose other channel classes or fail.
      */
     REFUSED;
 
-    /** The system property that sets the default of {@link RdmaRawIoHandlerConfig.Builder#nioChannels}. */
+    /**
+     * System property with the default of {@link RdmaRawIoHandlerConfig.Builder#nioChannels}: {@code allowed},
+     * {@code reported} or {@code refused}.
+     */
     public static final String PROPERTY = "io.rdmaraw.nioChannels";
 
     static NioChannels ofProperty() {
@@ -26,7 +31,8 @@ public enum NioChannels {
         try {
             return valueOf(value.toUpperCase(Locale.ROOT));
         } catch (IllegalArgumentException e) {
-            throw new IllegalArgumentException("-D" + PROPERTY + "=" + value + ": allowed, reported or refused", e);
+            throw new IllegalArgumentException("-D" + PROPERTY + "=" + value + " is invalid: use allowed, reported or"
+                    + " refused", e);
         }
     }
 }

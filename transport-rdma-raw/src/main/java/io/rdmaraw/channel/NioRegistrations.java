@@ -4,25 +4,19 @@ import io.netty.channel.IoHandle;
 import io.netty.channel.nio.NioIoHandle;
 import io.netty.util.internal.logging.InternalLogger;
 import io.netty.util.internal.logging.InternalLoggerFactory;
+import io.rdmaraw.kernel.KernelStreamSocket;
 
 import java.net.StandardSocketOptions;
 import java.nio.channels.NetworkChannel;
 import java.nio.channels.SelectableChannel;
-import java.util.Collections;
-import java.util.Set;
-import java.util.WeakHashMap;
 import java.util.concurrent.atomic.AtomicBoolean;
 
-/** Looks at the NIO channels that come to a group's loops: whether the kernel carries what the device was meant for. */
+/** Applies the {@link NioChannels} policy to NIO channels that are registered with the loops of a group. */
 final class NioRegistrations {
     private static final InternalLogger LOGGER = InternalLoggerFactory.getInstance(NioRegistrations.class);
     private static final String REMEDY = "the kernel carries them, not the device. Give bootstraps "
             + "RdmaRawSocketChannel, RdmaRawServerSocketChannel and RdmaRawDatagramChannel; where a framework chooses "
-            + "the classes, docs/frameworks.md says how";
-
-    /** The sockets of this transport's own channels, which are NIO channels where the kernel carries a connection. */
-    private static final Set<SelectableChannel> OWN =
-            Collections.synchronizedSet(Collections.newSetFromMap(new WeakHashMap<>()));
+            + "the classes, docs/guide/frameworks.md says how";
 
     private final NioChannels policy;
     private final AtomicBoolean reported = new AtomicBoolean();
@@ -31,24 +25,19 @@ final class NioRegistrations {
         this.policy = policy;
     }
 
-    /** A channel of this transport uses this socket. */
-    static void own(SelectableChannel socket) {
-        OWN.add(socket);
-    }
-
-    /** Tells what the loops answer to a framework that asks whether they drive NIO channels of any kind. */
+    /** Returns whether the loops report that they can drive this type of handle. */
     boolean admits(Class<? extends IoHandle> handleType) {
         return policy != NioChannels.REFUSED || handleType != NioIoHandle.class;
     }
 
     /**
-     * A channel is about to be registered.
+     * Counts, reports or rejects a channel that is being registered.
      *
-     * @throws UnsupportedOperationException when it may not be
+     * @throws UnsupportedOperationException if the policy rejects the channel
      */
     void arrived(IoHandle handle, LoopStatistics statistics) {
         if (!(handle instanceof NioIoHandle nio) || !isOfIp(nio.selectableChannel())
-                || OWN.contains(nio.selectableChannel())) {
+                || KernelStreamSocket.isOpenedHere(nio.selectableChannel())) {
             return;
         }
         if (policy == NioChannels.REFUSED) {
@@ -64,7 +53,10 @@ final class NioRegistrations {
         }
     }
 
-    /** Pipes have no addresses; domain sockets have no such option. */
+    /**
+     * Returns whether a channel uses TCP or UDP. Pipes are not network channels, and Unix domain sockets lack this
+     * option.
+     */
     private static boolean isOfIp(SelectableChannel channel) {
         return channel instanceof NetworkChannel network
                 && network.supportedOptions().contains(StandardSocketOptions.SO_REUSEADDR);

@@ -11,17 +11,17 @@ import java.util.function.BiConsumer;
 import java.util.function.Function;
 
 /**
- * Which options the channels of a kind have beside those of all channels, and where each is read and set. Filled once,
- * in a static initialiser.
+ * The options that a kind of channel supports in addition to those of all channels, with their getters and setters.
+ * Filled once, in a static initializer.
  *
- * @param <C> the channels' settings
+ * @param <C> the type of the configuration
  */
 final class OptionTable<C> {
     private record Setting<C, T>(Function<C, T> getter, BiConsumer<C, T> setter) {
     }
 
     private final Map<ChannelOption<?>, Setting<C, ?>> settings = new LinkedHashMap<>();
-    /** Other names are not listed among the options. */
+    /** Names of other transports. Not listed by {@link #options()}. */
     private final Map<ChannelOption<?>, Setting<C, ?>> otherNames = new HashMap<>();
     private final Map<String, Setting<C, ?>> socketOptions = new HashMap<>();
     private ChannelOption<?>[] options = {};
@@ -32,35 +32,51 @@ final class OptionTable<C> {
         return this;
     }
 
-    /** Another transport's name of an option that is in the table: programs set it whatever transport they run on. */
+    /**
+     * Adds the name that another Netty transport uses for an option in the table. Programs can then set that name
+     * regardless of the transport.
+     */
     <T> OptionTable<C> alsoAs(ChannelOption<T> other, ChannelOption<T> option) {
         otherNames.put(other, setting(option));
         return this;
     }
 
-    /** The JDK's name of an option that is in the table, for {@link NioChannelOption#of}. */
+    /** Adds the JDK's name of an option in the table, for {@link NioChannelOption#of}. */
     <T> OptionTable<C> alsoAs(SocketOption<T> other, ChannelOption<T> option) {
         socketOptions.put(other.name(), setting(option));
         return this;
     }
 
-    /** An option that has only a name of the JDK's. */
+    /**
+     * Adds the name that {@code jdk.net} uses for an option. It is a string, because the module may be absent at run
+     * time.
+     */
+    <T> OptionTable<C> alsoAs(String jdkName, ChannelOption<T> option) {
+        socketOptions.put(jdkName, setting(option));
+        return this;
+    }
+
+    /** Adds an option that only the JDK defines. */
     <T> OptionTable<C> with(SocketOption<T> option, Function<C, T> getter, BiConsumer<C, T> setter) {
         socketOptions.put(option.name(), new Setting<>(getter, setter));
         return this;
     }
 
-    /** An option of the JDK's that these channels cannot have, for the reason that the user is told. */
-    <T> OptionTable<C> without(SocketOption<T> option, String reason) {
-        String message = option.name() + " is not an option of this transport's channels: " + reason;
-        return with(option, config -> {
+    /**
+     * Adds an option of the JDK that these channels do not support. Getting or setting it throws an exception with the
+     * reason.
+     */
+    OptionTable<C> without(String jdkName, String reason) {
+        String message = jdkName + " is not an option of this transport's channels: " + reason;
+        socketOptions.put(jdkName, new Setting<>(config -> {
             throw new UnsupportedOperationException(message);
         }, (config, value) -> {
             throw new UnsupportedOperationException(message);
-        });
+        }));
+        return this;
     }
 
-    /** Returns the options, in the order they were added. */
+    /** Returns the options in the order in which they were added. */
     ChannelOption<?>[] options() {
         return options;
     }
@@ -78,8 +94,8 @@ final class OptionTable<C> {
     }
 
     /**
-     * An option and its setting are of one type: the methods above are the only way in. Each call of
-     * {@link NioChannelOption#of} makes another object, which is known by its name.
+     * Finds an option. The cast is safe, because with() adds an option together with accessors of its type. Options of
+     * {@link NioChannelOption#of} are found by name, because each call creates a new object.
      */
     @SuppressWarnings("unchecked")
     private <T> Setting<C, T> setting(ChannelOption<T> option) {

@@ -18,10 +18,16 @@ import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
 
 /**
- * Writes the frames that a channel receives and sends to a pcap file (nanosecond timestamps, Ethernet), which Wireshark
- * opens. Put it first into the pipeline of a {@link RdmaRawChannel}. The loop only copies: a thread of the handler's
- * own writes, and a frame for which no memory is free is left out and counted in {@link #droppedFrames()}. The file is
- * complete when the handler has been removed or its channel is closed.
+ * Writes all frames that a channel receives and sends to a pcap file for Wireshark and tcpdump (Ethernet, nanosecond
+ * timestamps). Add it as the first handler of a {@link RdmaRawChannel}:
+ *
+ * {@snippet :
+ * pipeline.addFirst(PcapFrameHandler.toFile(Path.of("/tmp/frames.pcap")));
+ * }
+ *
+ * <p>The loop copies frames into a buffer, and a separate thread writes the file. If no buffer is free, the frame is
+ * not recorded and counted in {@link #droppedFrames()}. The file is complete after the handler was removed or the
+ * channel was closed. A handler serves one channel.
  */
 public final class PcapFrameHandler extends ChannelDuplexHandler {
     private static final int BUFFER_BYTES = 1 << 20;
@@ -42,26 +48,33 @@ public final class PcapFrameHandler extends ChannelDuplexHandler {
         this.snapBytes = ObjectUtil.checkInRange(snapBytes, 14, PcapFormat.MAX_CAPTURED_BYTES, "snapBytes");
     }
 
-    /** Writes whole frames to a file, which is made or replaced now. */
+    /**
+     * Returns a handler that writes complete frames to a file. The file is created or replaced immediately.
+     *
+     * @throws IOException if the file cannot be created
+     */
     public static PcapFrameHandler toFile(Path file) throws IOException {
         return toStream(Files.newOutputStream(file), PcapFormat.MAX_CAPTURED_BYTES);
     }
 
     /**
-     * Writes to a stream, which the handler closes.
+     * Returns a handler that writes to a stream. The handler closes the stream.
      *
-     * @param snapBytes most bytes of a frame that are kept, 14 to 262144
+     * @param snapBytes maximum number of bytes recorded per frame, 14 to 262144
      */
     public static PcapFrameHandler toStream(OutputStream out, int snapBytes) {
         return new PcapFrameHandler(out, snapBytes);
     }
 
-    /** Returns how many frames were left out because the writing did not keep up, or had failed. */
+    /**
+     * Returns the number of frames that were not recorded because writing was too slow or had failed. Can be called on
+     * any thread.
+     */
     public long droppedFrames() {
         return dropped;
     }
 
-    /** Returns why the writing has failed, or null. */
+    /** Returns the reason why writing failed, or null. Can be called on any thread. */
     public IOException failure() {
         return failure;
     }
@@ -136,7 +149,7 @@ public final class PcapFrameHandler extends ChannelDuplexHandler {
         current.position(current.position() + keptBytes);
     }
 
-    /** Gives what is there to the writer when it has nothing else to do. */
+    /** Passes a partly filled buffer to the writer if the writer is idle. */
     private void handOver() {
         if (current != null && current.position() > 0 && full.isEmpty() && !free.isEmpty()) {
             full.add(current);

@@ -6,13 +6,23 @@ import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.util.internal.SystemPropertyUtil;
 import io.rdmaraw.ffi.TransportVersion;
 import io.rdmaraw.host.DeviceRequirements;
-import io.rdmaraw.verbs.VerbsDevices;
+import io.rdmaraw.verbs.objects.VerbsDevices;
 
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
 
-/** Tells whether the transport can be used here. */
+/**
+ * Checks whether the transport, or one of its devices, is available on this host.
+ *
+ * {@snippet :
+ * RdmaRaw.ensureAvailability("soft:xdp:eth0"); // throws UnsatisfiedLinkError with the reason
+ * }
+ *
+ * <p>Methods without a device check only that the transport itself can run: operating system, versions and native
+ * libraries. This check runs once, when the class is initialized. Methods with a device or a configuration open the
+ * device each time. All methods are thread-safe.
+ */
 public final class RdmaRaw {
     private static final Throwable UNAVAILABILITY_CAUSE = probe();
 
@@ -45,7 +55,9 @@ public final class RdmaRaw {
         }
     }
 
-    /** The first call of C fails in the initializer of a class, whose error has no message. */
+    /**
+     * Replaces errors of class initializers, which have no message. The first native call runs in such an initializer.
+     */
     private static Throwable explained(Throwable failure) {
         for (Throwable t = failure; t != null; t = t.getCause()) {
             if (t instanceof IllegalCallerException) {
@@ -57,15 +69,18 @@ public final class RdmaRaw {
         return failure.getMessage() == null ? new IllegalStateException(failure.toString(), failure) : failure;
     }
 
-    /** Tells whether at least one provider of the verbs could be loaded. */
+    /**
+     * Returns whether the transport can run in this process: the JVM permits native access and at least one provider of
+     * verbs could be loaded. True does not mean that a device can be used; see {@link #isAvailable(String)}.
+     */
     public static boolean isAvailable() {
         return UNAVAILABILITY_CAUSE == null;
     }
 
     /**
-     * Does nothing if the transport is available.
+     * Throws an error if the transport cannot run in this process.
      *
-     * @throws UnsatisfiedLinkError otherwise, with the reason as cause
+     * @throws UnsatisfiedLinkError if the transport is not available; its cause is {@link #unavailabilityCause()}
      */
     public static void ensureAvailability() {
         if (UNAVAILABILITY_CAUSE != null) {
@@ -74,16 +89,18 @@ public final class RdmaRaw {
         }
     }
 
-    /** Returns why the transport is not available, or null if it is. */
+    /** Returns the reason why the transport cannot run in this process, or null if it can. */
     public static Throwable unavailabilityCause() {
         return UNAVAILABILITY_CAUSE;
     }
 
     /**
-     * Tries the device that these settings name: makes a loop, binds a datagram channel on it to a free port, and ends
-     * both. Blocks for as long as that takes, some tenths of a second as a rule. Not to be called on an event loop.
+     * Checks whether channels work with these settings. The check creates a loop, binds a datagram channel to a free
+     * port on the configured device, and closes both.
      *
-     * @return why channels with these settings would not work, or null if they do
+     * <p>Blocks, usually for some tenths of a second. Must not be called on an event loop.
+     *
+     * @return the reason why channels with these settings do not work, or null if they do
      */
     public static Throwable unavailabilityCause(RdmaRawIoHandlerConfig config) {
         if (UNAVAILABILITY_CAUSE != null) {
@@ -94,7 +111,9 @@ public final class RdmaRaw {
             group = new RdmaRawEventLoopGroup(1, config);
             ChannelFuture bound = new Bootstrap().group(group).channel(RdmaRawDatagramChannel.class)
                     .handler(new ChannelInboundHandlerAdapter()).bind(0).awaitUninterruptibly();
-            bound.channel().close().awaitUninterruptibly();
+            if (bound.channel().isRegistered()) {
+                bound.channel().close().awaitUninterruptibly();
+            }
             return bound.cause();
         } catch (RuntimeException | LinkageError e) {
             return e;
@@ -106,9 +125,9 @@ public final class RdmaRaw {
     }
 
     /**
-     * Tells whether channels can work on a device here and now, which {@link #isAvailable()} does not: that is true
-     * wherever the transport itself runs. Opens the device, so it takes some tenths of a second; not to be called on an
-     * event loop.
+     * Returns whether channels can use a device now. The check opens the device.
+     *
+     * <p>Blocks, usually for some tenths of a second. Must not be called on an event loop.
      *
      * @param deviceName as for {@link RdmaRawIoHandlerConfig.Builder#device(String)}
      */
@@ -117,10 +136,10 @@ public final class RdmaRaw {
     }
 
     /**
-     * Does nothing if channels can work on a device here and now.
+     * Throws an error if channels cannot use a device now. Blocks like {@link #isAvailable(String)}.
      *
-     * @throws UnsatisfiedLinkError otherwise; the message has everything that is wanting, and the cause what the device
-     *         said
+     * @throws UnsatisfiedLinkError if the device cannot be used. The message lists all missing requirements. The cause
+     *         is the error reported by the device.
      */
     public static void ensureAvailability(String deviceName) {
         Throwable cause = unavailabilityCause(deviceName);
@@ -130,8 +149,9 @@ public final class RdmaRaw {
     }
 
     /**
-     * Returns why channels cannot work on a device here and now, or null if they can. The message names all that is
-     * wanting, not only what the kernel refused first: capabilities, the interface, its state.
+     * Returns the reason why channels cannot use a device now, or null if they can. The message lists all missing
+     * requirements, not only the first one that the kernel reported: capabilities, the interface and its state. Blocks
+     * like {@link #isAvailable(String)}.
      */
     public static Throwable unavailabilityCause(String deviceName) {
         if (deviceName == null || deviceName.isEmpty()) {
@@ -146,12 +166,19 @@ public final class RdmaRaw {
                 + new DeviceRequirements().addition(deviceName, cause.getMessage()), cause);
     }
 
-    /** Returns the version of the transport, such as {@code 1.2.3}, or {@code unknown} without its resources. */
+    /**
+     * Returns the version of the transport, such as {@code 1.2.3}, or {@code unknown} if its resource file is missing.
+     */
     public static String version() {
         return TransportVersion.get();
     }
 
-    /** Returns the names of the devices that exist now; more {@code soft:loop:NAME} devices come into being on use. */
+    /**
+     * Returns the names of the devices that exist now. A {@code soft:loop:NAME} device is created when it is first
+     * used.
+     *
+     * @throws UnsatisfiedLinkError if the transport is not available
+     */
     public static List<String> deviceNames() {
         ensureAvailability();
         return VerbsDevices.names();

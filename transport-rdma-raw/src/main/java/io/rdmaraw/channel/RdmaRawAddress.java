@@ -8,11 +8,21 @@ import java.util.List;
 import java.util.Objects;
 
 /**
- * What a {@link RdmaRawChannel} binds to: a device, a port of it, and the flows whose frames the channel receives.
+ * The local address of a {@link RdmaRawChannel}: a device, one of its ports, and the flows that the channel receives.
+ * Immutable.
  *
- * <p>Devices are named as {@code ./rdma-raw devinfo} lists them: {@code soft:loop} and {@code soft:loop:NAME} need no
- * hardware, {@code mlx5_0} is an RDMA device, and the name of a Linux network device stands for the RDMA device behind
- * it.
+ * {@snippet :
+ * channel.bind(RdmaRawAddress.of("soft:loop", FlowSpec.parse("ip4 udp dst-port 4789")));
+ * }
+ *
+ * <p>Device names are those listed by {@code ./rdma-raw devinfo}:
+ *
+ * <ul>
+ * <li>{@code soft:loop} and {@code soft:loop:NAME} are devices in memory that need no hardware.
+ * <li>{@code soft:xdp:eth0} and {@code soft:packet:eth0} use a Linux network interface through AF_XDP or AF_PACKET.
+ * <li>{@code mlx5_0} is an RDMA device. The name of a Linux network interface selects the RDMA device of that
+ *     interface.
+ * </ul>
  */
 public final class RdmaRawAddress extends SocketAddress {
     private static final long serialVersionUID = 1;
@@ -30,17 +40,19 @@ public final class RdmaRawAddress extends SocketAddress {
     /**
      * Returns an address on port 1 of a device.
      *
-     * @param flows what the channel receives; none for a channel that only sends
+     * @param deviceName name of the device, not empty
+     * @param flows flows that the channel receives; none for a channel that only sends
      */
     public static RdmaRawAddress of(String deviceName, FlowSpec... flows) {
         return of(deviceName, 1, flows);
     }
 
     /**
-     * Returns an address.
+     * Returns an address on a given port of a device.
      *
-     * @param portNumber the port, counted from 1
-     * @param flows what the channel receives; none for a channel that only sends
+     * @param deviceName name of the device, not empty
+     * @param portNumber port of the device, 1 to 255
+     * @param flows flows that the channel receives; none for a channel that only sends
      */
     public static RdmaRawAddress of(String deviceName, int portNumber, FlowSpec... flows) {
         ObjectUtil.checkNonEmpty(deviceName, "deviceName");
@@ -53,12 +65,12 @@ public final class RdmaRawAddress extends SocketAddress {
         return deviceName;
     }
 
-    /** Returns the port of the device, counted from 1. */
+    /** Returns the port of the device; the first port is 1. */
     public int portNumber() {
         return portNumber;
     }
 
-    /** Returns the flows; empty for a channel that only sends. */
+    /** Returns the flows that the channel receives; empty for a channel that only sends. */
     public List<FlowSpec> flows() {
         return flows;
     }

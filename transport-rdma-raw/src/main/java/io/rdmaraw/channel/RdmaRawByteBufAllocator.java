@@ -7,25 +7,27 @@ import io.netty.util.concurrent.FastThreadLocal;
 import io.rdmaraw.memory.RegisteredByteBufAllocator;
 
 /**
- * The allocator of this transport's channels: on a loop it hands out the loop's registered memory, so that writing the
- * buffer to a channel copies nothing. On other threads, and for what does not fit a slot, it hands out buffers of
- * Netty's default allocator, which are copied once when they are sent. Buffers can be released on any thread.
+ * The default allocator of this transport's channels. On an event loop, direct buffers are slots of the loop's
+ * registered memory, which the device sends without a copy.
  *
- * <p>Can be set as {@link io.netty.channel.ChannelOption#ALLOCATOR} of NIO channels on the same loops, whose content is
- * then forwarded as frames without a copy.
+ * <p>Requests from other threads, and requests larger than a slot, are served by Netty's default allocator. Content of
+ * such buffers is copied once when it is sent. Buffers can be released on any thread.
+ *
+ * <p>The allocator can also be set as {@link io.netty.channel.ChannelOption#ALLOCATOR} of NIO channels on the same
+ * loops. A frame can then be forwarded from such a channel without a copy.
  */
 public final class RdmaRawByteBufAllocator extends AbstractByteBufAllocator {
-    /** The one instance. */
+    /** The only instance. */
     public static final RdmaRawByteBufAllocator DEFAULT = new RdmaRawByteBufAllocator();
 
-    /** The registered memory of the thread's loop; none on threads that are not loops. */
+    /** Registered memory of the current thread's loop; empty on threads that are not loops. */
     private static final FastThreadLocal<RegisteredByteBufAllocator> REGISTERED = new FastThreadLocal<>();
 
     private RdmaRawByteBufAllocator() {
         super(true);
     }
 
-    /** Makes this thread, a loop's, allocate from the given memory; null for none. */
+    /** Sets the registered memory of the current thread, which is a loop; null removes it. */
     static void useOnThisThread(RegisteredByteBufAllocator registered) {
         if (registered == null) {
             REGISTERED.remove();

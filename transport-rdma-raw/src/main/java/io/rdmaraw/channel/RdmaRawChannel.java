@@ -1,6 +1,7 @@
 package io.rdmaraw.channel;
 
 import io.netty.buffer.ByteBuf;
+import io.netty.buffer.CompositeByteBuf;
 import io.netty.channel.ChannelMetadata;
 import io.netty.channel.ChannelOutboundBuffer;
 import io.netty.channel.ChannelPromise;
@@ -10,6 +11,8 @@ import io.netty.util.internal.UnstableApi;
 import io.rdmaraw.device.DeviceQueue;
 import io.rdmaraw.device.FrameReceiver;
 import io.rdmaraw.device.QueueEvent;
+import io.rdmaraw.loop.OutboundMessages;
+import io.rdmaraw.memory.ExclusiveContent;
 import io.rdmaraw.metrics.RdmaRawMetered;
 import io.rdmaraw.queue.FrameQueue;
 import io.rdmaraw.queue.ReceiveBurst;
@@ -19,14 +22,21 @@ import java.net.BindException;
 import java.net.SocketAddress;
 
 /**
- * A channel of Ethernet frames. Bind it to a {@link RdmaRawAddress}: it then receives, as {@link ByteBuf}s that lie in
- * the memory the device wrote them to, the frames that match the address's {@link FlowSpec}s, and sends the frames that
- * are written to it. A frame begins with the destination MAC address and has no FCS; frames shorter than 60 bytes are
- * padded with zeros when they are sent.
+ * A channel for raw Ethernet frames. After it is bound to a {@link RdmaRawAddress}, it receives the frames that match
+ * the {@link FlowSpec}s of the address.
  *
- * <p>A write promise completes when the device has taken the frame. A frame that is too long or too short fails its
- * promise and nothing else. Frames are released to the loop that received them, from any thread; a handler that keeps
- * many makes the channel copy frames on receipt, which {@link #statistics()} counts.
+ * {@snippet :
+ * bootstrap.group(group).channel(RdmaRawChannel.class).handler(handler)
+ *         .bind(RdmaRawAddress.of("soft:loop", FlowSpec.parse("ip4 udp dst-port 4789")));
+ * }
+ *
+ * <p><b>Frames.</b> Each received frame is a {@link ByteBuf} in the memory that the device wrote. Handlers release it,
+ * on any thread. If handlers retain many frames, the channel copies new frames on receipt; {@link #statistics()} counts
+ * them. A frame starts with the destination MAC address and has no FCS. On sending, frames shorter than 60 bytes are
+ * padded with zeros.
+ *
+ * <p><b>Writes.</b> A write promise completes when the device has accepted the frame. If a frame is too long or too
+ * short, only its own promise fails.
  */
 public final class RdmaRawChannel extends AbstractRdmaRawChannel {
     private static final ChannelMetadata METADATA = new ChannelMetadata(false);
@@ -36,16 +46,18 @@ public final class RdmaRawChannel extends AbstractRdmaRawChannel {
     private final ChannelOutboundBuffer.MessageProcessor offerBuffered = this::offerBuffered;
     private final RdmaRawChannelStatistics statistics = new RdmaRawChannelStatistics();
     private final FrameInbox inbox = new FrameInbox(this, statistics);
-    /** Made while the super constructor runs, which is why it has no initialiser: that would set it to null again. */
+    /**
+     * Created while the super constructor runs. It has no initializer, because that would reset it to null afterwards.
+     */
     private DirectUnsafe directUnsafe;
     private DeviceQueue port;
     private volatile RdmaRawAddress localAddress;
     private boolean waitingForRoom;
-    /** The frames of the outbound buffer that a burst is made of. */
+    /** Frames of the outbound buffer that belong to the current burst. */
     private final ByteBuf[] buffered = new ByteBuf[FrameQueue.BURST_FRAMES];
     private int bufferedOffered;
 
-    /** Makes an open, unregistered channel. */
+    /** Creates an open, unregistered channel. */
     public RdmaRawChannel() {
         super(null);
     }
@@ -83,17 +95,20 @@ public final class RdmaRawChannel extends AbstractRdmaRawChannel {
         return localAddress;
     }
 
-    /** Returns what was counted for this channel; readable on any thread. */
+    /** Returns the counters of this channel. They can be read on any thread. */
     public RdmaRawChannelStatistics statistics() {
         return statistics;
     }
 
     /**
-     * Returns how the channel's loop exchanges frames with the device: {@code calls} of libibverbs, or {@code rings} of
-     * an mlx5 device used in place, followed by {@code striding receive} and {@code compressed completions} where these
-     * are on. The same for all channels of a loop on one device. Any thread, while the channel is bound.
+     * Returns how the channel's loop exchanges frames with the device. All channels of a loop on one device have the
+     * same mode. Can be called on any thread.
      *
-     * @throws IllegalStateException when the channel is not bound
+     * <p>The mode is {@code calls} if the loop calls libibverbs, and {@code rings} if it accesses the rings of an mlx5
+     * device directly. {@code striding receive} and {@code compressed completions} are appended if these features are
+     * enabled.
+     *
+     * @throws IllegalStateException if the channel is not bound
      */
     @UnstableApi
     public String queueMode() {
@@ -145,7 +160,7 @@ public final class RdmaRawChannel extends AbstractRdmaRawChannel {
     }
 
     private void joinQueue(RdmaRawAddress address) {
-        DeviceQueue joined = ioHandler().port(address.deviceName(), address.portNumber());
+        DeviceQueue joined = requireIoHandler().port(address.deviceName(), address.portNumber());
         joined.attach(receiver, address.flows());
         port = joined;
     }
@@ -197,7 +212,27 @@ public final class RdmaRawChannel extends AbstractRdmaRawChannel {
         if (port != null && !port.limits().allows(frame)) {
             throw port.limits().refusal(frame);
         }
-        return frame;
+        return unshared(frame);
+    }
+
+    /**
+     * Returns a frame that the device can send without a copy. Takes ownership of the given frame. A frame with other
+     * references is copied, because the device may read registered memory after the write has completed.
+     */
+    ByteBuf unshared(ByteBuf frame) {
+        int lengthBytes = frame.readableBytes();
+        if (ExclusiveContent.isExclusive(frame, lengthBytes) || frame.refCnt() == 0
+                || !frame.hasMemoryAddress() && !(frame instanceof CompositeByteBuf)) {
+            // Content without a memory address is copied by the queue when the frame is sent.
+            return frame;
+        }
+        ByteBuf copy = RdmaRawByteBufAllocator.DEFAULT.directBuffer(lengthBytes);
+        copy.writeBytes(frame, frame.readerIndex(), lengthBytes);
+        frame.release();
+        if (port != null) {
+            port.queue().counters().copiedInFrames++;
+        }
+        return copy;
     }
 
     @Override
@@ -214,7 +249,7 @@ public final class RdmaRawChannel extends AbstractRdmaRawChannel {
         directUnsafe.buffered(in);
     }
 
-    /** Sends a burst out of the outbound buffer; returns false when the device has no room. */
+    /** Sends one burst from the outbound buffer. Returns false if the device has no room. */
     private boolean writeBurst(ChannelOutboundBuffer in, FrameQueue queue) {
         bufferedOffered = 0;
         try {
@@ -232,7 +267,7 @@ public final class RdmaRawChannel extends AbstractRdmaRawChannel {
             if (port.limits().allows(frame)) {
                 return queue.reclaim() > 0;
             }
-            // Written before the channel was bound, when the limits were not known yet.
+            // The frame was written before the channel was bound. The limits were not known then.
             in.remove(port.limits().refusal(frame));
             return true;
         }
@@ -240,7 +275,8 @@ public final class RdmaRawChannel extends AbstractRdmaRawChannel {
         for (int i = 0; i < offered; i++) {
             Object frame = buffered[i];
             buffered[i] = null;
-            complete(in, frame, (refused >>> i & 1) == 0 ? null : SendRefusedException.of(queue.refusalErrno()));
+            OutboundMessages.complete(in, frame,
+                    (refused >>> i & 1) == 0 ? null : SendRefusedException.of(queue.refusalErrno()));
         }
         return true;
     }
@@ -259,7 +295,7 @@ public final class RdmaRawChannel extends AbstractRdmaRawChannel {
         return true;
     }
 
-    /** What the channel's queue knows of it. */
+    /** Connects the channel to its queue. */
     private final class Receiver implements FrameReceiver {
         @Override
         public String id() {
@@ -313,7 +349,7 @@ public final class RdmaRawChannel extends AbstractRdmaRawChannel {
         }
     }
 
-    /** Netty's part of the channel's life; the sending is {@link DirectUnsafe}'s. */
+    /** Implements Netty's channel life cycle. {@link DirectUnsafe} implements writing. */
     final class BaseUnsafe extends AbstractUnsafe {
         @Override
         public void connect(SocketAddress remoteAddress, SocketAddress local, ChannelPromise promise) {

@@ -2,7 +2,7 @@ package io.rdmaraw.channel;
 
 import io.netty.util.internal.ObjectUtil;
 
-/** The settings of a {@link RdmaRawChannel}. Can be set on any thread. */
+/** The configuration of a {@link RdmaRawChannel}. Options can be set on any thread at any time. */
 public final class RdmaRawChannelConfig extends AbstractRdmaRawChannelConfig<RdmaRawChannelConfig> {
     private static final OptionTable<RdmaRawChannelConfig> TABLE = new OptionTable<RdmaRawChannelConfig>()
             .with(RdmaRawChannelOption.FRAME_BURSTS, c -> c.frameBursts, RdmaRawChannelConfig::setFrameBursts)
@@ -20,7 +20,7 @@ public final class RdmaRawChannelConfig extends AbstractRdmaRawChannelConfig<Rdm
         return TABLE;
     }
 
-    /** Tells whether frames are fired by bursts; see {@link RdmaRawChannelOption#FRAME_BURSTS}. */
+    /** Returns whether received frames are fired in bursts; see {@link RdmaRawChannelOption#FRAME_BURSTS}. */
     public boolean isFrameBursts() {
         return frameBursts;
     }
@@ -36,7 +36,11 @@ public final class RdmaRawChannelConfig extends AbstractRdmaRawChannelConfig<Rdm
         return receiveBacklog;
     }
 
-    /** Sets {@link RdmaRawChannelOption#RECEIVE_BACKLOG}, in frames; 0 keeps none. */
+    /**
+     * Sets {@link RdmaRawChannelOption#RECEIVE_BACKLOG}, in frames; 0 disables the backlog.
+     *
+     * @throws IllegalArgumentException if the number is negative
+     */
     public RdmaRawChannelConfig setReceiveBacklog(int frames) {
         receiveBacklog = ObjectUtil.checkPositiveOrZero(frames, "frames");
         return this;

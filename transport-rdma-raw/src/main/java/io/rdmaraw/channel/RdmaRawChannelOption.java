@@ -2,183 +2,209 @@ package io.rdmaraw.channel;
 
 import io.netty.channel.ChannelOption;
 
-/** Options of the channels of this transport, beside Netty's own. */
+/**
+ * Channel options of this transport, in addition to those of {@link ChannelOption}.
+ *
+ * {@snippet :
+ * bootstrap.childOption(RdmaRawChannelOption.TCP_CONGESTION, "bbr");
+ * }
+ *
+ * <p>Some options equal constants of Netty's epoll or Unix transport. Programs that use those constants need no
+ * change. The kernel may carry a connection, for example to a peer on the same host. Where stated, an option has no
+ * effect on such connections.
+ */
 public final class RdmaRawChannelOption {
-    /**
-     * Whether the channel fires the frames of a poll as one {@link FrameBurst} in place of one ByteBuf each. Default
-     * false.
-     */
+    /** Fires the frames of one poll as one {@link FrameBurst} instead of one ByteBuf each. Default false. */
     public static final ChannelOption<Boolean> FRAME_BURSTS =
             ChannelOption.valueOf(RdmaRawChannelOption.class, "FRAME_BURSTS");
 
     /**
-     * How many received frames a channel keeps while reads are paused (auto-read off). What exceeds it is dropped and
-     * counted. Default 256.
+     * Maximum number of received frames that a channel queues while reads are paused (auto-read off). Further frames
+     * are dropped and counted. Default 256.
      */
     public static final ChannelOption<Integer> RECEIVE_BACKLOG =
             ChannelOption.valueOf(RdmaRawChannelOption.class, "RECEIVE_BACKLOG");
 
     /**
-     * Whether several datagram channels may bind the same port and share its flows, one channel per flow. Default
-     * false. The same option as {@code UnixChannelOption.SO_REUSEPORT}.
+     * Allows several datagram or server channels to bind the same port. The channels share the flows of the port; each
+     * flow belongs to one channel. Default false. Same option as {@code UnixChannelOption.SO_REUSEPORT}.
      */
     public static final ChannelOption<Boolean> SO_REUSEPORT =
             ChannelOption.valueOf("io.netty.channel.unix.UnixChannelOption#SO_REUSEPORT");
 
     /**
-     * Whether the recipient of a received {@link io.netty.channel.socket.DatagramPacket} is the address that the
-     * datagram was sent to, in place of the channel's local address, which may be a wildcard. Default false. The same
-     * option as {@code EpollChannelOption.IP_RECVORIGDSTADDR}.
+     * Sets the recipient of received {@link io.netty.channel.socket.DatagramPacket}s to the destination address of the
+     * datagram. If false, which is the default, the recipient is the channel's local address, which may be a wildcard.
+     * Same option as {@code EpollChannelOption.IP_RECVORIGDSTADDR}.
      */
     public static final ChannelOption<Boolean> IP_RECVORIGDSTADDR =
             ChannelOption.valueOf("io.netty.channel.epoll.EpollChannelOption#IP_RECVORIGDSTADDR");
 
     /**
-     * The time to live or hop limit of unicast datagrams and of TCP segments, 1 to 255. Default 64. Segments before a
-     * connection has its channel, the answer to a SYN, have 64. Without effect on connections that the kernel carries.
+     * Time to live or hop limit of unicast datagrams and TCP segments: 1 to 255. Default 64. Segments that are sent
+     * before the connection has a channel, such as a SYN-ACK, always use 64. No effect on connections that the kernel
+     * carries.
      */
     public static final ChannelOption<Integer> IP_TTL = ChannelOption.valueOf(RdmaRawChannelOption.class, "IP_TTL");
 
     /**
-     * A number that policy rules may ask for when the way to the peer is looked for ({@code ip rule add fwmark}), as
-     * {@code SO_MARK} of Linux. Default 0, for none. It is the kernel's rules that have it: on a host of our own, in
-     * memory or on an address of its own, it means nothing, and no filter of the kernel's sees what the device sends.
-     * Accepted connections have their server's, which its answers to SYNs have too; what TIME-WAIT answers has that of
-     * its connection. A server's and a datagram channel's can be set before binding only. What the kernel carries for
-     * them on an interface is marked by its sockets, which takes the capability CAP_NET_ADMIN, or CAP_NET_RAW from
-     * Linux 5.17 on. A marked channel that connects by the kernel, as its way is not the device's, is refused, since
-     * the JDK's sockets cannot be marked; on a connection that the kernel carries already the option has no effect.
+     * Mark for policy routing ({@code ip rule add fwmark}), like {@code SO_MARK} of Linux. Default 0, no mark.
+     *
+     * <p>The mark selects the kernel's routing rule for a peer. It has no effect on a userspace host or an in-memory
+     * device. Netfilter does not see the mark, because the device sends without the kernel.
+     *
+     * <p>Accepted connections inherit the mark of their server channel. SYN-ACKs carry it too, and replies in TIME-WAIT
+     * use the mark of the connection. On server and datagram channels the option must be set before binding.
+     *
+     * <p>The kernel socket of a server or datagram channel gets the same mark, which needs CAP_NET_ADMIN, or
+     * CAP_NET_RAW since Linux 5.17. A connect that the kernel would carry fails if a mark is set, because the JDK
+     * cannot set it. Setting the option has no effect on a connection that the kernel already carries.
      */
     public static final ChannelOption<Integer> SO_MARK = ChannelOption.valueOf(RdmaRawChannelOption.class, "SO_MARK");
 
     /**
-     * Whether a datagram channel on the host's own loop device has a kernel socket on its port too, by which ordinary
-     * programs on this host reach it and it reaches them. Default true; to be set before the channel is bound.
+     * Enables a kernel socket on the port of a datagram channel that is bound on the loopback device
+     * {@code soft:loop}. Other programs on this host exchange datagrams with the channel through that socket. Default
+     * true. Must be set before binding. No effect on other devices.
      */
     public static final ChannelOption<Boolean> KERNEL_SOCKET =
             ChannelOption.valueOf(RdmaRawChannelOption.class, "KERNEL_SOCKET");
 
-    /** Seconds of silence before keepalive probes; the same option as {@code EpollChannelOption.TCP_KEEPIDLE}. */
+    /**
+     * Seconds without traffic before keepalive probes start. Same option as {@code EpollChannelOption.TCP_KEEPIDLE}.
+     */
     public static final ChannelOption<Integer> TCP_KEEPIDLE =
             ChannelOption.valueOf("io.netty.channel.epoll.EpollChannelOption#TCP_KEEPIDLE");
 
-    /** Seconds between keepalive probes; the same option as {@code EpollChannelOption.TCP_KEEPINTVL}. */
+    /** Seconds between keepalive probes. Same option as {@code EpollChannelOption.TCP_KEEPINTVL}. */
     public static final ChannelOption<Integer> TCP_KEEPINTVL =
             ChannelOption.valueOf("io.netty.channel.epoll.EpollChannelOption#TCP_KEEPINTVL");
 
-    /** Unanswered keepalive probes that end a connection; as {@code EpollChannelOption.TCP_KEEPCNT}. */
+    /**
+     * Number of unanswered keepalive probes after which the connection ends: 1 to 127. Same option as
+     * {@code EpollChannelOption.TCP_KEEPCNT}.
+     */
     public static final ChannelOption<Integer> TCP_KEEPCNT =
             ChannelOption.valueOf("io.netty.channel.epoll.EpollChannelOption#TCP_KEEPCNT");
 
     /**
-     * Milliseconds that data may stay unacknowledged before the connection ends, 0 for the core's own limits; the same
-     * option as {@code EpollChannelOption.TCP_USER_TIMEOUT}. Without effect on connections that the kernel carries.
+     * Maximum time in milliseconds that data may stay unacknowledged before the connection ends. 0, the default,
+     * applies {@link RdmaRawTcpSettings#userTimeout} to new connections. Same option as
+     * {@code EpollChannelOption.TCP_USER_TIMEOUT}. No effect on connections that the kernel carries.
      */
     public static final ChannelOption<Integer> TCP_USER_TIMEOUT =
             ChannelOption.valueOf("io.netty.channel.epoll.EpollChannelOption#TCP_USER_TIMEOUT");
 
     /**
-     * How often the SYN of an attempt to connect is sent again before the attempt ends, 1 to 127; as {@code TCP_SYNCNT}
-     * of Linux. Default 6, with which it takes two minutes: {@code CONNECT_TIMEOUT_MILLIS} ends most attempts before.
-     * Without effect on connections that the kernel carries.
+     * Number of times that the SYN of a connect is retransmitted: 1 to 127, like {@code TCP_SYNCNT} of Linux. The
+     * default is {@link RdmaRawTcpSettings#synRetries}, 6, which takes about two minutes.
+     * {@code CONNECT_TIMEOUT_MILLIS} usually ends the attempt earlier. No effect on connections that the kernel
+     * carries.
      */
     public static final ChannelOption<Integer> TCP_SYNCNT =
             ChannelOption.valueOf(RdmaRawChannelOption.class, "TCP_SYNCNT");
 
     /**
-     * The congestion control of a TCP connection by its name, as {@code TCP_CONGESTION} of Linux: {@code cubic},
-     * {@code reno}, {@code dctcp} or {@code bbr}. By default {@link RdmaRawIoHandlerConfig.Builder#congestionControl}
-     * of the group. Without effect on connections that the kernel carries.
+     * Name of the congestion control of a TCP connection, like {@code TCP_CONGESTION} of Linux: {@code cubic},
+     * {@code reno}, {@code dctcp} or {@code bbr}. The default is
+     * {@link RdmaRawIoHandlerConfig.Builder#congestionControl}. No effect on connections that the kernel carries.
      */
     public static final ChannelOption<String> TCP_CONGESTION =
             ChannelOption.valueOf(RdmaRawChannelOption.class, "TCP_CONGESTION");
 
     /**
-     * How fast a TCP connection sends at most, in bytes of payload per second, 1 or more; as {@code SO_MAX_PACING_RATE}
-     * of Linux. Data leaves in bursts of a millisecond's worth, two segments at least and 64 KiB at most. 0, the
-     * default, is no limit. {@code bbr} paces in any case, at this rate at most. Without effect on connections that the
-     * kernel carries.
+     * Maximum send rate of a TCP connection in payload bytes per second, like {@code SO_MAX_PACING_RATE} of Linux. 0,
+     * the default, sets no limit. Data is sent in bursts of one millisecond, but at least two segments and at most 64
+     * KiB. {@code bbr} always paces; the option then caps its rate. No effect on connections that the kernel carries.
      */
     public static final ChannelOption<Long> SO_MAX_PACING_RATE =
             ChannelOption.valueOf(RdmaRawChannelOption.class, "SO_MAX_PACING_RATE");
 
     /**
-     * Bytes of a TCP connection that may wait unsent in its send buffer: what is written beyond that stays in the
-     * channel's outbound buffer, and counts against its water marks, so that what is urgent overtakes it there. At
-     * least a segment is taken; more is when less than half of this is unsent. 0, the default, for no such bound. The
-     * same option as {@code EpollChannelOption.TCP_NOTSENT_LOWAT}. Without effect on connections that the kernel
-     * carries.
+     * Maximum number of unsent bytes in the send buffer of a TCP connection. Bytes beyond the limit stay in the
+     * channel's outbound buffer, where they count against the write buffer water marks. 0, the default, sets no limit.
+     *
+     * <p>The send buffer accepts data while the unsent bytes are below the limit, at least one segment. Once the limit
+     * is reached, writes continue when less than half of the limit is unsent, as on Linux. Same option as
+     * {@code EpollChannelOption.TCP_NOTSENT_LOWAT}. No effect on connections that the kernel carries.
      */
     public static final ChannelOption<Long> TCP_NOTSENT_LOWAT =
             ChannelOption.valueOf("io.netty.channel.epoll.EpollChannelOption#TCP_NOTSENT_LOWAT");
 
     /**
-     * Whether only full segments are sent, whatever {@code TCP_NODELAY} says: what is held back goes when this is set
-     * to false, when the output ends, or after 200 ms without anything on its way. Default false; the same option as
-     * {@code EpollChannelOption.TCP_CORK}. Without effect on connections that the kernel carries.
+     * Restricts sending to full segments, regardless of {@code TCP_NODELAY}. A partial segment is sent when the option
+     * is set to false, when the output is shut down, or 200 ms after all data in flight was acknowledged. Default
+     * false. Same option as {@code EpollChannelOption.TCP_CORK}. No effect on connections that the kernel carries.
      */
     public static final ChannelOption<Boolean> TCP_CORK =
             ChannelOption.valueOf("io.netty.channel.epoll.EpollChannelOption#TCP_CORK");
 
     /**
-     * Whether each segment is acknowledged at once (true), or acknowledgements wait for what goes out anyway, up to 40
-     * ms (false). Unless it is set the first 16 of a connection, and of what comes after a pause, are sent at once. It
-     * lasts, while on Linux it does not. The same option as {@code EpollChannelOption.TCP_QUICKACK}. Without effect on
-     * connections that the kernel carries.
+     * Selects when received segments are acknowledged. True acknowledges them without delay; the segments of one burst
+     * share an acknowledgement. False delays an acknowledgement up to 40 ms, so that it can be sent with data. Every
+     * second full segment is acknowledged without delay.
+     *
+     * <p>If the option is not set, the first 16 acknowledgements of a connection are not delayed. Unless it is true,
+     * the same applies after a pause of the peer. Unlike on Linux, true is permanent. Same option as
+     * {@code EpollChannelOption.TCP_QUICKACK}. No effect on connections that the kernel carries.
      */
     public static final ChannelOption<Boolean> TCP_QUICKACK =
             ChannelOption.valueOf("io.netty.channel.epoll.EpollChannelOption#TCP_QUICKACK");
 
     /**
-     * For how many seconds, about, a server waits for data before it accepts a connection; after that it does so
-     * without. 0, the default, for not at all. To be set before binding. The same option as {@code
-     * EpollChannelOption.TCP_DEFER_ACCEPT}. Without effect on connections that the kernel carries.
+     * Approximate time in seconds that a server waits for data before it accepts a connection. After that time the
+     * connection is accepted without data. 0, the default, disables the wait. Must be set before binding. Same option
+     * as {@code EpollChannelOption.TCP_DEFER_ACCEPT}. No effect on connections that the kernel carries.
      */
     public static final ChannelOption<Integer> TCP_DEFER_ACCEPT =
             ChannelOption.valueOf("io.netty.channel.epoll.EpollChannelOption#TCP_DEFER_ACCEPT");
 
     /**
-     * The largest payload of a segment that the peer is told, and that it is sent: 88 to 32,767 bytes, options
-     * included; 0, the default, for what the MTU allows. To be set before connecting, for accepted connections on the
-     * server before binding. Without effect on connections that the kernel carries.
+     * Maximum segment size in both directions: 88 to 32,767 bytes of payload and TCP options. The connection announces
+     * it to the peer. 0, the default, derives the size from the MTU. Must be set before connecting; for accepted
+     * connections, on the server channel before binding. No effect on connections that the kernel carries.
      */
     public static final ChannelOption<Integer> TCP_MAXSEG =
             ChannelOption.valueOf(RdmaRawChannelOption.class, "TCP_MAXSEG");
 
     /**
-     * For how many seconds the connection of a closed channel waits for the end of what its peer sends, when the peer
-     * has acknowledged ours: FIN-WAIT-2. 0, the default, for a minute; below 0 the peer is reset at once. Without
-     * effect on connections that the kernel carries.
+     * Maximum time in seconds that the connection of a closed channel stays in FIN-WAIT-2, where it waits for the FIN
+     * of the peer. 0, the default, applies {@link RdmaRawTcpSettings#finWait2}, one minute. A negative value resets the
+     * connection immediately. No effect on connections that the kernel carries.
      */
     public static final ChannelOption<Integer> TCP_LINGER2 =
             ChannelOption.valueOf(RdmaRawChannelOption.class, "TCP_LINGER2");
 
     /**
-     * Whether a flush by a task of the loop may wait for what the tasks behind it flush, up to 32 flushes: they share a
-     * doorbell, which on an interface is a system call. For frameworks that answer by a task for each connection, as
-     * gRPC does. Who blocks the loop after such a flush, in the same task or the next, holds it up. Default false.
+     * Allows a flush to be deferred while more tasks are queued on the loop, up to 32 flushes. The deferred flushes
+     * share one doorbell, which is a system call on a network interface. Default false.
+     *
+     * <p>Useful for frameworks that write each response in its own task, such as gRPC. A task that blocks the loop
+     * delays the deferred flushes.
      */
     public static final ChannelOption<Boolean> SHARED_FLUSHES =
             ChannelOption.valueOf(RdmaRawChannelOption.class, "SHARED_FLUSHES");
 
     /**
-     * The group whose loops serve a listening port, each the connections that the device's hash gives it: the group of
-     * the children, when that is not the server channel's own. Then nothing is passed between loops, and the server
-     * channel's own loop needs no queue. To be set before the server channel is registered, as {@link
-     * io.netty.bootstrap.ServerBootstrap#option} does. Without it the first connection tells which group that is, but
-     * the server channel's loop has a queue, with its memory, by then.
+     * Event loop group that serves a listening port. Each loop of the group receives the connections that the device's
+     * hash assigns to it. Set it to the group of the child channels, if that is not the group of the server channel.
+     *
+     * <p>Segments then arrive on the loop of their connection, and the loop of the server channel needs no queue. The
+     * option must be set before the server channel is registered, as {@link io.netty.bootstrap.ServerBootstrap#option}
+     * does. Without it, the transport detects the child group at the first connection. By then the server channel's
+     * loop has allocated a queue and its memory.
      */
     public static final ChannelOption<RdmaRawEventLoopGroup> ACCEPT_GROUP =
             ChannelOption.valueOf(RdmaRawChannelOption.class, "ACCEPT_GROUP");
 
-    /** Why {@code ExtendedSocketOptions.SO_INCOMING_NAPI_ID} is refused. */
+    /** Reason given for rejecting {@code ExtendedSocketOptions.SO_INCOMING_NAPI_ID}. */
     static final String NO_NAPI_ID = "what it receives does not pass the kernel's network stack; "
             + "the loop of a channel tells which queue it is on";
 
     private RdmaRawChannelOption() {
     }
 
-    /** The option of the same name of Netty's io_uring transport, which need not be on the class path. */
+    /** Returns the option of the same name of Netty's io_uring transport, which need not be on the class path. */
     static <T> ChannelOption<T> ofIoUring(String name) {
         return ChannelOption.valueOf("io.netty.channel.uring.IoUringChannelOption#" + name);
     }

@@ -7,18 +7,20 @@ import io.rdmaraw.metrics.RdmaRawMetric;
 import java.util.List;
 
 /**
- * What one channel has counted. Written by its loop with plain stores; other threads read values that may be a little
- * old.
+ * Counters of one {@link RdmaRawChannel}. The event loop updates them with plain stores. Other threads may read
+ * slightly outdated values.
  */
 public final class RdmaRawChannelStatistics implements RdmaRawMetered {
     static final MetricTable<RdmaRawChannelStatistics> TABLE = new MetricTable<RdmaRawChannelStatistics>()
-            .traffic("received.frames", RdmaRawChannelStatistics::receivedFrames, "frames handed to the pipeline")
-            .traffic("received.bytes", RdmaRawChannelStatistics::receivedBytes, "bytes of those frames")
+            .traffic("received.frames", RdmaRawChannelStatistics::receivedFrames, "frames fired into the pipeline")
+            .traffic("received.bytes", RdmaRawChannelStatistics::receivedBytes,
+                    "bytes of the frames fired into the pipeline")
             .drop("not-read", RdmaRawChannelStatistics::droppedWithoutRead,
-                    "reads were paused and the backlog was full")
-            .drop("closed", RdmaRawChannelStatistics::droppedAtClose, "in the backlog when the channel closed")
+                    "frames dropped because reads were paused and the backlog was full")
+            .drop("closed", RdmaRawChannelStatistics::droppedAtClose,
+                    "frames in the backlog when the channel was closed")
             .drop("not-allocated", RdmaRawChannelStatistics::droppedUnallocated,
-                    "the channel's ALLOCATOR, which is not the transport's, had no buffer")
+                    "frames dropped because the channel's ALLOCATOR had no buffer")
             .copy("foreign-allocator", RdmaRawChannelStatistics::copiedForAllocator,
                     "received frames copied because the channel's ALLOCATOR is not the transport's");
 
@@ -32,32 +34,38 @@ public final class RdmaRawChannelStatistics implements RdmaRawMetered {
     RdmaRawChannelStatistics() {
     }
 
-    /** Frames handed to the pipeline. */
+    /** Returns the number of frames that were fired into the pipeline. */
     public long receivedFrames() {
         return receivedFrames;
     }
 
-    /** Bytes of those frames. */
+    /** Returns the number of bytes of all frames that were fired into the pipeline. */
     public long receivedBytes() {
         return receivedBytes;
     }
 
-    /** Frames dropped because reads were paused and the backlog was full. */
+    /** Returns the number of frames that were dropped because reads were paused and the backlog was full. */
     public long droppedWithoutRead() {
         return droppedWithoutRead;
     }
 
-    /** Frames that were in the backlog when the channel closed. */
+    /** Returns the number of frames that were dropped because they were in the backlog when the channel closed. */
     public long droppedAtClose() {
         return droppedAtClose;
     }
 
-    /** Frames dropped because the channel's {@code ALLOCATOR}, which is not the transport's, had no buffer. */
+    /**
+     * Returns the number of frames that were dropped because the channel's {@code ALLOCATOR} had no buffer. Applies
+     * only to allocators other than this transport's.
+     */
     public long droppedUnallocated() {
         return droppedUnallocated;
     }
 
-    /** Received frames that were copied because the channel's {@code ALLOCATOR} is not the transport's. */
+    /**
+     * Returns the number of received frames that were copied because the channel's {@code ALLOCATOR} is not this
+     * transport's.
+     */
     public long copiedForAllocator() {
         return copiedForAllocator;
     }

@@ -5,7 +5,6 @@ import io.netty.channel.ChannelOption;
 import io.netty.channel.socket.DatagramChannelConfig;
 import io.netty.util.internal.ObjectUtil;
 import io.rdmaraw.net.socket.HostInterfaces;
-import jdk.net.ExtendedSocketOptions;
 
 import java.net.Inet4Address;
 import java.net.InetAddress;
@@ -14,10 +13,13 @@ import java.net.SocketException;
 import java.net.StandardSocketOptions;
 import java.util.Collections;
 
-/** The settings of a {@link RdmaRawDatagramChannel}. Can be set on any thread; those of binding, before it. */
+/**
+ * The configuration of a {@link RdmaRawDatagramChannel}. Options can be set on any thread. Options that affect binding
+ * must be set before the channel is bound.
+ */
 public final class RdmaRawDatagramChannelConfig extends AbstractRdmaRawChannelConfig<RdmaRawDatagramChannelConfig>
         implements DatagramChannelConfig {
-    /** Linux's net.core.rmem_default and wmem_default. */
+    /** Default of {@code net.core.rmem_default} and {@code net.core.wmem_default} of Linux. */
     private static final int DEFAULT_BUFFER_BYTES = 212992;
     private static final int DEFAULT_TTL = 64;
     private static final int MAX_BYTE = 255;
@@ -43,7 +45,7 @@ public final class RdmaRawDatagramChannelConfig extends AbstractRdmaRawChannelCo
         super(channel);
     }
 
-    @SuppressWarnings("deprecation") // DATAGRAM_CHANNEL_ACTIVE_ON_REGISTRATION is, but programs use it
+    @SuppressWarnings("deprecation") // DATAGRAM_CHANNEL_ACTIVE_ON_REGISTRATION is deprecated but in use
     private static OptionTable<RdmaRawDatagramChannelConfig> newTable() {
         return new OptionTable<RdmaRawDatagramChannelConfig>()
                 .with(ChannelOption.SO_BROADCAST, c -> c.broadcast, RdmaRawDatagramChannelConfig::setBroadcast)
@@ -79,7 +81,7 @@ public final class RdmaRawDatagramChannelConfig extends AbstractRdmaRawChannelCo
                 .alsoAs(StandardSocketOptions.IP_TOS, ChannelOption.IP_TOS)
                 .with(StandardSocketOptions.IP_MULTICAST_LOOP, c -> !c.loopbackModeDisabled,
                         (c, loop) -> c.setLoopbackModeDisabled(!loop))
-                .without(ExtendedSocketOptions.SO_INCOMING_NAPI_ID, RdmaRawChannelOption.NO_NAPI_ID);
+                .without("SO_INCOMING_NAPI_ID", RdmaRawChannelOption.NO_NAPI_ID);
     }
 
     @Override
@@ -94,22 +96,25 @@ public final class RdmaRawDatagramChannelConfig extends AbstractRdmaRawChannelCo
     }
 
     /**
-     * Sets {@code SO_SNDBUF}, in bytes. It is kept for programs that ask for it; what waits to be sent is bounded by
-     * the device's send queue and by the channel's write buffer water marks.
+     * Sets {@code SO_SNDBUF}, in bytes. The value has no effect; it is stored for programs that read it back. Pending
+     * data is limited by the device's send queue and the channel's write buffer water marks.
      */
     @Override
     public RdmaRawDatagramChannelConfig setSendBufferSize(int bytes) {
-        sendBufferBytes = ObjectUtil.checkPositive(bytes, "sendBufferSize");
+        sendBufferBytes = Math.max(MIN_SEND_BUFFER_BYTES, ObjectUtil.checkPositive(bytes, "sendBufferSize"));
         return this;
     }
 
-    /** Returns how many bytes of datagrams are kept while reads are paused. */
+    /** Returns the maximum number of bytes of datagrams that are queued while reads are paused. */
     @Override
     public int getReceiveBufferSize() {
         return receiveBufferBytes;
     }
 
-    /** Sets how many bytes of datagrams are kept while reads are paused; what exceeds them is dropped and counted. */
+    /**
+     * Sets {@code SO_RCVBUF}, the maximum number of bytes of datagrams that are queued while reads are paused. Further
+     * datagrams are dropped and counted.
+     */
     @Override
     public RdmaRawDatagramChannelConfig setReceiveBufferSize(int bytes) {
         receiveBufferBytes = ObjectUtil.checkPositive(bytes, "receiveBufferSize");
@@ -131,26 +136,26 @@ public final class RdmaRawDatagramChannelConfig extends AbstractRdmaRawChannelCo
         return mark;
     }
 
-    /** The kernel's socket and the ways that are known would keep the old one. */
+    /** Rejects changes after binding, because the kernel socket and cached routes would keep the old mark. */
     private void setMark(int value) {
         if (value != mark && ((RdmaRawDatagramChannel) channel).localAddress() != null) {
-            throw new IllegalStateException("SO_MARK is to be set before the channel is bound");
+            throw new IllegalStateException("SO_MARK cannot be changed on a bound channel: set it before bind");
         }
         mark = value;
     }
 
-    /** Returns the time to live or hop limit of unicast datagrams. */
+    /** Returns the TTL or hop limit of unicast datagrams. */
     public int getUnicastTimeToLive() {
         return unicastTimeToLive;
     }
 
-    /** Sets the time to live or hop limit of unicast datagrams, 1 to 255. */
+    /** Sets the TTL or hop limit of unicast datagrams: 1 to 255. */
     public RdmaRawDatagramChannelConfig setUnicastTimeToLive(int hops) {
         unicastTimeToLive = ObjectUtil.checkInRange(hops, 1, MAX_BYTE, "unicastTimeToLive");
         return this;
     }
 
-    /** Returns the time to live or hop limit of multicast datagrams. */
+    /** Returns the TTL or hop limit of multicast datagrams: 0 to 255. */
     @Override
     public int getTimeToLive() {
         return multicastTimeToLive;
@@ -173,7 +178,7 @@ public final class RdmaRawDatagramChannelConfig extends AbstractRdmaRawChannelCo
         return this;
     }
 
-    /** Tells whether other channels may bind the same port and share its flows. */
+    /** Returns whether other channels may bind the same port and share its flows. */
     public boolean isReusePort() {
         return reusePort;
     }
@@ -201,8 +206,9 @@ public final class RdmaRawDatagramChannelConfig extends AbstractRdmaRawChannelCo
     }
 
     /**
-     * Sets that datagrams to groups do not reach members on this host, which on a loop device is all of them. On a link
-     * they reach members on other hosts only, whatever is set here: the device does not bring back what it sends.
+     * Sets whether group members on this host receive no sent multicast datagrams. The setting matters only on loop
+     * devices, where all members are on this host. On a link, members on this host never receive them, because the
+     * device does not loop back sent frames.
      */
     @Override
     public RdmaRawDatagramChannelConfig setLoopbackModeDisabled(boolean disabled) {
@@ -242,7 +248,10 @@ public final class RdmaRawDatagramChannelConfig extends AbstractRdmaRawChannelCo
         return this;
     }
 
-    /** Returns the address that datagrams to groups come from, or null when no interface was chosen for them. */
+    /**
+     * Returns the source address of multicast datagrams, or null if no interface was set or it has no address of this
+     * family.
+     */
     InetAddress multicastSource(boolean ipv4) {
         NetworkInterface chosen = networkInterface;
         if (chosen == null) {
@@ -260,12 +269,15 @@ public final class RdmaRawDatagramChannelConfig extends AbstractRdmaRawChannelCo
         return activeOnRegistration;
     }
 
-    /** Tells whether the recipient of received packets is what they were sent to; IP_RECVORIGDSTADDR. */
+    /**
+     * Returns whether the recipient of received packets is their destination address;
+     * {@link RdmaRawChannelOption#IP_RECVORIGDSTADDR}.
+     */
     public boolean isReceiveOriginalDestination() {
         return receiveOriginalDestination;
     }
 
-    /** Tells whether the channel has a kernel socket on its port; {@link RdmaRawChannelOption#KERNEL_SOCKET}. */
+    /** Returns the value of {@link RdmaRawChannelOption#KERNEL_SOCKET}, which only {@code soft:loop} observes. */
     public boolean isKernelSocket() {
         return kernelSocket;
     }

@@ -3,200 +3,219 @@ package io.rdmaraw.channel;
 import io.rdmaraw.metrics.internal.MetricTable;
 import io.rdmaraw.metrics.RdmaRawMetered;
 import io.rdmaraw.metrics.RdmaRawMetric;
-import io.rdmaraw.net.ReassemblyCounters;
+import io.rdmaraw.udp.DatagramCounters;
 
 import java.util.List;
 
 /**
- * What one datagram channel has counted. Written by its loop with plain stores; other threads read values that may be a
- * little old.
+ * Counters of one {@link RdmaRawDatagramChannel}. The event loop updates them with plain stores. Other threads may read
+ * slightly outdated values.
  */
 public final class RdmaRawDatagramStatistics implements RdmaRawMetered {
     static final MetricTable<RdmaRawDatagramStatistics> TABLE = new MetricTable<RdmaRawDatagramStatistics>()
-            .traffic("received.datagrams", RdmaRawDatagramStatistics::receivedDatagrams, "handed to the pipeline")
-            .traffic("received.payload.bytes", RdmaRawDatagramStatistics::receivedBytes, "bytes of their contents")
+            .traffic("received.datagrams", RdmaRawDatagramStatistics::receivedDatagrams,
+                    "datagrams fired into the pipeline")
+            .traffic("received.payload.bytes", RdmaRawDatagramStatistics::receivedBytes, "payload bytes received")
             .traffic("received.from-kernel", RdmaRawDatagramStatistics::receivedFromKernel,
-                    "of them by the kernel's socket of the same port")
+                    "datagrams received by the kernel socket on the same port")
             .traffic("received.unsteered", RdmaRawDatagramStatistics::receivedUnsteered,
-                    "frames that came by no rule of the channel's own")
+                    "frames received through a broader rule than those of the channel")
             .traffic("received.fragments", RdmaRawDatagramStatistics::receivedFragments, "fragments received")
-            .traffic("reassembled", RdmaRawDatagramStatistics::reassembledDatagrams, "put together from fragments")
-            .traffic("sent.datagrams", RdmaRawDatagramStatistics::sentDatagrams, "that the device took")
-            .traffic("sent.payload.bytes", RdmaRawDatagramStatistics::sentBytes, "bytes of their contents")
-            .traffic("sent.fragments", RdmaRawDatagramStatistics::sentFragments, "fragments that the device took")
-            .traffic("sent.to-kernel", RdmaRawDatagramStatistics::sentToKernel, "by the kernel's socket")
-            .traffic("sent.to-self", RdmaRawDatagramStatistics::sentToSelf, "to ports of the same host of our own")
-            .drop("bad-checksum", RdmaRawDatagramStatistics::droppedBadChecksum, "their checksum is wrong")
-            .drop("unsound", RdmaRawDatagramStatistics::droppedUnsound, "cut short, impossible lengths, and so on")
+            .traffic("reassembled", RdmaRawDatagramStatistics::reassembledDatagrams,
+                    "datagrams reassembled from fragments")
+            .traffic("sent.datagrams", RdmaRawDatagramStatistics::sentDatagrams, "datagrams accepted by the device")
+            .traffic("sent.payload.bytes", RdmaRawDatagramStatistics::sentBytes, "payload bytes sent")
+            .traffic("sent.fragments", RdmaRawDatagramStatistics::sentFragments, "fragments accepted by the device")
+            .traffic("sent.to-kernel", RdmaRawDatagramStatistics::sentToKernel,
+                    "datagrams sent by the kernel socket on the same port")
+            .traffic("sent.to-self", RdmaRawDatagramStatistics::sentToSelf,
+                    "datagrams sent to ports of the same userspace host")
+            .drop("bad-checksum", RdmaRawDatagramStatistics::droppedBadChecksum, "datagrams with a wrong checksum")
+            .drop("unsound", RdmaRawDatagramStatistics::droppedUnsound,
+                    "malformed frames: truncated, impossible lengths, and so on")
             .drop("martian", RdmaRawDatagramStatistics::droppedMartians,
-                    "with an address that no packet on a link can have")
+                    "datagrams with an address that is invalid on a link")
             .drop("foreign-vlan", RdmaRawDatagramStatistics::droppedForeignVlans,
-                    "with the tag of a VLAN: the link has none")
-            .drop("not-for-channel", RdmaRawDatagramStatistics::droppedNotForChannel, "another peer, group or source")
-            .drop("not-read", RdmaRawDatagramStatistics::droppedBufferFull, "reads were paused and SO_RCVBUF was full")
-            .drop("closed", RdmaRawDatagramStatistics::droppedAtClose, "waited to be read when the channel closed")
+                    "frames with a VLAN tag, although the link has none")
+            .drop("not-for-channel", RdmaRawDatagramStatistics::droppedNotForChannel,
+                    "datagrams for another peer, group or source")
+            .drop("not-read", RdmaRawDatagramStatistics::droppedBufferFull,
+                    "datagrams dropped because reads were paused and SO_RCVBUF was full")
+            .drop("closed", RdmaRawDatagramStatistics::droppedAtClose, "unread datagrams when the channel was closed")
             .drop("not-allocated", RdmaRawDatagramStatistics::droppedUnallocated,
-                    "the channel's ALLOCATOR, which is not the transport's, had no buffer")
+                    "datagrams dropped because the channel's ALLOCATOR had no buffer")
             .copy("foreign-allocator", RdmaRawDatagramStatistics::copiedForAllocator,
                     "received datagrams copied because the channel's ALLOCATOR is not the transport's")
             .drop("fragment", RdmaRawDatagramStatistics::droppedFragments,
-                    "overlapping, too many, too late, or of an unsound packet")
-            .drop("unresolved", RdmaRawDatagramStatistics::droppedUnresolved, "the next hop's MAC is not known")
-            .error("port-unreachable", RdmaRawDatagramStatistics::portUnreachable, "sent to a closed port");
+                    "fragments that overlapped, were too many or too late, or belonged to a malformed packet")
+            .drop("unresolved", RdmaRawDatagramStatistics::droppedUnresolved,
+                    "datagrams to a next hop with an unknown MAC address")
+            .error("port-unreachable", RdmaRawDatagramStatistics::portUnreachable,
+                    "ICMP errors about datagrams to a closed port");
 
-    long receivedDatagrams;
-    long receivedBytes;
-    long receivedFromKernel;
-    long receivedUnsteered;
-    long droppedBadChecksum;
-    long droppedUnsound;
-    long droppedMartians;
-    long droppedForeignVlans;
-    long droppedNotForChannel;
-    long droppedBufferFull;
-    long droppedAtClose;
-    long droppedUnallocated;
-    long copiedForAllocator;
-    final ReassemblyCounters fragments = new ReassemblyCounters();
-    long sentDatagrams;
-    long sentBytes;
-    long sentFragments;
-    long sentToKernel;
-    long sentToSelf;
-    long portUnreachable;
-    long droppedUnresolved;
-    boolean coarselySteered;
+    private final DatagramCounters counters;
 
-    RdmaRawDatagramStatistics() {
+    RdmaRawDatagramStatistics(DatagramCounters counters) {
+        this.counters = counters;
     }
 
     /**
-     * Tells whether the device had no room for the channel's own rules, so that its datagrams come together with
-     * others', or by the kernel: they arrive, but cost more.
+     * Returns whether the device had no room for the channel's own flow rules. The datagrams of the channel then arrive
+     * by a broader rule or through the kernel, at a higher cost per datagram.
      */
     public boolean isCoarselySteered() {
-        return coarselySteered;
+        return counters.coarselySteered;
     }
 
-    /** Datagrams handed to the pipeline. */
+    /** Returns the number of datagrams that were fired into the pipeline. */
     public long receivedDatagrams() {
-        return receivedDatagrams;
+        return counters.receivedDatagrams;
     }
 
-    /** Bytes of their contents. */
+    /** Returns the number of payload bytes of all datagrams that were fired into the pipeline. */
     public long receivedBytes() {
-        return receivedBytes;
+        return counters.receivedBytes;
     }
 
-    /** Those of the datagrams that came by the kernel's socket of the same port. */
+    /** Returns the number of fired datagrams that were received by the kernel socket on the same port. */
     public long receivedFromKernel() {
-        return receivedFromKernel;
-    }
-
-    /** Frames that were handed over by the channel's own host, as they came by no rule of the channel's. */
-    public long receivedUnsteered() {
-        return receivedUnsteered;
+        return counters.receivedFromKernel;
     }
 
     /**
-     * Frames whose UDP checksum is wrong. Those that a sender of the same host left out are computed where they are
-     * expected, as on a veth pair; elsewhere {@code ethtool -K NAME tx off} at the sender makes it write them.
+     * Returns the number of frames that matched no flow rule of the channel. The host of the channel dispatched them.
+     */
+    public long receivedUnsteered() {
+        return counters.receivedUnsteered;
+    }
+
+    /**
+     * Returns the number of frames that were dropped because their UDP checksum is wrong.
+     *
+     * <p>A sender on the same host may leave the checksum to offload. On devices where this is expected, such as a veth
+     * pair, such frames are accepted. Otherwise run {@code ethtool -K NAME tx off} at the sender.
      */
     public long droppedBadChecksum() {
-        return droppedBadChecksum;
-    }
-
-    /** Frames that were not a sound packet: cut short, impossible lengths, and so on. */
-    public long droppedUnsound() {
-        return droppedUnsound;
+        return counters.droppedBadChecksum;
     }
 
     /**
-     * Packets with an address that no packet on a link can have: loopback, 0.0.0.0/8, 240.0.0.0/4, IPv4-mapped in
-     * IPv6 (RFC 1122 section 3.2.1.3, RFC 6890 section 2.2).
+     * Returns the number of malformed frames that were dropped, for example truncated ones or ones with impossible
+     * lengths.
+     */
+    public long droppedUnsound() {
+        return counters.droppedUnsound;
+    }
+
+    /**
+     * Returns the number of packets that were dropped because of an address that must not appear on a link: loopback,
+     * 0.0.0.0/8, 240.0.0.0/4, IPv4-mapped IPv6 (RFC 1122 section 3.2.1.3, RFC 6890 section 2.2).
      */
     public long droppedMartians() {
-        return droppedMartians;
+        return counters.droppedMartians;
     }
 
-    /** Frames with the tag of a VLAN, where the link is none: those of a VLAN come by its own interface. */
+    /**
+     * Returns the number of frames that were dropped because they have a VLAN tag although the interface is not a VLAN.
+     * Frames of a VLAN are received by the VLAN's own interface.
+     */
     public long droppedForeignVlans() {
-        return droppedForeignVlans;
+        return counters.droppedForeignVlans;
     }
 
-    /** Sound packets that were steered here and are not for the channel: another peer, group, source or protocol. */
+    /**
+     * Returns the number of well-formed packets that were steered to the channel but are not for it: wrong peer, group,
+     * source or protocol.
+     */
     public long droppedNotForChannel() {
-        return droppedNotForChannel;
+        return counters.droppedNotForChannel;
     }
 
-    /** Datagrams dropped because reads were paused and {@code SO_RCVBUF} bytes were waiting. */
+    /**
+     * Returns the number of datagrams that were dropped because reads were paused and {@code SO_RCVBUF} bytes were
+     * queued.
+     */
     public long droppedBufferFull() {
-        return droppedBufferFull;
+        return counters.droppedBufferFull;
     }
 
-    /** Datagrams that waited to be read when the channel closed. */
+    /** Returns the number of datagrams that were dropped because they were still queued when the channel closed. */
     public long droppedAtClose() {
-        return droppedAtClose;
+        return counters.droppedAtClose;
     }
 
-    /** Datagrams dropped because the channel's {@code ALLOCATOR}, which is not the transport's, had no buffer. */
+    /**
+     * Returns the number of datagrams that were dropped because the channel's {@code ALLOCATOR} had no buffer. Applies
+     * only to allocators other than this transport's.
+     */
     public long droppedUnallocated() {
-        return droppedUnallocated;
+        return counters.droppedUnallocated;
     }
 
-    /** Received datagrams that were copied because the channel's {@code ALLOCATOR} is not the transport's. */
+    /**
+     * Returns the number of received datagrams that were copied because the channel's {@code ALLOCATOR} is not this
+     * transport's.
+     */
     public long copiedForAllocator() {
-        return copiedForAllocator;
+        return counters.copiedForAllocator;
     }
 
-    /** Fragments received. */
+    /** Returns the number of IP fragments received. */
     public long receivedFragments() {
-        return fragments.received;
+        return counters.fragments.received;
     }
 
-    /** Datagrams put together from fragments. */
+    /** Returns the number of datagrams that were reassembled from fragments. */
     public long reassembledDatagrams() {
-        return fragments.reassembled;
+        return counters.fragments.reassembled;
     }
 
-    /** Fragments dropped: overlapping, too many at a time, too late, or of a packet that is unsound as a whole. */
+    /**
+     * Returns the number of fragments that were dropped: overlapping, too many at a time, too late, or part of a
+     * malformed packet.
+     */
     public long droppedFragments() {
-        return fragments.dropped;
+        return counters.fragments.dropped;
     }
 
-    /** Datagrams that the device took. */
+    /** Returns the number of datagrams that the device accepted for sending. */
     public long sentDatagrams() {
-        return sentDatagrams;
+        return counters.sentDatagrams;
     }
 
-    /** Bytes of their contents. */
+    /** Returns the number of payload bytes of all datagrams that the device accepted. */
     public long sentBytes() {
-        return sentBytes;
+        return counters.sentBytes;
     }
 
-    /** Fragments that the device took. */
+    /** Returns the number of fragments that the device accepted for sending. */
     public long sentFragments() {
-        return sentFragments;
+        return counters.sentFragments;
     }
 
-    /** Datagrams sent by the kernel's socket of the same port. */
+    /** Returns the number of datagrams that were sent by the kernel socket on the same port. */
     public long sentToKernel() {
-        return sentToKernel;
+        return counters.sentToKernel;
     }
 
-    /** Datagrams sent to ports of the same host of our own, which no device carries. */
+    /**
+     * Returns the number of datagrams that were sent to ports of the same userspace host. They do not pass a device.
+     */
     public long sentToSelf() {
-        return sentToSelf;
+        return counters.sentToSelf;
     }
 
-    /** Datagrams that were not sent because the next hop's MAC address did not become known in time. */
+    /**
+     * Returns the number of datagrams that were dropped because the MAC address of the next hop was not resolved in
+     * time.
+     */
     public long droppedUnresolved() {
-        return droppedUnresolved;
+        return counters.droppedUnresolved;
     }
 
-    /** Datagrams sent to a closed port. */
+    /** Returns the number of datagrams to which a peer replied that the port is closed (ICMP port unreachable). */
     public long portUnreachable() {
-        return portUnreachable;
+        return counters.portUnreachable;
     }
 
     @Override

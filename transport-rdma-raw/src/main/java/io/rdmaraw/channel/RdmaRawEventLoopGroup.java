@@ -7,21 +7,13 @@ import io.netty.channel.EventLoop;
 import io.netty.channel.IoEventLoop;
 import io.netty.channel.IoHandlerFactory;
 import io.netty.channel.MultiThreadIoEventLoopGroup;
-import io.netty.util.concurrent.EventExecutor;
-import io.netty.util.concurrent.Future;
-import io.netty.util.concurrent.Promise;
-import io.netty.util.concurrent.PromiseCombiner;
-import io.rdmaraw.tcp.stack.TcpStack;
 
-import java.util.ArrayList;
-import java.util.List;
-import java.util.Objects;
 import java.util.concurrent.Executor;
 import java.util.concurrent.ThreadFactory;
 
 /**
- * A group of loops that drive raw-packet queues. Beside a
- * {@link MultiThreadIoEventLoopGroup} with {@link RdmaRawIoHandler#newFactory()}, its loops know their channels.
+ * An event loop group for this transport. Unlike a plain {@link MultiThreadIoEventLoopGroup} with
+ * {@link RdmaRawIoHandler#newFactory()}, each loop tracks the channels registered with it.
  *
  * {@snippet :
  * String device = "soft:xdp:eth0";
@@ -29,47 +21,52 @@ import java.util.concurrent.ThreadFactory;
  *         ? new RdmaRawEventLoopGroup(2, RdmaRawIoHandlerConfig.builder().device(device).build())
  *         : new MultiThreadIoEventLoopGroup(NioIoHandler.newFactory());
  * }
+ *
+ * <p>A loop opens a queue on the device when its first channel needs one. All constructors throw
+ * {@link UnsatisfiedLinkError} if the transport cannot run in this process; see {@link RdmaRaw#unavailabilityCause()}.
  */
 public final class RdmaRawEventLoopGroup extends MultiThreadIoEventLoopGroup {
     private final RdmaRawIoHandlerConfig config;
 
-    /** Makes a group of Netty's default number of loops with default settings. */
+    /** Creates a group with Netty's default number of loops and the default configuration. */
     public RdmaRawEventLoopGroup() {
         this(0);
     }
 
     /**
-     * Makes a group with default settings.
+     * Creates a group with the default configuration.
      *
-     * @param loops number of loops, 0 for Netty's default
+     * @param loops number of loops; 0 for Netty's default
      */
     public RdmaRawEventLoopGroup(int loops) {
         this(loops, RdmaRawIoHandlerConfig.defaults());
     }
 
-    /** Makes a group of Netty's default number of loops with default settings, whose threads come from a factory. */
+    /**
+     * Creates a group with Netty's default number of loops, the default configuration and threads of the given factory.
+     */
     public RdmaRawEventLoopGroup(ThreadFactory threadFactory) {
         this(0, threadFactory);
     }
 
     /**
-     * Makes a group with default settings whose threads come from a factory.
+     * Creates a group with the default configuration and threads of the given factory.
      *
-     * @param loops number of loops, 0 for Netty's default
+     * @param loops number of loops; 0 for Netty's default
      */
     public RdmaRawEventLoopGroup(int loops, ThreadFactory threadFactory) {
         this(loops, threadFactory, RdmaRawIoHandlerConfig.defaults());
     }
 
-    /** Makes a group of Netty's default number of loops. */
+    /** Creates a group with Netty's default number of loops. */
     public RdmaRawEventLoopGroup(RdmaRawIoHandlerConfig config) {
         this(0, config);
     }
 
     /**
-     * Makes a group.
+     * Creates a group.
      *
-     * @param loops number of loops, 0 for Netty's default
+     * @param loops number of loops; 0 for Netty's default
      */
     public RdmaRawEventLoopGroup(int loops, RdmaRawIoHandlerConfig config) {
         super(loops, RdmaRawIoHandler.newFactory(config));
@@ -77,28 +74,13 @@ public final class RdmaRawEventLoopGroup extends MultiThreadIoEventLoopGroup {
     }
 
     /**
-     * Makes a group whose threads come from a factory.
+     * Creates a group with threads of the given factory.
      *
-     * @param loops number of loops, 0 for Netty's default
+     * @param loops number of loops; 0 for Netty's default
      */
     public RdmaRawEventLoopGroup(int loops, ThreadFactory threadFactory, RdmaRawIoHandlerConfig config) {
         super(loops, threadFactory, RdmaRawIoHandler.newFactory(config));
         this.config = config;
-    }
-
-    private RdmaRawEventLoopGroup(RdmaRawIoHandlerConfig config, int loops, Executor executorOrNull) {
-        super(loops, executorOrNull, RdmaRawIoHandler.newFactory(config));
-        this.config = config;
-    }
-
-    /**
-     * Makes a group whose threads are an executor's: each loop takes one for as long as it lives.
-     *
-     * @param loops number of loops, 0 for Netty's default
-     * @param executorOrNull null for threads of Netty's own
-     */
-    public static RdmaRawEventLoopGroup onExecutor(int loops, Executor executorOrNull, RdmaRawIoHandlerConfig config) {
-        return new RdmaRawEventLoopGroup(config, loops, executorOrNull);
     }
 
     @Override
@@ -106,65 +88,27 @@ public final class RdmaRawEventLoopGroup extends MultiThreadIoEventLoopGroup {
         return new RdmaRawEventLoop(this, executor, ioHandlerFactory);
     }
 
-    /** Registers a channel: the one of an accepted connection on the loop that receives its segments. */
+    /**
+     * Registers a channel with a loop of this group. The channel of an accepted connection is registered with the loop
+     * that receives its segments, if that loop belongs to this group.
+     */
     @Override
     public ChannelFuture register(Channel channel) {
-        EventLoop home = home(channel);
+        EventLoop home = LoopGroups.home(this, channel);
         return home == null ? super.register(channel) : home.register(channel);
     }
 
-    /** As {@link #register(Channel)}. */
+    /** Registers the channel of a promise; see {@link #register(Channel)}. */
     @Override
     public ChannelFuture register(ChannelPromise promise) {
-        EventLoop home = home(promise.channel());
+        EventLoop home = LoopGroups.home(this, promise.channel());
         return home == null ? super.register(promise) : home.register(promise);
     }
 
-    /**
-     * Makes the TCP of all loops ready for a port that they share.
-     *
-     * @param told the loop on which the future tells; its own TCP comes first if it is one of the group
-     */
-    Future<List<TcpStack>> tcpStacks(EventLoop told) {
-        List<Future<TcpStack>> parts = new ArrayList<>();
-        for (EventExecutor loop : this) {
-            Future<TcpStack> part = ((RdmaRawEventLoop) loop).tcpStack(told);
-            parts.add(loop == told ? 0 : parts.size(), part);
-        }
-        Promise<Void> all = told.newPromise();
-        PromiseCombiner combiner = new PromiseCombiner(told);
-        parts.forEach(combiner::add);
-        combiner.finish(all);
-        Promise<List<TcpStack>> stacks = told.newPromise();
-        all.addListener(done -> {
-            if (done.isSuccess()) {
-                stacks.setSuccess(parts.stream().map(Future::getNow).toList());
-            } else {
-                stacks.setFailure(done.cause());
-            }
-        });
-        return stacks;
-    }
-
-    /** Tells whether the loops can serve a port of another group's: by the same device, as the same host. */
-    boolean canServe(RdmaRawIoHandlerConfig other) {
-        return config.ipDevice().equals(other.ipDevice()) && config.takeoverOrNull() == other.takeoverOrNull()
-                && Objects.equals(config.userspaceHostOrNull(), other.userspaceHostOrNull());
-    }
-
-    /** Returns how many loops there are, in what state, and their settings. */
+    /** Returns the number of loops, the state of the group and its configuration. */
     @Override
     public String toString() {
         return "RdmaRawEventLoopGroup(" + executorCount() + " loops" + (isTerminated() ? ", terminated"
                 : isShuttingDown() ? ", shutting down" : "") + ", " + config + ')';
-    }
-
-    /** Returns the loop of this group that a channel's segments come to, or null. */
-    private EventLoop home(Channel channel) {
-        if (channel instanceof RdmaRawSocketChannel socket && socket.transport() != null) {
-            EventLoop loop = socket.transport().loop();
-            return loop.parent() == this ? loop : null;
-        }
-        return null;
     }
 }

@@ -3,7 +3,7 @@ package io.rdmaraw.channel;
 import io.netty.channel.IoHandle;
 import io.netty.util.internal.UnstableApi;
 
-/** An {@link IoHandle} of this transport. */
+/** Marks the {@link IoHandle}s that {@link RdmaRawIoHandler} can drive: the channels of this transport. */
 @UnstableApi
 @SuppressWarnings("try") // IoHandle.close() throws Exception
 public interface RdmaRawIoHandle extends IoHandle {

@@ -15,7 +15,6 @@ import io.rdmaraw.host.IpContext;
 import io.rdmaraw.host.userspace.UserspaceHostStatistics;
 import io.rdmaraw.loop.LoopDescriptors;
 import io.rdmaraw.loop.LoopFailures;
-import io.rdmaraw.loop.LoopService;
 import io.rdmaraw.loop.LoopSleeper;
 import io.rdmaraw.loop.NioLoop;
 import io.rdmaraw.loop.SpinPolicy;
@@ -25,31 +24,36 @@ import io.rdmaraw.metrics.internal.MetricsExporters;
 import io.rdmaraw.queue.SharedDevice;
 import io.rdmaraw.tcp.stack.TcpStack;
 import io.rdmaraw.tcp.stack.TcpStackStatistics;
-import io.rdmaraw.verbs.CompletionChannel;
+import io.rdmaraw.verbs.objects.CompletionChannel;
 
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.SplittableRandom;
-import java.util.stream.Stream;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
 
 /**
- * Drives the raw-packet queues of one event loop, and the ordinary NIO channels that are registered on it.
+ * The I/O handler of an event loop of this transport. It drives the loop's raw-packet queues and the NIO channels that
+ * are registered with the loop.
  *
- * <p>A loop polls its queues while there is work and for a set time after it, and then sleeps until a frame comes in, a
- * task is submitted, or a timer is due. Made by {@link #newFactory()} for a
+ * <p>A loop polls its queues while there is work. Without work it continues to poll for
+ * {@link RdmaRawIoHandlerConfig#spinNanos()}. Then it sleeps until a frame is received, a task is submitted or a timer
+ * expires.
+ *
+ * <p>{@link RdmaRawEventLoopGroup} creates handlers itself. Use {@link #newFactory()} for a
  * {@link io.netty.channel.MultiThreadIoEventLoopGroup}.
  */
 public final class RdmaRawIoHandler implements IoHandler {
-    /** While there are frames to serve, the selector of the NIO channels is asked once in so many rounds. */
+    /** Number of rounds with frames between two calls of the NIO selector. */
     private static final int NIO_INTERVAL = 16;
-    /** And so are the kernel's sockets behind channels: a system call, which finds nothing as a rule. */
+    /** Number of rounds between two polls of kernel sockets. A poll is a system call and rarely finds data. */
     private static final int DESCRIPTOR_INTERVAL = 64;
-    /** Asynchronous events are rare, and asking for them is a system call. */
+    /** Number of rounds between two polls for asynchronous events, which are rare. A poll is a system call. */
     private static final int ASYNC_EVENT_INTERVAL = 4096;
+    private static final long DRAIN_INTERVAL_NANOS = TimeUnit.MICROSECONDS.toNanos(500);
 
     private final ThreadAwareExecutor executor;
     private final RdmaRawIoHandlerConfig config;
@@ -69,12 +73,11 @@ public final class RdmaRawIoHandler implements IoHandler {
     private final LoopStatistics statistics = new LoopStatistics(failures);
     private IpContext hostView;
     private TcpStack tcp;
-    /** Replaced as a whole: iterating an array needs no iterator. */
-    private LoopService[] services = {};
     private final Set<Registration> registrations = new LinkedHashSet<>();
     private final List<DeviceQueue> ports = new ArrayList<>();
-    /** The same as {@link #ports}; an array is iterated without an iterator. */
-    private DeviceQueue[] polledPorts = {};
+    private final LoopTurn turn = new LoopTurn();
+    /** Time at which a loop that shuts down stops waiting for peers; 0 before the shutdown. */
+    private long drainEndNanos;
     private int nioCountdown;
     private int asyncCountdown;
     private int descriptorCountdown;
@@ -89,39 +92,36 @@ public final class RdmaRawIoHandler implements IoHandler {
         sleeper = new LoopSleeper(nio);
     }
 
-    /** Returns a factory with the default settings. */
+    /**
+     * Returns a factory with the default configuration.
+     *
+     * @throws UnsatisfiedLinkError if the transport cannot run in this process
+     */
     public static IoHandlerFactory newFactory() {
         return newFactory(RdmaRawIoHandlerConfig.defaults());
     }
 
     /**
-     * Returns a factory for a group's loops.
+     * Returns a factory of handlers for the loops of one group. Create one factory per group: NIO channels are reported
+     * once per factory.
      *
-     * @throws UnsatisfiedLinkError when the transport cannot work here at all; see {@link
-     *        RdmaRaw#unavailabilityCause()}
+     * @throws UnsatisfiedLinkError if the transport cannot run in this process; see
+     *         {@link RdmaRaw#unavailabilityCause()}
      */
     public static IoHandlerFactory newFactory(RdmaRawIoHandlerConfig config) {
         ObjectUtil.checkNotNull(config, "config");
         RdmaRaw.ensureAvailability();
         NioRegistrations registrations = new NioRegistrations(config.nioChannels());
-        return new IoHandlerFactory() {
-            @Override
-            public IoHandler newHandler(ThreadAwareExecutor loop) {
-                return new RdmaRawIoHandler(loop, config, registrations);
-            }
-
-            @Override
-            public boolean isChangingThreadSupported() {
-                return true;
-            }
-        };
+        // Netty must not suspend a loop without channels, because connections of closed channels may still be open.
+        // Therefore the factory does not support changing threads.
+        return loop -> new RdmaRawIoHandler(loop, config, registrations);
     }
 
     @Override
     public void initialize() {
         Thread thread = Thread.currentThread();
         burstPool.ownedBy(thread);
-        for (DeviceQueue port : polledPorts) {
+        for (DeviceQueue port : turn.queues()) {
             port.queue().slots().ownedBy(thread);
         }
         useRegisteredMemory();
@@ -139,7 +139,7 @@ public final class RdmaRawIoHandler implements IoHandler {
             int served = serve(context);
             if (served == 0 && context.canBlock()) {
                 served = waitForWork(context);
-                // Time spent waiting is not active.
+                // The waiting time is not active time.
                 startNanos = report ? System.nanoTime() : 0;
                 if (served == 0) {
                     served = serve(context);
@@ -149,18 +149,22 @@ public final class RdmaRawIoHandler implements IoHandler {
                 context.reportActiveIoTime(System.nanoTime() - startNanos);
             }
             return served;
-        } catch (RuntimeException | OutOfMemoryError e) {
-            // Netty ends a loop whose handler throws, and with it every channel on it.
+        } catch (Throwable e) {
+            // If a handler throws, Netty ends its loop together with all channels on it. Failures are therefore logged
+            // instead.
             failures.add(e);
             return 0;
         }
     }
 
-    /** One round over everything without blocking; returns how many queues and channels had work. */
+    /**
+     * Serves all queues and descriptors once without waiting for events. Returns the number of queues and channels that
+     * had work.
+     */
     private int serve(IoHandlerContext context) {
-        int served = pollPorts();
-        served += runServices();
-        // A loop about to wait looks at its selector there: in bursts that follow one another it never gets so far.
+        int served = turn.run();
+        // A loop that is about to wait runs the selector while waiting. A loop under constant load never waits, so the
+        // selector runs here at intervals.
         if (nio.hasHandles() && (nio.holdsClosed() || served == 0 && !context.canBlock() || --nioCountdown <= 0)) {
             nioCountdown = NIO_INTERVAL;
             served += nio.runNow(context);
@@ -176,61 +180,39 @@ public final class RdmaRawIoHandler implements IoHandler {
         return served;
     }
 
-    private int pollPorts() {
-        int served = 0;
-        for (DeviceQueue port : polledPorts) {
-            if (port.poll() > 0) {
-                served++;
-            }
-        }
-        return served;
-    }
-
-    private int runServices() {
-        int served = 0;
-        for (LoopService service : services) {
-            if (service.run()) {
-                served++;
-            }
-        }
-        return served;
-    }
-
     private void dispatchAsyncEvents() {
-        for (DeviceQueue port : polledPorts) {
+        for (DeviceQueue port : turn.queues()) {
             port.device().dispatchAsyncEvents();
         }
     }
 
     /**
-     * Spins, then sleeps; returns how many queues had work, 0 when something else ended the wait. The services have
-     * seen that work then; after a sleep the round that follows does all there is to do.
+     * Spins, then sleeps. If spinning receives frames, a complete turn is run. After a sleep, the caller runs one.
+     *
+     * @return the work done by that turn; 0 if no turn was run
      */
     private int waitForWork(IoHandlerContext context) {
-        int served = spin(context);
-        if (served > 0 || sleeper.isWoken() || !context.canBlock()) {
+        int received = spin(context);
+        if (received > 0 || sleeper.isWoken() || !context.canBlock()) {
             sleeper.clearWoken();
         } else {
-            for (DeviceQueue port : polledPorts) {
+            for (DeviceQueue port : turn.queues()) {
                 port.arm();
             }
-            // What came in before the arming raises no event.
-            served = pollPorts();
-            if (served == 0) {
+            // Frames that were received before the queues were armed raise no event.
+            received = turn.receive();
+            if (received == 0 && !turn.isNeeded()) {
                 sleep(context);
             }
         }
-        if (served > 0) {
-            runServices();
-        }
-        return served;
+        return received > 0 || turn.isNeeded() ? turn.run(received) : 0;
     }
 
     private void sleep(IoHandlerContext context) {
         long startNanos = System.nanoTime();
         statistics.fallsAsleep(startNanos);
         try {
-            sleeper.sleep(context, startNanos, nextDeadlineNanos());
+            sleeper.sleep(context, startNanos, turn.nextDeadlineNanos());
         } finally {
             statistics.wakesUp();
         }
@@ -246,31 +228,31 @@ public final class RdmaRawIoHandler implements IoHandler {
     }
 
     private void takeEvents() {
-        for (DeviceQueue port : polledPorts) {
+        for (DeviceQueue port : turn.queues()) {
             port.takeEvent();
         }
     }
 
     private int spin(IoHandlerContext context) {
-        if (config.spinNanos() == 0 || polledPorts.length == 0 || !spinPolicy.isWorthwhile()) {
+        if (config.spinNanos() == 0 || turn.queues().length == 0 || !spinPolicy.isWorthwhile()) {
             return 0;
         }
         long startNanos = System.nanoTime();
-        // The last time read; the clock is not asked once more for the statistics' sake when a frame is there.
+        // Last time that was read. The statistics use it, so that no extra clock read delays a received frame.
         long nowNanos = startNanos;
-        long deadlineNanos = nextDeadlineNanos();
-        int served;
+        long deadlineNanos = turn.nextDeadlineNanos();
+        int received;
         do {
             Thread.onSpinWait();
-            served = pollPorts();
-        } while (served == 0 && !sleeper.isWoken() && context.canBlock()
+            received = turn.receive();
+        } while (received == 0 && !turn.isNeeded() && !sleeper.isWoken() && context.canBlock()
                 && (nowNanos = System.nanoTime()) - startNanos < config.spinNanos() && nowNanos < deadlineNanos);
-        if (served > 0 || nowNanos - startNanos >= config.spinNanos()) {
-            spinPolicy.ended(served > 0, nowNanos - startNanos);
+        if (received > 0 || nowNanos - startNanos >= config.spinNanos()) {
+            spinPolicy.ended(received > 0, nowNanos - startNanos);
         }
         statistics.spins++;
         statistics.spinNanos += nowNanos - startNanos;
-        return served;
+        return received;
     }
 
     @Override
@@ -302,7 +284,6 @@ public final class RdmaRawIoHandler implements IoHandler {
         return registration;
     }
 
-    /** Returns the number of channels of this transport on the loop. */
     int registrationCount() {
         return registrations.size();
     }
@@ -315,34 +296,25 @@ public final class RdmaRawIoHandler implements IoHandler {
         return hostView;
     }
 
-    /** When the loop has to look at its timers, apart from Netty's. */
-    private long nextDeadlineNanos() {
-        long earliest = Long.MAX_VALUE;
-        for (LoopService service : services) {
-            earliest = Math.min(earliest, service.nextDeadlineNanos());
-        }
-        return earliest;
-    }
-
     /**
-     * Returns this loop's TCP, made on first use.
+     * Returns the TCP stack of this loop. The first call opens it.
      *
-     * @throws io.rdmaraw.verbs.VerbsException when the device cannot be opened or does not carry raw packets
+     * @throws io.rdmaraw.verbs.VerbsException if the device cannot be opened or does not support raw packets
      */
     TcpStack tcp() {
         if (tcp == null) {
             tcp = TcpStackFactory.open(this, executor);
-            services = Stream.concat(Arrays.stream(services), Stream.of(tcp)).toArray(LoopService[]::new);
+            turn.tcp(tcp);
         }
         return tcp;
     }
 
-    /** Returns where the loop's channels get their bursts from. */
+    /** Returns the pool of frame bursts for the channels of this loop. */
     FrameBurstPool burstPool() {
         return burstPool;
     }
 
-    /** Returns the kernel's sockets that the loop serves. */
+    /** Returns the kernel sockets that this loop polls. */
     LoopDescriptors descriptors() {
         return descriptors;
     }
@@ -352,12 +324,12 @@ public final class RdmaRawIoHandler implements IoHandler {
     }
 
     /**
-     * Returns this loop's queue on a port, opened on first use.
+     * Returns this loop's queue on a device port. The first call opens it.
      *
-     * @throws io.rdmaraw.verbs.VerbsException when the device cannot be opened or does not carry raw packets
+     * @throws io.rdmaraw.verbs.VerbsException if the device cannot be opened or does not support raw packets
      */
     DeviceQueue port(String deviceName, int portNumber) {
-        for (DeviceQueue port : polledPorts) {
+        for (DeviceQueue port : turn.queues()) {
             if (port.portNumber() == portNumber && port.device().name().equals(deviceName)) {
                 return port;
             }
@@ -391,25 +363,25 @@ public final class RdmaRawIoHandler implements IoHandler {
 
     private void closeGone(DeviceQueue port) {
         if (tcp != null && tcp.port() == port) {
-            // What a channel that has just closed may have asked for ends too; the next use opens TCP anew.
+            // Connections of recently closed channels end here too. The next use opens a new stack.
             tcp.close();
             tcp = null;
+            turn.tcp(null);
         }
-        services = Arrays.stream(services).filter(service -> !service.isOver()).toArray(LoopService[]::new);
         ports.remove(port);
         statistics.remove(port.statistics());
         portsChanged();
         port.close();
     }
 
-    /** Buffers allocated on the loop's thread come from the queue that was opened last. */
+    /** Selects the registered memory for buffers that are allocated on this thread: that of the queue opened last. */
     private void useRegisteredMemory() {
         RdmaRawByteBufAllocator.useOnThisThread(ports.isEmpty() ? null
                 : ports.getLast().queue().slots().allocator());
     }
 
     private void portsChanged() {
-        polledPorts = ports.toArray(DeviceQueue[]::new);
+        turn.queues(ports.toArray(DeviceQueue[]::new));
         useRegisteredMemory();
         watchDescriptors();
     }
@@ -431,15 +403,42 @@ public final class RdmaRawIoHandler implements IoHandler {
         nio.prepareToDestroy();
     }
 
+    /**
+     * Drives the loop until the peers of closed channels have acknowledged all data, or the drain timeout expires. The
+     * kernel's TCP also delivers data after a program has closed its socket. Frames do not wake the loop here, so it
+     * polls at short intervals.
+     *
+     * @param tasks runs the queued tasks of the loop, for example segments passed on by other loops
+     */
+    void drain(Runnable tasks) {
+        prepareToDestroy();
+        if (drainEndNanos == 0) {
+            drainEndNanos = System.nanoTime() + config.drainTimeoutNanos();
+        }
+        while (tcp != null && tcp.isDelivering() && System.nanoTime() - drainEndNanos < 0) {
+            int served = 0;
+            try {
+                served = turn.run();
+                tasks.run();
+            } catch (Throwable e) {
+                failures.add(e);
+            }
+            if (served == 0) {
+                LockSupport.parkNanos(DRAIN_INTERVAL_NANOS);
+            }
+        }
+    }
+
     @Override
     public void destroy() {
-        // Netty has not always done so, nor after the last task, which may have been the registration of a channel: it
-        // would never hear of the loop's end, and keep what it has received.
-        prepareToDestroy();
-        for (LoopService service : services) {
-            service.close();
+        // Netty does not always call prepareToDestroy, or calls it before the last task. If that task registers a
+        // channel, the channel would never be closed and would retain its received frames. drain() closes such
+        // channels.
+        drain(() -> { });
+        if (tcp != null) {
+            tcp.close();
         }
-        for (DeviceQueue port : polledPorts) {
+        for (DeviceQueue port : turn.queues()) {
             statistics.remove(port.statistics());
             closeWithoutStopping(port);
         }
@@ -454,7 +453,7 @@ public final class RdmaRawIoHandler implements IoHandler {
         }
     }
 
-    /** A device that fails to let go of one queue must not keep the loop from ending with the others. */
+    /** Closes a queue and records a failure, so that the remaining queues are closed too. */
     private void closeWithoutStopping(DeviceQueue port) {
         try {
             port.close();
@@ -463,7 +462,7 @@ public final class RdmaRawIoHandler implements IoHandler {
         }
     }
 
-    /** A channel of this transport on this loop. */
+    /** The registration of a channel of this transport with this loop. */
     private final class Registration implements IoRegistration {
         private final IoHandle handle;
         private volatile boolean cancelled;

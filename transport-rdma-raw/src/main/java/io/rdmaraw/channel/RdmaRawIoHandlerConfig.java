@@ -6,6 +6,7 @@ import io.rdmaraw.host.userspace.UserspaceAddress;
 import io.rdmaraw.host.userspace.UserspaceHostConfig;
 import io.rdmaraw.net.IpAddress;
 import io.rdmaraw.queue.FrameQueueOptions;
+import io.rdmaraw.takeover.Takeover;
 import io.rdmaraw.tcp.TcpConfig;
 import io.rdmaraw.tcp.congestion.CongestionControls;
 import io.rdmaraw.tcp.segment.Segment;
@@ -24,30 +25,46 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.Predicate;
 import java.util.stream.Stream;
 
-/** How the loops of a group drive their queues. Immutable; made by {@link #builder()}. */
+/**
+ * The configuration of the event loops of a group: the device, the queues and their memory, and defaults of TCP.
+ * Immutable; created with {@link #builder()}.
+ *
+ * {@snippet :
+ * RdmaRawIoHandlerConfig config = RdmaRawIoHandlerConfig.builder()
+ *         .device("soft:xdp:eth0")
+ *         .spin(50, TimeUnit.MICROSECONDS)
+ *         .build();
+ * EventLoopGroup group = new RdmaRawEventLoopGroup(2, config);
+ * }
+ */
 public final class RdmaRawIoHandlerConfig {
-    /** The system property that sets the default of {@link Builder#compressedCompletions}. */
+    /** System property with the default of {@link Builder#compressedCompletions}. */
     public static final String COMPRESSED_COMPLETIONS_PROPERTY = "io.rdmaraw.compressedCompletions";
-    /** The system property that sets the default of {@link Builder#spin}, in nanoseconds. */
+    /** System property with the default of {@link Builder#spin}, in nanoseconds. */
     public static final String SPIN_PROPERTY = "io.rdmaraw.spinNanos";
-    /** The system property that sets the default of {@link Builder#segmentationOffload}. */
+    /** System property with the default of {@link Builder#drainTimeout}, in milliseconds. */
+    public static final String DRAIN_TIMEOUT_PROPERTY = "io.rdmaraw.drainTimeoutMillis";
+    /** System property with the default of {@link Builder#segmentationOffload}. */
     public static final String SEGMENTATION_OFFLOAD_PROPERTY = "io.rdmaraw.segmentationOffload";
 
-    /** As many parts as a segment of TCP has at most, its headers and room for padding. */
+    /** Maximum number of parts of a TCP segment: its payload slices, its headers and padding. */
     private static final int LONG_SEND_SGE = Segment.MAX_SLICES + 2;
     private static final int SHORT_SEND_SGE = 4;
     private static final int MOST_LONG_SENDS = 4096;
-    /** As Linux's tcp_rmem has it by default. */
+    /** Default maximum of Linux's tcp_rmem. */
     private static final int MOST_RECEIVE_BUFFER_BYTES = 6 * 1024 * 1024;
-    /** Of the slots, in which received bytes lie until they are read. */
+    /** Divisor: received bytes stay in slots until they are read, so a buffer may use a quarter of the slots. */
     private static final int RECEIVE_BUFFER_SHARE = 4;
 
     private static final RdmaRawIoHandlerConfig DEFAULT = builder().build();
 
-    /** What this was built from; never changed. What follows from other settings is not yet in it. */
+    /**
+     * Builder from which this configuration was built. Never modified. Derived values are stored in the fields below.
+     */
     private final Builder settings;
     private final FrameQueueOptions queueOptions;
     private final long spinNanos;
+    private final long drainTimeoutNanos;
     private final boolean segmentationOffload;
     private final int maxReceiveBufferBytes;
     private final int receiveBufferBytes;
@@ -61,7 +78,7 @@ public final class RdmaRawIoHandlerConfig {
     private final RdmaRawTcpLimits tcpLimits;
     private final Predicate<InetSocketAddress> listensByDevice;
     private final Predicate<InetSocketAddress> connectsByDevice;
-    private final RdmaRawTakeover takeover;
+    private final Takeover takeover;
     private final PortHandover handover;
 
     private RdmaRawIoHandlerConfig(Builder builder) {
@@ -70,6 +87,7 @@ public final class RdmaRawIoHandlerConfig {
                 builder.slotCount, builder.slotBytes, builder.directVerbs, builder.compressedCompletions,
                 builder.stridingReceive);
         spinNanos = builder.spinNanos;
+        drainTimeoutNanos = builder.drainTimeoutNanos;
         tcpLimits = builder.tcpLimits;
         segmentationOffload = builder.segmentationOffload;
         maxReceiveBufferBytes = builder.maxReceiveBufferBytes >= 0 ? builder.maxReceiveBufferBytes
@@ -93,29 +111,30 @@ public final class RdmaRawIoHandlerConfig {
                 builder.ownGateways, builder.detectDuplicates);
     }
 
-    /** Returns the default settings. */
+    /** Returns the default configuration. */
     public static RdmaRawIoHandlerConfig defaults() {
         return DEFAULT;
     }
 
-    /** Returns a builder that starts from the default settings. */
+    /** Returns a builder with the default settings. */
     public static Builder builder() {
         return new Builder();
     }
 
     /**
-     * Returns a builder that starts from these settings. What was not set follows from the others again, and a fast
-     * open key that was not is drawn anew.
+     * Returns a builder with the settings of this configuration. Values that were not set explicitly are derived again
+     * when the new configuration is built. A fast open key that was not set is generated again.
      */
     public Builder toBuilder() {
         return settings.copy();
     }
 
     /**
-     * Returns the settings of a loop's TCP.
+     * Returns the settings of the TCP core for one loop.
      *
-     * @param maxParts from how many parts of payload the device gathers a frame
-     * @param segmentationBytes the longest payload that the device cuts into segments; 0 if it cuts none
+     * @param mtuBytes MTU of the device
+     * @param maxParts maximum number of payload parts from which the device gathers a frame
+     * @param segmentationBytes maximum payload that the device cuts into segments; 0 without segmentation offload
      */
     TcpConfig tcpConfig(int mtuBytes, int maxParts, int segmentationBytes) {
         return tcpLimits.applyTo(settings.tcp.toCore()).mtuBytes(mtuBytes)
@@ -135,107 +154,115 @@ public final class RdmaRawIoHandlerConfig {
         return queueOptions;
     }
 
-    /** Returns with how many bytes a receive buffer begins that is not set. */
+    /** Returns the initial size of receive buffers for channels without {@code SO_RCVBUF}, in bytes. */
     int receiveBufferBytes() {
         return receiveBufferBytes;
     }
 
-    /** Returns the congestion control of connections that have not chosen one. */
+    /** Returns the congestion control of connections that have not set {@link RdmaRawChannelOption#TCP_CONGESTION}. */
     public String congestionControl() {
         return settings.congestionControl;
     }
 
-    /** Returns the device of the channels that are bound to IP addresses. */
+    /** Returns the device that datagram, server and socket channels use. */
     public String device() {
         return ipDevice;
     }
 
-    /** As {@link #device()}. */
+    /** Returns the same as {@link #device()}. */
     public String ipDevice() {
         return ipDevice;
     }
 
-    /** Returns what watches for servers that only this process can reach, since no device was named. */
+    /** Returns the warning for servers that only this process can reach because no device was set. */
     UnnamedDevice unnamedDevice() {
         return unnamedDevice;
     }
 
-    /** Returns what the loops do about TCP and UDP channels of NIO. */
+    /** Returns the policy for NIO channels of TCP and UDP that are registered with the loops. */
     public NioChannels nioChannels() {
         return nioChannels;
     }
 
-    /** Returns by what servers hand over their ports to another process; null when they do not. */
-    RdmaRawTakeover takeoverOrNull() {
+    /** Returns the takeover that hands over the ports of servers to another process; null without one. */
+    Takeover takeoverOrNull() {
         return takeover;
     }
 
-    /** Tells whether a server on this local address is the device's. */
+    /** Returns whether the device serves a listener on this local address; otherwise the kernel does. */
     boolean listensByDevice(InetSocketAddress local) {
         return listensByDevice.test(local);
     }
 
-    /** Tells whether a connection to this peer is the device's. */
+    /** Returns whether the device carries a connection to this peer; otherwise the kernel does. */
     boolean connectsByDevice(InetSocketAddress remote) {
         return connectsByDevice.test(remote);
     }
 
-    /** Returns where the frames come from that channels with IP addresses get. */
+    /** Returns the origin of the frames that channels with IP addresses receive: this host or a link. */
     FrameOrigin frameOrigin() {
         return userspaceHost == null && new DeviceName(ipDevice).isLoopback() ? FrameOrigin.HOST : FrameOrigin.LINK;
     }
 
-    /** Returns the userspace host that the channels are on, or null when they are on the kernel's. */
+    /** Returns the userspace host of the channels, or null if they use the addresses of the kernel. */
     UserspaceHostConfig userspaceHostOrNull() {
         return userspaceHost;
     }
 
-    /** Returns for how long a loop without work polls before it sleeps, in nanoseconds. */
+    /** Returns the time that a loop without work polls before it sleeps, in nanoseconds. */
     public long spinNanos() {
         return spinNanos;
     }
 
-    /** Returns how far the receive buffer of a TCP connection grows by itself, in bytes; 0 if it does not. */
+    /**
+     * Returns the maximum time that a loop waits for the peers of closed TCP channels when it shuts down, in
+     * nanoseconds.
+     */
+    public long drainTimeoutNanos() {
+        return drainTimeoutNanos;
+    }
+
+    /** Returns the maximum size to which TCP receive buffers grow automatically, in bytes; 0 if they do not grow. */
     public int maxReceiveBufferBytes() {
         return maxReceiveBufferBytes;
     }
 
-    /** Returns how many packets of a loop wait for the MAC addresses of their next hops. */
+    /** Returns the maximum number of packets per loop that wait for the MAC address of their next hop. */
     public int maxUnresolvedPackets() {
         return maxUnresolvedPackets;
     }
 
-    /** Returns whether devices that can cut the payloads of TCP into segments do so. */
+    /** Returns whether TCP segmentation offload is used on devices that support it. */
     public boolean segmentationOffload() {
         return segmentationOffload;
     }
 
-    /** Returns how many frames can come in between two polls of a loop. */
+    /** Returns the depth of a loop's receive queue in frames. */
     public int receiveQueueDepth() {
         return queueOptions.receiveQueueDepth();
     }
 
-    /** Returns how many frames of a loop can be with the device. */
+    /** Returns the depth of a loop's send queue in frames. */
     public int sendQueueDepth() {
         return queueOptions.sendQueueDepth();
     }
 
-    /** Returns how many parts a frame is gathered from before it is copied together. */
+    /** Returns the maximum number of parts from which the device gathers a frame. Frames of more parts are copied. */
     public int maxSendSge() {
         return queueOptions.maxSendSge();
     }
 
-    /** Returns the number of slots of registered memory per loop and port. */
+    /** Returns the number of slots of registered memory per loop and device port. */
     public int slotCount() {
         return queueOptions.slotCount();
     }
 
-    /** Returns the length of a slot in bytes. */
+    /** Returns the size of a slot in bytes. */
     public int slotBytes() {
         return queueOptions.slotBytes();
     }
 
-    /** Returns whether the rings of mlx5 devices are used in place. */
+    /** Returns whether the rings of mlx5 devices are accessed directly. */
     public DirectAccess directVerbs() {
         return queueOptions.directVerbs();
     }
@@ -245,12 +272,12 @@ public final class RdmaRawIoHandlerConfig {
         return queueOptions.compressedCompletions();
     }
 
-    /** Returns whether frames are received by striding queues. */
+    /** Returns whether frames are received with striding receive queues. */
     public StridingReceive stridingReceive() {
         return queueOptions.stridingReceive();
     }
 
-    /** The settings that tell one group from another in a log. */
+    /** Returns the settings that identify a group in a log. */
     @Override
     public String toString() {
         return "RdmaRawIoHandlerConfig(device " + ipDevice + (unnamedDevice.isUnnamed() ? " by default" : "")
@@ -263,7 +290,10 @@ public final class RdmaRawIoHandlerConfig {
                 + (segmentationOffload ? "" : ", no segmentation offload") + ", NIO channels " + nioChannels + ')';
     }
 
-    /** Collects settings; each is checked when {@link #build()} is called. */
+    /**
+     * Builds configurations. A setter checks its value where the range does not depend on other settings;
+     * {@link #build()} checks the rest. Not thread-safe.
+     */
     public static final class Builder implements Cloneable {
         private int receiveQueueDepth = 1024;
         private int sendQueueDepth = 1024;
@@ -274,11 +304,13 @@ public final class RdmaRawIoHandlerConfig {
         private boolean compressedCompletions = Boolean.getBoolean(COMPRESSED_COMPLETIONS_PROPERTY);
         private StridingReceive stridingReceive = StridingReceive.ofProperty();
         private boolean segmentationOffload = !"false".equals(System.getProperty(SEGMENTATION_OFFLOAD_PROPERTY));
-        /** Below 0 while it follows from the slots. */
+        /** Negative while the value is derived from the slots. */
         private int maxReceiveBufferBytes = -1;
         private long spinNanos = Math.max(0, Long.getLong(SPIN_PROPERTY, TimeUnit.MICROSECONDS.toNanos(20)));
+        private long drainTimeoutNanos = TimeUnit.MILLISECONDS.toNanos(Math.max(0,
+                Long.getLong(DRAIN_TIMEOUT_PROPERTY, TimeUnit.SECONDS.toMillis(5))));
         private int maxUnresolvedPackets = 128;
-        /** Null while none is named. */
+        /** Null until a device is set. */
         private String ipDevice;
         private NioChannels nioChannels = NioChannels.ofProperty();
         private RdmaRawTcpLimits tcpLimits = new RdmaRawTcpLimits();
@@ -287,11 +319,11 @@ public final class RdmaRawIoHandlerConfig {
         private long minRtoNanos = TimeUnit.MILLISECONDS.toNanos(200);
         private Predicate<InetSocketAddress> listensByDevice = local -> true;
         private Predicate<InetSocketAddress> connectsByDevice = remote -> true;
-        private RdmaRawTakeover takeover;
+        private Takeover takeover;
         private long fastOpenKeyHigh;
         private long fastOpenKeyLow;
         private long ownMac;
-        /** Immutable, as all other fields' values are: a copy of the fields is a copy of the builder. */
+        /** Immutable, like the values of all fields. Therefore copying the fields copies the builder. */
         private List<UserspaceAddress> ownAddresses = List.of();
         private List<IpAddress> ownGateways = List.of();
         private boolean detectDuplicates = true;
@@ -311,21 +343,27 @@ public final class RdmaRawIoHandlerConfig {
             return Stream.concat(list.stream(), Stream.of(last)).toList();
         }
 
-        /** Sets how many frames can come in between two polls of a loop: a power of two, at least 64. */
+        /**
+         * Sets the depth of a loop's receive queue: the number of frames that can arrive between two polls. A power of
+         * two, at least 64; default 1024.
+         */
         public Builder receiveQueueDepth(int frames) {
             receiveQueueDepth = frames;
             return this;
         }
 
-        /** Sets how many frames of a loop can be with the device: a power of two, at least 64. */
+        /**
+         * Sets the depth of a loop's send queue: the number of frames that the device can hold for sending. A power of
+         * two, at least 64; default 1024.
+         */
         public Builder sendQueueDepth(int frames) {
             sendQueueDepth = frames;
             return this;
         }
 
         /**
-         * Sets whether the rings of mlx5 devices are used in place, which is done by default where it can be; the
-         * system property {@value DirectAccess#PROPERTY} changes the default.
+         * Sets whether the rings of mlx5 devices are accessed directly, which avoids a library call per burst. The
+         * default is the system property {@value DirectAccess#PROPERTY}, or {@link DirectAccess#AUTO} if it is not set.
          */
         @UnstableApi
         public Builder directVerbs(DirectAccess choice) {
@@ -334,9 +372,12 @@ public final class RdmaRawIoHandlerConfig {
         }
 
         /**
-         * Sets whether mlx5 devices whose rings are used in place compress the completions of received frames, if they
-         * can. That saves most of the bytes that completions take on the PCIe bus, where that is what limits the rate
-         * of small frames. The default is the system property {@value #COMPRESSED_COMPLETIONS_PROPERTY}, else false.
+         * Sets whether mlx5 devices compress the completions of received frames. Compression saves most of the PCIe
+         * bandwidth that completions use. It helps if that bandwidth limits the rate of small frames.
+         *
+         * <p>Has an effect only with direct access to the rings ({@link #directVerbs(DirectAccess)}), on devices that
+         * support it. The default is the system property {@value #COMPRESSED_COMPLETIONS_PROPERTY}, or false if it is
+         * not set.
          */
         @UnstableApi
         public Builder compressedCompletions(boolean compressed) {
@@ -345,10 +386,13 @@ public final class RdmaRawIoHandlerConfig {
         }
 
         /**
-         * Sets whether frames are received by striding queues, of which a receive request is a long buffer for many
-         * frames, where mlx5 devices' rings are used in place. Half of the slots' memory is divided into such buffers;
-         * one can be used again when no handler holds a frame in it any more. The default is the system property
-         * {@value StridingReceive#PROPERTY}, else never.
+         * Sets whether frames are received with striding receive queues, where one receive request is a long buffer for
+         * many frames. Has an effect only with direct access to the rings of an mlx5 device
+         * ({@link #directVerbs(DirectAccess)}).
+         *
+         * <p>Half of the slot memory is divided into such buffers. A buffer is reused when handlers have released all
+         * frames in it. The default is the system property {@value StridingReceive#PROPERTY}, or
+         * {@link StridingReceive#NEVER} if it is not set.
          */
         @UnstableApi
         public Builder stridingReceive(StridingReceive choice) {
@@ -357,9 +401,11 @@ public final class RdmaRawIoHandlerConfig {
         }
 
         /**
-         * Sets from how many parts a frame is gathered before it is copied together: at least 2. The default is 18, of
-         * which TCP's longest segments need all, and 4 with a send queue of more than 4096, whose requests would be
-         * more than an mlx5 device's ring holds.
+         * Sets the maximum number of parts from which the device gathers a frame: at least 2. Frames of more parts are
+         * copied into one buffer.
+         *
+         * <p>The default is 18, the maximum of a TCP segment. With a send queue deeper than 4096 it is 4, because
+         * larger requests would exceed the ring of an mlx5 device.
          */
         public Builder maxSendSge(int parts) {
             maxSendSge = parts;
@@ -374,9 +420,9 @@ public final class RdmaRawIoHandlerConfig {
         }
 
         /**
-         * Sets whether the device cuts the payloads of TCP into segments (TSO) if it can. That needs a
-         * {@link #maxSendSge} of some size, for as many pieces of memory as a payload consists of. The default is the
-         * system property {@value #SEGMENTATION_OFFLOAD_PROPERTY}, else true.
+         * Sets whether the device cuts TCP payload into segments (TSO), if it supports that. {@link #maxSendSge(int)}
+         * limits the number of memory areas of such a payload, so small values reduce the benefit. The default is the
+         * system property {@value #SEGMENTATION_OFFLOAD_PROPERTY}, or true if it is not set.
          */
         public Builder segmentationOffload(boolean offload) {
             segmentationOffload = offload;
@@ -384,9 +430,13 @@ public final class RdmaRawIoHandlerConfig {
         }
 
         /**
-         * Sets how far the receive buffer of a TCP connection whose {@code SO_RCVBUF} is not set grows by itself,
-         * with what its user reads in a round trip (tcp_rmem of Linux): 0, for not at all, to 2^30 bytes. The default
-         * is a quarter of the slots' memory, 6 MiB at most: what was received lies in slots until it is read.
+         * Sets the maximum size to which TCP receive buffers grow with the bytes that the user reads per round trip
+         * (Linux: tcp_rmem). Applies to connections without {@code SO_RCVBUF}.
+         *
+         * <p>Range: 0 to 2^30 bytes; 0 disables the growth. The default is a quarter of the slot memory, at most 6 MiB,
+         * because received data stays in slots until it is read.
+         *
+         * @throws IllegalArgumentException if the value is out of range
          */
         public Builder maxReceiveBufferBytes(int bytes) {
             if (bytes < 0 || bytes > 1 << 30) {
@@ -397,11 +447,16 @@ public final class RdmaRawIoHandlerConfig {
         }
 
         /**
-         * Sets how many packets of a loop wait for the MAC addresses of their next hops, over all of them: 1 to 65536,
-         * 128 by default. The oldest makes room for the next. Each is copied, and has up to an MTU of heap, or its
-         * length in direct memory when it is a datagram; so peers that are not there cannot take the loop's slots.
-         * Half of them may wait for one next hop, a gateway for instance; RFC 1122 section 2.3.2.2 wants the latest
-         * kept. Linux has a limit of bytes per next hop (net.ipv4.neigh.default.unres_qlen_bytes) and none over all.
+         * Sets the maximum number of packets per loop that wait for the MAC address of their next hop: 1 to 65536,
+         * default 128. If the limit is reached, the oldest packet is dropped. At most half of the packets may wait for
+         * the same next hop.
+         *
+         * <p>A waiting packet is a copy, so that unreachable peers cannot occupy the loop's slots. The copy takes up to
+         * an MTU of heap memory; a datagram takes its length in direct memory. RFC 1122 section 2.3.2.2 requires that
+         * the latest packet is saved. Linux limits bytes per next hop instead
+         * (net.ipv4.neigh.default.unres_qlen_bytes).
+         *
+         * @throws IllegalArgumentException if the value is out of range
          */
         public Builder maxUnresolvedPackets(int packets) {
             if (packets < 1 || packets > 1 << 16) {
@@ -412,9 +467,11 @@ public final class RdmaRawIoHandlerConfig {
         }
 
         /**
-         * Sets the congestion control of TCP connections that have not chosen one
-         * ({@link RdmaRawChannelOption#TCP_CONGESTION}; net.ipv4.tcp_congestion_control of Linux): {@code cubic}, which
-         * is the default, {@code reno}, {@code dctcp} or {@code bbr}.
+         * Sets the congestion control of connections that have not set {@link RdmaRawChannelOption#TCP_CONGESTION}
+         * (Linux: net.ipv4.tcp_congestion_control): {@code cubic}, which is the default, {@code reno}, {@code dctcp} or
+         * {@code bbr}.
+         *
+         * @throws IllegalArgumentException if the name is unknown
          */
         public Builder congestionControl(String name) {
             CongestionControls.named(name);
@@ -423,9 +480,11 @@ public final class RdmaRawIoHandlerConfig {
         }
 
         /**
-         * Sets how far the retransmission timeout of TCP lies above the smoothed round trip time at least
-         * (net.ipv4.tcp_rto_min_us of Linux): 1 ms to 60 s, by default 200 ms. Between hosts that delay no
-         * acknowledgement for longer less of it shortens the silence after a retransmission that is lost too.
+         * Sets the minimum distance between the smoothed round trip time and the retransmission timeout of TCP (Linux:
+         * net.ipv4.tcp_rto_min_us): 1 ms to 60 s, default 200 ms. It should cover the delayed acknowledgements of the
+         * peers. If they are shorter, a lower value reduces the delay after a retransmission is lost.
+         *
+         * @throws IllegalArgumentException if the value is out of range
          */
         public Builder minRto(long duration, TimeUnit unit) {
             long nanos = unit.toNanos(duration);
@@ -434,13 +493,13 @@ public final class RdmaRawIoHandlerConfig {
             return this;
         }
 
-        /** Sets how TCP behaves where its channels do not say. The settings are copied. */
+        /** Sets the defaults of TCP for channels that have not set an option. The settings are copied. */
         public Builder tcp(RdmaRawTcpSettings settings) {
             tcp = ObjectUtil.checkNotNull(settings, "settings").copy();
             return this;
         }
 
-        /** Sets what the TCP of each loop lets its peers make it hold and do. The limits are copied. */
+        /** Sets the limits for the resources that peers can make the TCP of each loop use. The limits are copied. */
         @UnstableApi
         public Builder tcpLimits(RdmaRawTcpLimits limits) {
             tcpLimits = ObjectUtil.checkNotNull(limits, "limits").copy();
@@ -448,8 +507,12 @@ public final class RdmaRawIoHandlerConfig {
         }
 
         /**
-         * Sets the number of slots of registered memory per loop and port. What exceeds the receive queue is what
-         * handlers can hold before received frames have to be copied.
+         * Sets the number of slots of registered memory per loop and device port. Default 4096. At least
+         * {@link #receiveQueueDepth(int)} + 256. A port that several loops share needs at least
+         * {@link #receiveQueueDepth(int)} + 320.
+         *
+         * <p>Slots that exceed the receive queue are available to handlers. When these run out, received frames are
+         * copied.
          */
         public Builder slotCount(int slots) {
             slotCount = slots;
@@ -457,8 +520,9 @@ public final class RdmaRawIoHandlerConfig {
         }
 
         /**
-         * Sets the bytes of memory per slot: a power of two that holds the largest frame, and from 2048 on 448 bytes
-         * more, by which the frames' beginnings are spread over the cache. 2048 serves an MTU of 1500.
+         * Sets the size of a slot in bytes: a power of two, at least 64; default 2048, which is sufficient for an MTU
+         * of 1500. The largest frame must fit. In slots of 2048 bytes or more, 448 bytes are reserved: frames start at
+         * different offsets, so that they use the whole CPU cache.
          */
         public Builder slotBytes(int bytes) {
             slotBytes = bytes;
@@ -466,10 +530,12 @@ public final class RdmaRawIoHandlerConfig {
         }
 
         /**
-         * Sets for how long a loop without work polls before it sleeps; 0 sleeps at once. Spinning takes a core and
-         * saves the tens of microseconds that waking takes. A loop that finds by experience that frames come later than
-         * half of this time spins only now and then. The default is the system property {@value #SPIN_PROPERTY}, else
-         * 20 microseconds.
+         * Sets how long a loop without work polls before it sleeps. 0 sleeps immediately. Polling occupies a core and
+         * saves the wake-up time of tens of microseconds.
+         *
+         * <p>A loop measures how long frames take to arrive. If that is usually more than half of this time, it polls
+         * only occasionally. The default is the system property {@value #SPIN_PROPERTY} in nanoseconds, or 20
+         * microseconds if it is not set.
          */
         public Builder spin(long duration, TimeUnit unit) {
             spinNanos = unit.toNanos(ObjectUtil.checkPositiveOrZero(duration, "duration"));
@@ -477,30 +543,43 @@ public final class RdmaRawIoHandlerConfig {
         }
 
         /**
-         * Sets the device of the channels that are bound to IP addresses, named as {@link RdmaRawAddress} names
-         * devices:
+         * Sets how long a loop that shuts down waits for the peers of closed TCP channels to acknowledge all data and
+         * the FIN. The loop ends as soon as they have done so. Connections that remain after that time are reset.
+         *
+         * <p>This time starts after the quiet period of {@code shutdownGracefully} and may exceed its timeout. 0 resets
+         * the connections immediately. The default is the system property {@value #DRAIN_TIMEOUT_PROPERTY} in
+         * milliseconds, or 5 seconds if it is not set.
+         */
+        public Builder drainTimeout(long duration, TimeUnit unit) {
+            drainTimeoutNanos = unit.toNanos(ObjectUtil.checkPositiveOrZero(duration, "duration"));
+            return this;
+        }
+
+        /**
+         * Sets the device that datagram, server and socket channels use. Device names are those of
+         * {@link RdmaRawAddress}.
          *
          * {@snippet :
          * new RdmaRawEventLoopGroup(2, RdmaRawIoHandlerConfig.builder().device("soft:xdp:eth0").build());
          * }
          *
-         * <p>If none is named it is {@code soft:loop}, which only this process reaches; the first channel that is bound
-         * there to another than a loopback address is logged at WARN.
+         * <p>The default is {@code soft:loop}, which only this process can reach. A warning is logged when the first
+         * channel is bound there to an address other than loopback.
          */
         public Builder device(String deviceName) {
             ipDevice = ObjectUtil.checkNonEmpty(deviceName, "deviceName");
             return this;
         }
 
-        /** As {@link #device(String)}. */
+        /** Sets the same as {@link #device(String)}. */
         public Builder ipDevice(String deviceName) {
             return device(deviceName);
         }
 
         /**
-         * Sets what the loops do about TCP and UDP channels of NIO that are registered on them, which the kernel
-         * carries. The default is the system property {@value NioChannels#PROPERTY}, else that the first one of a
-         * group is logged at WARN.
+         * Sets the policy for NIO channels of TCP and UDP that are registered with the loops. The kernel carries these
+         * channels. The default is the system property {@value NioChannels#PROPERTY}, or {@link NioChannels#REPORTED}
+         * if it is not set.
          */
         public Builder nioChannels(NioChannels choice) {
             nioChannels = ObjectUtil.checkNotNull(choice, "choice");
@@ -508,9 +587,10 @@ public final class RdmaRawIoHandlerConfig {
         }
 
         /**
-         * Sets which TCP servers listen by the device: those on whose local address, as it was given to {@code bind},
-         * this answers true. For the others the kernel listens, on the same channels and loops. By default all listen
-         * by the device. Asked on the loops' threads.
+         * Selects the bind addresses that the device serves. The kernel serves all other listeners; they use the same
+         * channel classes and loops. By default, the device serves all listeners.
+         *
+         * @param local predicate for the address passed to {@code bind}; called on the loops' threads
          */
         @UnstableApi
         public Builder listensByDevice(Predicate<InetSocketAddress> local) {
@@ -519,9 +599,11 @@ public final class RdmaRawIoHandlerConfig {
         }
 
         /**
-         * Sets which TCP connections are opened by the device: those to a peer on which this answers true, if the
-         * device's link leads there. The others are the kernel's, on the same channels and loops. By default all are
-         * opened by the device. Asked on the loops' threads.
+         * Selects the peers to which the device carries connections, if its link leads there. The kernel carries all
+         * other connections; they use the same channel classes and loops. By default, the device carries all
+         * connections.
+         *
+         * @param remote predicate for the peer's address; called on the loops' threads
          */
         @UnstableApi
         public Builder connectsByDevice(Predicate<InetSocketAddress> remote) {
@@ -530,27 +612,30 @@ public final class RdmaRawIoHandlerConfig {
         }
 
         /**
-         * Has TCP servers take over their ports from the process before, and hand them over to the next one: see
-         * {@link RdmaRawTakeover}. By default a port has one process from its opening to its end.
+         * Makes TCP servers take over their ports from the previous process and hand them over to the next one; see
+         * {@link RdmaRawTakeover}. By default a port is not handed over.
          */
         @UnstableApi
         public Builder takeover(RdmaRawTakeover ports) {
-            takeover = ObjectUtil.checkNotNull(ports, "ports");
+            takeover = ObjectUtil.checkNotNull(ports, "ports").takeover();
             return this;
         }
 
         /**
-         * Sets the secret of the cookies by which servers know clients that may send data with their SYN
-         * ({@code TCP_FASTOPEN}, RFC 7413), as {@code net.ipv4.tcp_fastopen_key} does for Linux. All loops with this
-         * configuration share one in any case; servers that one address stands for need the same, and one that is
-         * started again with it still knows its clients.
+         * Sets the key of the cookies for clients that send data with their SYN ({@code TCP_FASTOPEN}, RFC 7413), like
+         * {@code net.ipv4.tcp_fastopen_key} of Linux. By default the key is random; all loops with this configuration
+         * share it.
+         *
+         * <p>Servers behind one address need the same key. A server that keeps its key across a restart accepts the
+         * cookies of its previous run.
          *
          * @param high the first eight bytes, not 0
          * @param low the last eight bytes, not 0
+         * @throws IllegalArgumentException if a part is 0
          */
         public Builder fastOpenKey(long high, long low) {
             if (high == 0 || low == 0) {
-                throw new IllegalArgumentException("a fast open key of 16 random bytes is wanted, not zeros");
+                throw new IllegalArgumentException("the fast open key must not be all zeros: pass 16 random bytes");
             }
             fastOpenKeyHigh = high;
             fastOpenKeyLow = low;
@@ -558,20 +643,24 @@ public final class RdmaRawIoHandlerConfig {
         }
 
         /**
-         * Gives the channels that are bound to IP addresses a host of their own on the device, beside the kernel's, as
-         * MACVLAN does: with another MAC address and other IP addresses. It answers ARP, neighbour discovery and pings
-         * by itself. Called again with the same MAC address it adds an address. As with MACVLAN, the host and the
-         * machine it runs on do not reach each other on the same device.
+         * Adds an address of a userspace host. The channels then use the addresses of that host instead of the
+         * kernel's. As with MACVLAN, the host has its own MAC address and IP addresses on the device. It answers ARP,
+         * neighbor discovery and pings itself.
+         *
+         * <p>Further calls with the same MAC address add addresses. As with MACVLAN, the userspace host and its machine
+         * cannot reach each other over this device.
          *
          * @param mac an unused unicast MAC address, such as {@code 02:00:00:00:00:05}
-         * @param cidr an unused address of the link's subnet with the prefix length, such as {@code 10.0.0.5/24}
-         * @param gatewayOrNull where to send what is not on the link; IPv6 routers are learned too
+         * @param cidr an unused address of the link's subnet with its prefix length, such as {@code 10.0.0.5/24}
+         * @param gatewayOrNull gateway for destinations that are not on the link, or null. IPv6 routers are also
+         *         discovered automatically
+         * @throws IllegalArgumentException if an argument is malformed or a different MAC address was set before
          */
         public Builder ownAddress(String mac, String cidr, String gatewayOrNull) {
             long parsed = MacAddress.parse(mac);
             if (ownMac != 0 && ownMac != parsed) {
-                throw new IllegalArgumentException("a userspace host has one MAC address, not " + mac
-                        + " beside the one named before");
+                throw new IllegalArgumentException("the userspace host already has another MAC address than " + mac
+                        + ": pass the same address in each call");
             }
             ownMac = parsed;
             ownAddresses = with(ownAddresses, UserspaceAddress.parse(cidr));
@@ -582,8 +671,9 @@ public final class RdmaRawIoHandlerConfig {
         }
 
         /**
-         * Sets whether an address of our own is used only after no other host on the link has claimed it (RFC 5227, RFC
-         * 4862), which takes up to 7 seconds; the default. What is sent meanwhile waits as for an unknown neighbour.
+         * Sets whether an address of the userspace host is used only after duplicate address detection (RFC 5227, RFC
+         * 4862). Default true. Detection takes up to 7 seconds. Packets sent during that time are queued as for an
+         * unresolved next hop.
          */
         public Builder detectDuplicateAddresses(boolean detect) {
             detectDuplicates = detect;
@@ -591,12 +681,13 @@ public final class RdmaRawIoHandlerConfig {
         }
 
         /**
-         * Returns the settings.
+         * Builds the configuration.
          *
-         * @throws IllegalArgumentException when one is out of its range, which the message names
+         * @throws IllegalArgumentException if a setting is out of range or contradicts another one; the message names
+         *         it
          */
         public RdmaRawIoHandlerConfig build() {
-            // Refuses settings that contradict each other.
+            // Rejects settings that contradict each other.
             tcp.toCore().minRtoNanos(minRtoNanos).build();
             return new RdmaRawIoHandlerConfig(copy());
         }

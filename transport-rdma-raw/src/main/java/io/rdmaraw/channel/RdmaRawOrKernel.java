@@ -21,16 +21,19 @@ import io.netty.util.internal.logging.InternalLoggerFactory;
 import java.util.concurrent.ThreadFactory;
 
 /**
- * This transport where its device can be used, and else one of Netty's own, on which the kernel carries the channels:
- * epoll where its library is there, or NIO. For programs that are to run everywhere; one that is to run on the device
- * or not at all has {@link RdmaRawEventLoopGroup} and its exceptions.
+ * Selects this transport if its device is usable and falls back to Netty's epoll or NIO transport otherwise. After a
+ * fallback, the kernel carries all channels. Immutable and thread-safe.
  *
  * {@snippet :
  * RdmaRawOrKernel transport = RdmaRawOrKernel.choose(RdmaRawIoHandlerConfig.builder().device("soft:xdp:eth0").build());
  * bootstrap.group(transport.newGroup(2)).channel(transport.serverSocketChannel());
  * }
  *
- * <p>Netty warns of options that the chosen transport does not have, such as those of {@link RdmaRawChannelOption}.
+ * <p>For programs that must run on every host. A program that requires the device uses {@link RdmaRawEventLoopGroup};
+ * its channels fail to register or bind if the device is not usable.
+ *
+ * <p>Netty logs a warning for options that the selected transport does not support, such as most of
+ * {@link RdmaRawChannelOption}.
  */
 public final class RdmaRawOrKernel {
     private static final InternalLogger LOGGER = InternalLoggerFactory.getInstance(RdmaRawOrKernel.class);
@@ -46,8 +49,10 @@ public final class RdmaRawOrKernel {
     }
 
     /**
-     * Tries the device, as {@link RdmaRaw#unavailabilityCause(RdmaRawIoHandlerConfig)} does, and logs it at WARN if
-     * another transport takes its place. Not to be called on an event loop.
+     * Selects the transport. Checks the device like {@link RdmaRaw#unavailabilityCause(RdmaRawIoHandlerConfig)}. A
+     * fallback is logged at WARN with its reason.
+     *
+     * <p>Blocks, usually for some tenths of a second. Must not be called on an event loop.
      */
     public static RdmaRawOrKernel choose(RdmaRawIoHandlerConfig config) {
         Throwable cause = RdmaRaw.unavailabilityCause(config);
@@ -60,7 +65,7 @@ public final class RdmaRawOrKernel {
         return new RdmaRawOrKernel(kind, config, cause);
     }
 
-    /** Its jar may be missing, or only its library. */
+    /** Returns whether epoll is available. Both its jar and its native library are optional. */
     private static boolean hasEpoll() {
         try {
             return Epoll.isAvailable();
@@ -69,25 +74,25 @@ public final class RdmaRawOrKernel {
         }
     }
 
-    /** Tells whether channels are on the device. */
+    /** Returns whether the device is used; false after a fallback. */
     public boolean isRdmaRaw() {
         return kind == Kind.RDMA_RAW;
     }
 
-    /** Returns why the device cannot be used, or null if it is. */
+    /** Returns the reason why the device is not usable, or null if it is used. */
     public Throwable unavailabilityCause() {
         return unavailabilityCause;
     }
 
-    /** Makes a group of Netty's default number of loops. */
+    /** Creates an event loop group of the selected transport with Netty's default number of loops. */
     public IoEventLoopGroup newGroup() {
         return newGroup(0);
     }
 
     /**
-     * Makes a group.
+     * Creates an event loop group of the selected transport.
      *
-     * @param loops number of loops, 0 for Netty's default
+     * @param loops number of loops; 0 for Netty's default
      */
     public IoEventLoopGroup newGroup(int loops) {
         return kind == Kind.RDMA_RAW ? new RdmaRawEventLoopGroup(loops, config)
@@ -95,9 +100,9 @@ public final class RdmaRawOrKernel {
     }
 
     /**
-     * Makes a group whose threads come from a factory.
+     * Creates an event loop group of the selected transport with threads of the given factory.
      *
-     * @param loops number of loops, 0 for Netty's default
+     * @param loops number of loops; 0 for Netty's default
      */
     public IoEventLoopGroup newGroup(int loops, ThreadFactory threadFactory) {
         return kind == Kind.RDMA_RAW ? new RdmaRawEventLoopGroup(loops, threadFactory, config)
@@ -108,7 +113,7 @@ public final class RdmaRawOrKernel {
         return kind == Kind.EPOLL ? EpollIoHandler.newFactory() : NioIoHandler.newFactory();
     }
 
-    /** Returns the class of channels that listen. */
+    /** Returns the class of TCP server channels. */
     public Class<? extends ServerSocketChannel> serverSocketChannel() {
         return switch (kind) {
             case RDMA_RAW -> RdmaRawServerSocketChannel.class;
@@ -117,7 +122,7 @@ public final class RdmaRawOrKernel {
         };
     }
 
-    /** Returns the class of channels that connect. */
+    /** Returns the class of TCP client channels. */
     public Class<? extends SocketChannel> socketChannel() {
         return switch (kind) {
             case RDMA_RAW -> RdmaRawSocketChannel.class;
@@ -126,7 +131,7 @@ public final class RdmaRawOrKernel {
         };
     }
 
-    /** Returns the class of channels of datagrams. */
+    /** Returns the class of UDP channels. */
     public Class<? extends DatagramChannel> datagramChannel() {
         return switch (kind) {
             case RDMA_RAW -> RdmaRawDatagramChannel.class;

@@ -4,27 +4,27 @@ import io.netty.util.internal.UnstableApi;
 import io.rdmaraw.device.QueueEvent;
 
 /**
- * Something that happened to the queue under a channel; fired as a user event. The channel stays open unless the device
- * is gone.
+ * A user event that reports a state change of the queue used by a channel. The channel stays open, unless the device
+ * was removed.
  *
- * @param kind what happened
- * @param deviceName the device
- * @param portNumber its port, counted from 1
- * @param lostFrames frames that were accepted for sending and are lost
+ * @param kind state change
+ * @param deviceName name of the device
+ * @param portNumber port of the device; the first port is 1
+ * @param lostFrames number of frames that were accepted for sending and are lost
  */
 @UnstableApi
 public record RdmaRawQueueEvent(Kind kind, String deviceName, int portNumber, long lostFrames) {
-    /** What happened. */
+    /** The state changes of a queue. */
     public enum Kind {
-        /** The queue pair had failed and works again. */
+        /** The queue pair failed and works again. */
         RECOVERED,
-        /** The queue pair or a completion queue has failed; recovery follows. */
+        /** The queue pair or a completion queue has failed. The transport recovers it. */
         QUEUE_FAILED,
-        /** The port has lost its link. */
+        /** The port has no link any more. */
         PORT_DOWN,
         /** The port has a link again. */
         PORT_UP,
-        /** The device is gone; the channel closes. */
+        /** The device was removed. The channel closes. */
         DEVICE_REMOVED
     }
 

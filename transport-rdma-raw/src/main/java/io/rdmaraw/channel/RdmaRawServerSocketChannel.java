@@ -2,6 +2,7 @@ package io.rdmaraw.channel;
 
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelMetadata;
+import io.netty.channel.ChannelOption;
 import io.netty.channel.ChannelOutboundBuffer;
 import io.netty.channel.ChannelPromise;
 import io.netty.channel.EventLoop;
@@ -13,9 +14,12 @@ import io.netty.util.internal.logging.InternalLoggerFactory;
 import io.rdmaraw.device.QueueEvent;
 import io.rdmaraw.ffi.Libc;
 import io.rdmaraw.host.TcpNetwork;
+import io.rdmaraw.kernel.KernelListener;
 import io.rdmaraw.loop.LoopTasks;
 import io.rdmaraw.net.IpAddress;
 import io.rdmaraw.net.PortSharing;
+import io.rdmaraw.takeover.Takeover;
+import io.rdmaraw.takeover.TakeoverPort;
 import io.rdmaraw.tcp.TcpListener;
 import io.rdmaraw.tcp.stack.ConnectionAcceptor;
 import io.rdmaraw.tcp.stack.ListeningPort;
@@ -28,11 +32,15 @@ import java.net.BindException;
 import java.net.InetSocketAddress;
 import java.net.SocketAddress;
 import java.util.List;
+import java.util.Queue;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
- * A listening TCP port. Takes the place of Netty's other server channels: it fires a {@link RdmaRawSocketChannel} for
- * each connection that was accepted.
+ * A TCP server channel. It replaces Netty's other server channels and fires an {@link RdmaRawSocketChannel} for each
+ * accepted connection.
  *
  * {@snippet :
  * EventLoopGroup group = new RdmaRawEventLoopGroup(2,
@@ -40,8 +48,9 @@ import java.util.concurrent.atomic.AtomicInteger;
  * new ServerBootstrap().group(group).channel(RdmaRawServerSocketChannel.class).childHandler(handlers).bind(8080);
  * }
  *
- * <p>The device is the one that {@link RdmaRawIoHandlerConfig.Builder#device(String)} names. One group in both of its
- * roles saves passing connections between loops.
+ * <p>{@link RdmaRawIoHandlerConfig.Builder#device(String)} selects the device. All loops of the group serve the port.
+ * Use the same group for server and child channels, or set {@link RdmaRawChannelOption#ACCEPT_GROUP}. Otherwise the
+ * first connections are passed between loops.
  */
 public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel implements ServerSocketChannel {
     private static final InternalLogger LOGGER = InternalLoggerFactory.getInstance(RdmaRawServerSocketChannel.class);
@@ -51,28 +60,44 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
     private final RdmaRawServerSocketChannelConfig config = new RdmaRawServerSocketChannelConfig(this);
     private final AcceptInbox inbox = new AcceptInbox(this);
     private volatile InetSocketAddress localAddress;
-    /** Of the loops that serve the port. */
+    private volatile boolean hasJoinedLoop;
+    /** Stacks of the loops that serve the port. */
     private List<TcpStack> stacks;
+    private final Set<ChannelOption<?>> leftOutOptions = ConcurrentHashMap.newKeySet();
+    private boolean readsWhenRegistered;
     private final ConnectionAcceptor acceptor = new Acceptor();
+    private final KernelListener.Server kernelServer = new KernelServer();
     private volatile ListeningPort port;
-    /** Connections that are on their way to the pipeline, or wait there to be read. */
+    /** The group that opened {@link #port}, and its settings. */
+    private EventLoopGroup portGroup;
+    private RdmaRawIoHandlerConfig portConfig;
+    /** Whether the channel has left a loop and joined no other. */
+    private volatile boolean away;
+    /** Connections that were accepted while the channel was {@link #away}. */
+    private final Queue<Channel> acceptedAway = new ConcurrentLinkedQueue<>();
+    /** Number of connections in the backlog: accepted by a loop or the kernel, but not yet fired into the pipeline. */
     private final AtomicInteger waiting = new AtomicInteger();
-    /** The kernel's socket on the same port, where the kernel has the same addresses. */
+    /** Whether the user reads. Read by the thread that accepts from the kernel. */
+    private volatile boolean reads;
+    /** Kernel listener on the same port, if the kernel has the same addresses. */
     private volatile KernelListener kernel;
-    /** The descriptor of that socket while another process accepts by it, else -1. For the loop's thread. */
+    /**
+     * Descriptor of the kernel socket while another process accepts from it; otherwise -1. Used on the loop's thread
+     * only.
+     */
     private int suspendedKernel = -1;
-    /** Open connections that the kernel carries. */
+    /** Number of open connections that the kernel carries. */
     private final AtomicInteger kernelConnections = new AtomicInteger();
-    /** The port as successors are offered it; null where none is. */
+    /** The port as offered to a successor process; null if it is not offered. */
     private TakeoverPort offered;
-    /** Why the kernel did not let that socket be kept quiet when the port was opened; null when it did. */
+    /** Failure to keep the kernel socket from answering when the port was opened; null if that succeeded. */
     private volatile IOException kernelNotQuiet;
-    /** Null before the first {@link #listen}. */
+    /** Null before the first call of {@link #listen}. */
     private Boolean listensByDevice;
-    /** The first connection has told whether the port is to be served by the loops of another group. */
+    /** Whether the first connection has determined which group serves the port. */
     private volatile boolean decided;
 
-    /** Makes an open, unregistered channel. */
+    /** Creates an open, unregistered channel. */
     public RdmaRawServerSocketChannel() {
         super(null);
     }
@@ -87,9 +112,13 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
         return config;
     }
 
+    /**
+     * Returns whether the channel is bound and registered. If bind overtakes the registration, the registration fires
+     * {@code channelActive}.
+     */
     @Override
     public boolean isActive() {
-        return isOpen() && localAddress != null;
+        return isOpen() && localAddress != null && hasJoinedLoop;
     }
 
     @Override
@@ -117,27 +146,57 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
         return null;
     }
 
-    /** Takes a place in the queue of connections that the user has not accepted yet, if there is one. Any thread. */
+    /**
+     * Reserves a place in the backlog of connections that the user has not accepted. Returns false if the backlog is
+     * full. Can be called on any thread.
+     */
     private boolean mayAccept() {
-        if (isOpen() && waiting.incrementAndGet() <= config.getBacklog()) {
+        if (!isOpen()) {
+            return false;
+        }
+        if (waiting.incrementAndGet() <= config.getBacklog()) {
             return true;
         }
         waiting.decrementAndGet();
+        wakeKernelListener();
         return false;
     }
 
-    /** A connection that had a place leaves the queue. */
-    void accepted() {
-        waiting.decrementAndGet();
+    private boolean hasPlace() {
+        return waiting.get() < config.getBacklog();
     }
 
-    /** A connection, which has a place in the queue, was opened by a peer: makes it a channel. On any loop. */
+    /**
+     * Returns whether a connection may be accepted from the kernel: the user reads and the backlog has a free place.
+     */
+    private boolean acceptsFromKernel() {
+        return reads && hasPlace();
+    }
+
+    /** Releases the place of a connection that leaves the backlog. */
+    void accepted() {
+        waiting.decrementAndGet();
+        reads = inbox.isReadPending() || config.isAutoRead();
+        wakeKernelListener();
+    }
+
+    private void wakeKernelListener() {
+        KernelListener open = kernel;
+        if (open != null && acceptsFromKernel()) {
+            open.wakeup();
+        }
+    }
+
+    /** Creates the channel of an accepted connection, which has a place in the backlog. Can be called on any loop. */
     void accepted(TcpTransport transport) {
         onLoop(() -> makeChannel(transport), () -> transport.closeByChannel(true));
     }
 
-    /** Does something on the loop that the channel is on by then: it may move while a task of the old one waits. */
-    void onLoop(Runnable action, Runnable ended) {
+    /**
+     * Runs an action on the channel's loop. The channel may move while the task is queued, so the task checks the loop
+     * again.
+     */
+    private void onLoop(Runnable action, Runnable ended) {
         if (eventLoop().inEventLoop()) {
             action.run();
         } else {
@@ -154,63 +213,100 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
     }
 
     private void fire(Channel child) {
-        if (inbox.receive(child)) {
+        if (away) {
+            acceptedAway.add(child);
+            if (!away) {
+                fireAcceptedAway();
+            }
+        } else if (!eventLoop().inEventLoop()) {
+            // The channel has joined another loop after the check of the caller.
+            onLoop(() -> fire(child), () -> inbox.discard(child));
+        } else if (inbox.receive(child)) {
             inbox.endBurst();
+        }
+    }
+
+    private void fireAcceptedAway() {
+        for (Channel child = acceptedAway.poll(); child != null; child = acceptedAway.poll()) {
+            fire(child);
         }
     }
 
     /** All loops of a group serve its ports; each needs a queue for it. */
     @Override
     Future<?> prepareToJoin(RdmaRawIoHandler loop) {
+        // If bind is called directly after the registration, only this loop serves the port until the others are ready.
+        stacks = List.of(loop.tcp());
         EventLoopGroup group = config.getAcceptGroup() != null ? config.getAcceptGroup() : eventLoop().parent();
-        if (!(group instanceof RdmaRawEventLoopGroup ours) || config.isReusePort()) {
-            stacks = List.of(loop.tcp());
+        if (!LoopGroups.isOurs(group) || config.isReusePort()) {
             return null;
         }
-        Future<List<TcpStack>> made = ours.tcpStacks(eventLoop());
-        return made.addListener(done -> stacks = made.getNow());
+        Future<List<TcpStack>> made = LoopGroups.tcpStacks(group, eventLoop());
+        return made.addListener(done -> joinedBy(made.getNow()));
     }
 
     /**
-     * A connection of the server has come to a loop; on that loop. Where the first one is registered with another group
-     * than the server channel, as those of a {@link io.netty.bootstrap.ServerBootstrap} with two groups are, the loops
-     * of that group serve the port from then on: what comes for a connection comes to its loop, and is not passed on.
+     * Starts to serve the port with the stacks of all loops.
+     *
+     * @param all stacks of all loops; null if one could not be opened, which fails the registration
+     */
+    private void joinedBy(List<TcpStack> all) {
+        if (all != null) {
+            stacks = all;
+        }
+    }
+
+    private static boolean isShareable(TcpStack stack) {
+        return stack.network().isSteered() && stack.port().device().rssFlows().isSupported();
+    }
+
+    /**
+     * Handles the registration of an accepted connection with a loop. Called on that loop.
+     *
+     * <p>If the first connection is registered with another group, as with a {@link io.netty.bootstrap.ServerBootstrap}
+     * with two groups, the loops of that group serve the port from then on. Each segment then arrives on the loop of
+     * its connection and need not be forwarded.
      */
     void connectionOn(EventLoop loop) {
         if (decided) {
             return;
         }
         decided = true;
-        if (loop.parent() instanceof RdmaRawEventLoopGroup group) {
+        EventLoopGroup group = loop.parent();
+        if (LoopGroups.isOurs(group)) {
             onLoop(() -> follow(group), () -> { });
         }
     }
 
-    private void follow(RdmaRawEventLoopGroup group) {
+    private void follow(EventLoopGroup group) {
         ListeningPort served = port;
-        if (served == null) {
-            // Between two loops; one that the kernel serves has no port.
+        if (served == null || away) {
+            // A server that the kernel alone serves has no port.
             decided = !isOpen() || !Boolean.TRUE.equals(listensByDevice);
             return;
         }
         if (config.getAcceptGroup() != null || config.isReusePort() || !stacks.getFirst().network().isSteered()
-                || !group.canServe(ioHandler().config())
-                || group.executorCount() > 1 && !stacks.getFirst().port().device().rssFlows().isSupported()) {
+                || !LoopGroups.canServe(group, ioHandler().config())
+                || LoopGroups.size(group) > 1 && !stacks.getFirst().port().device().rssFlows().isSupported()) {
             return;
         }
-        group.tcpStacks(eventLoop()).addListener((Future<List<TcpStack>> made) -> {
+        LoopGroups.tcpStacks(group, eventLoop()).addListener((Future<List<TcpStack>> made) -> {
             if (made.isSuccess() && served == port) {
                 served.moveTo(made.getNow());
             } else if (!made.isSuccess()) {
-                LOGGER.warn("port {}: loops of the group of the connections have no queue, so its frames are passed on"
-                        + " to them", served.binding().port(), made.cause());
+                LOGGER.warn("port {}: cannot open a queue on each loop of the child group; the loops of the server"
+                        + " receive its frames and forward them", served.binding().port(), made.cause());
             }
         });
     }
 
     @Override
     void joinLoop(RdmaRawIoHandler loop) {
-        if (localAddress != null) {
+        hasJoinedLoop = true;
+        if (port != null) {
+            takeAlong(loop);
+        }
+        if (localAddress != null && port == null && kernel == null) {
             decided = false;
             try {
                 listen(localAddress);
@@ -219,11 +315,29 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
             }
         }
         inbox.joinedLoop();
+        reads = inbox.isReadPending();
     }
 
+    /**
+     * Moves the open port to the loops of the channel's group. If the loops of the port cannot change, they keep it as
+     * long as the group is the same. Otherwise the port is closed, and the caller opens it again.
+     */
+    private void takeAlong(RdmaRawIoHandler loop) {
+        if (LoopGroups.areOfOneHost(portConfig, loop.config()) && !config.isReusePort()
+                && isShareable(stacks.getFirst())) {
+            decided = false;
+            port.serveBy(stacks);
+        } else if (portGroup != eventLoop().parent()) {
+            stopListening();
+        }
+    }
+
+    /** Keeps the port open, as a kernel socket does. New connections wait until the channel joins another loop. */
     @Override
     void leaveLoop() {
-        stopListening();
+        away = isOpen();
+        reads = false;
+        inbox.leaveLoop();
     }
 
     @Override
@@ -239,35 +353,36 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
 
     private InetSocketAddress listen(InetSocketAddress address) throws IOException {
         if (listensByDevice == null) {
-            // As it was given to bind: a loop that the channel moves to must not decide anew, by the port it got.
-            listensByDevice = ioHandler().config().listensByDevice(address);
+            // Decided once, by the address passed to bind. Another loop must not decide again by the assigned port.
+            listensByDevice = requireIoHandler().config().listensByDevice(address);
         }
         if (!listensByDevice) {
-            kernel = new KernelListener(this, address, 0, this::acceptedByKernel);
+            kernel = new KernelListener(kernelServer, address, 0);
             return new InetSocketAddress(address.getAddress(), kernel.port());
         }
         TcpNetwork network = stacks.getFirst().network();
-        RdmaRawTakeover takeover = ioHandler().config().takeoverOrNull();
+        Takeover takeover = ioHandler().config().takeoverOrNull();
+        String device = ioHandler().config().ipDevice();
         InetSocketAddress wanted = address;
         int claimed = -1;
         if (takeover != null) {
-            String device = ioHandler().config().ipDevice();
-            TakeoverPort.requireSharable(device, network, config);
-            claimed = takeover.claim(TakeoverPort.describe(device, address));
+            TakeoverPort.requireSharable(device, network, config.isReusePort());
+            claimed = takeover.claim(device, address);
         }
         if (network.isKernelServed()) {
             kernel = claimed < 0
-                    ? new KernelListener(this, address, network.linkIndex(), this::acceptedByKernel)
+                    ? new KernelListener(kernelServer, address, network.linkIndex())
                     : takeKernel(takeover, claimed, address.getPort());
             wanted = new InetSocketAddress(address.getAddress(), kernel.port());
         }
         try {
             kernelNotQuiet = null;
+            portGroup = eventLoop().parent();
+            portConfig = ioHandler().config();
             port = open(network.listen(wanted, new PortSharing(false, config.isReusePort())));
             requireQuietKernel();
             if (takeover != null) {
-                offered = new TakeoverPort(takeover, this, port);
-                takeover.add(offered, claimed >= 0);
+                offered = takeover.offer(new OfferedServer(), device, port, claimed >= 0);
             }
         } catch (IOException | RuntimeException e) {
             stopListening();
@@ -276,10 +391,13 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
         return new InetSocketAddress(address.getAddress(), port.binding().port());
     }
 
-    /** Until this process serves, the one before accepts: what this one took would be lost if it came to nothing. */
-    private KernelListener takeKernel(RdmaRawTakeover takeover, int listening, int portNumber) throws IOException {
+    /**
+     * Adopts the kernel socket of the previous process. That process continues to accept until this one serves:
+     * connections accepted earlier would be lost if this process failed to start.
+     */
+    private KernelListener takeKernel(Takeover takeover, int listening, int portNumber) throws IOException {
         try {
-            KernelListener made = new KernelListener(this, listening, portNumber, this::acceptedByKernel, true);
+            KernelListener made = new KernelListener(kernelServer, listening, portNumber, true);
             takeover.onceServing(made::release);
             return made;
         } finally {
@@ -287,45 +405,10 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
         }
     }
 
-    /** Another process accepts what the kernel has for the port. */
-    void suspendKernel() throws IOException {
-        KernelListener open = kernel;
-        if (open != null) {
-            suspendedKernel = open.duplicate();
-            kernel = null;
-            open.close();
-        }
-    }
-
-    /** The channel accepts what the kernel has again. */
-    void resumeKernel() throws IOException {
-        int listening = suspendedKernel;
-        if (listening >= 0) {
-            suspendedKernel = -1;
-            try {
-                kernel = new KernelListener(this, listening, localAddress.getPort(), this::acceptedByKernel,
-                        false);
-            } finally {
-                Libc.close(listening);
-            }
-        }
-    }
-
-    /** Returns a descriptor of the kernel's socket, which is the caller's. */
-    int kernelDescriptor() throws IOException {
-        KernelListener open = kernel;
-        if (open == null) {
-            throw new IOException("the server is closed");
-        }
-        return open.duplicate();
-    }
-
-    /** Counts open connections that the kernel carries. Any thread. */
-    int kernelConnections() {
-        return kernelConnections.get();
-    }
-
-    /** A kernel that sees each frame and has a listening socket of the port shakes hands beside us, and resets. */
+    /**
+     * Checks that the kernel's listening socket does not answer segments for the device. A kernel that sees each frame
+     * would complete handshakes itself and send resets.
+     */
     private void requireQuietKernel() throws BindException {
         IOException reason = kernelNotQuiet;
         if (reason == null) {
@@ -350,10 +433,10 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
                 any ? 0 : local.low(), binding.port())) {
             binding.close();
             throw new BindException("Address already in use: another server channel of this event loop listens on port "
-                    + binding.port() + "; with SO_REUSEPORT each has to be registered on an event loop of its own");
+                    + binding.port() + ". With SO_REUSEPORT, register each of them with another event loop");
         }
         ListeningPort kept = ListeningPort.find(stacks.getFirst(), binding.flows());
-        if (kept == null) {
+        if (kept == null || config.isReusePort() && kept.leaveToSharers()) {
             return ListeningPort.open(binding, stacks, acceptor);
         }
         binding.close();
@@ -364,24 +447,17 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
         return kept;
     }
 
-    /** A connection was opened that the kernel carries. On any thread. */
-    private void acceptedByKernel(Channel child) {
-        onLoop(() -> takeFromKernel(child), () -> child.unsafe().closeForcibly());
-    }
-
     private void takeFromKernel(Channel child) {
         TcpStackStatistics counters = stacks.getFirst().counters();
         boolean listens = kernel != null || suspendedKernel >= 0;
-        if (listens && mayAccept()) {
+        if (listens && isOpen()) {
             counters.kernelConnections++;
             kernelConnections.incrementAndGet();
             child.closeFuture().addListener(closed -> kernelConnections.decrementAndGet());
             fire(child);
             return;
         }
-        if (listens) {
-            counters.refusedByBacklog++;
-        }
+        waiting.decrementAndGet();
         child.unsafe().closeForcibly();
     }
 
@@ -415,16 +491,41 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
         markClosed();
         stopListening();
         inbox.close();
+        away = false;
+        for (Channel child = acceptedAway.poll(); child != null; child = acceptedAway.poll()) {
+            inbox.discard(child);
+        }
     }
 
     @Override
     protected void doBeginRead() {
-        inbox.beginRead();
+        if (isRegistered()) {
+            inbox.beginRead();
+            reads = true;
+            wakeKernelListener();
+        } else {
+            // Bind was called directly after the registration. Netty calls no handler before the registration is
+            // complete.
+            readsWhenRegistered = true;
+        }
+    }
+
+    @Override
+    void registrationDone() {
+        if (readsWhenRegistered) {
+            readsWhenRegistered = false;
+            inbox.beginRead();
+            reads = true;
+            wakeKernelListener();
+        }
+        away = false;
+        fireAcceptedAway();
     }
 
     @Override
     void stopReading() {
         inbox.stopReading();
+        reads = false;
     }
 
     @Override
@@ -442,8 +543,13 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
         throw new UnsupportedOperationException("a server channel does not send");
     }
 
-    /** What the stacks of the loops that serve the port see of the channel. */
+    /** Connects the channel to the TCP stacks of the loops that serve the port. */
     private final class Acceptor implements ConnectionAcceptor {
+        @Override
+        public boolean hasPlace() {
+            return RdmaRawServerSocketChannel.this.hasPlace();
+        }
+
         @Override
         public boolean mayAccept() {
             return RdmaRawServerSocketChannel.this.mayAccept();
@@ -469,7 +575,10 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
             return config.isReusePort();
         }
 
-        /** Each loop tells of the device's end. */
+        /**
+         * Handles an event of one loop's queue. Each loop reports the removal of the device; the first report closes
+         * the channel.
+         */
         @Override
         public void queueEvent(QueueEvent event) {
             onLoop(() -> {
@@ -497,6 +606,109 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
                     warnOfKernel(open.port(), e);
                 }
             }
+        }
+    }
+
+    /** Connects the channel to the kernel's socket on its port. */
+    private final class KernelServer implements KernelListener.Server {
+        @Override
+        public Channel channel() {
+            return RdmaRawServerSocketChannel.this;
+        }
+
+        @Override
+        public int backlog() {
+            return config.getBacklog();
+        }
+
+        @Override
+        public int mark() {
+            return config.mark();
+        }
+
+        @Override
+        public boolean isReusePort() {
+            return config.isReusePort();
+        }
+
+        @Override
+        public boolean accepts() {
+            return acceptsFromKernel();
+        }
+
+        @Override
+        public void accepted(Channel child) {
+            // Counted on the listener's thread, because it checks the count before it accepts the next connection.
+            waiting.incrementAndGet();
+            reads = config.isAutoRead();
+            onLoop(() -> takeFromKernel(child), () -> child.unsafe().closeForcibly());
+        }
+
+        @Override
+        public void acceptFailed(Exception cause) {
+            onLoop(() -> {
+                if (isOpen()) {
+                    pipeline().fireExceptionCaught(cause);
+                }
+            }, () -> { });
+        }
+
+        /** Returns whether an option is ignored for connections of the kernel. Logs each option once. */
+        @Override
+        public boolean leavesOut(ChannelOption<?> option) {
+            if (!RdmaRawSocketChannelConfig.hasOption(option)) {
+                return false;
+            }
+            if (leftOutOptions.add(option)) {
+                LOGGER.warn("{}: connections that the kernel carries, for example from this host, ignore the option {}:"
+                        + " the JDK's sockets do not support it", localAddress, option);
+            }
+            return true;
+        }
+    }
+
+    /** Connects the channel to its takeover. */
+    private final class OfferedServer implements TakeoverPort.Server {
+        @Override
+        public void onLoop(Runnable action, Runnable ended) {
+            RdmaRawServerSocketChannel.this.onLoop(action, ended);
+        }
+
+        @Override
+        public int kernelDescriptor() throws IOException {
+            KernelListener open = kernel;
+            if (open == null) {
+                throw new IOException("the server is closed");
+            }
+            return open.duplicate();
+        }
+
+        @Override
+        public void suspendKernel() throws IOException {
+            KernelListener open = kernel;
+            if (open != null) {
+                suspendedKernel = open.duplicate();
+                kernel = null;
+                open.close();
+            }
+        }
+
+        @Override
+        public void resumeKernel() throws IOException {
+            int listening = suspendedKernel;
+            if (listening >= 0) {
+                suspendedKernel = -1;
+                try {
+                    kernel = new KernelListener(kernelServer, listening, localAddress.getPort(), false);
+                } finally {
+                    Libc.close(listening);
+                }
+            }
+        }
+
+        @Override
+        public int kernelConnections() {
+            return kernelConnections.get();
         }
     }
 

@@ -6,11 +6,13 @@ import io.netty.channel.socket.ServerSocketChannelConfig;
 import io.netty.util.NetUtil;
 import io.netty.util.internal.ObjectUtil;
 import io.rdmaraw.tcp.TcpListener;
-import jdk.net.ExtendedSocketOptions;
 
 import java.net.StandardSocketOptions;
 
-/** The settings of a {@link RdmaRawServerSocketChannel}. Can be set on any thread; those of binding, before it. */
+/**
+ * The configuration of a {@link RdmaRawServerSocketChannel}. Options can be set on any thread. Options that affect
+ * binding must be set before the channel is bound.
+ */
 public final class RdmaRawServerSocketChannelConfig
         extends AbstractRdmaRawChannelConfig<RdmaRawServerSocketChannelConfig> implements ServerSocketChannelConfig {
     private static final OptionTable<RdmaRawServerSocketChannelConfig> TABLE =
@@ -35,11 +37,11 @@ public final class RdmaRawServerSocketChannelConfig
                     .alsoAs(StandardSocketOptions.SO_RCVBUF, ChannelOption.SO_RCVBUF)
                     .alsoAs(StandardSocketOptions.SO_REUSEADDR, ChannelOption.SO_REUSEADDR)
                     .alsoAs(StandardSocketOptions.SO_REUSEPORT, RdmaRawChannelOption.SO_REUSEPORT)
-                    .without(ExtendedSocketOptions.SO_INCOMING_NAPI_ID, RdmaRawChannelOption.NO_NAPI_ID);
+                    .without("SO_INCOMING_NAPI_ID", RdmaRawChannelOption.NO_NAPI_ID);
 
     private final RdmaRawServerSocketChannel channel;
     private volatile int backlog = Math.max(1, NetUtil.SOMAXCONN);
-    /** 0 while it is not set. */
+    /** 0 if it was not set. */
     private volatile int receiveBufferBytes;
     private volatile boolean reuseAddress = true;
     private volatile boolean reusePort;
@@ -54,7 +56,7 @@ public final class RdmaRawServerSocketChannelConfig
         this.channel = channel;
     }
 
-    /** Hands what accepted connections inherit to one of them. */
+    /** Applies the options that accepted connections inherit. */
     void applyTo(RdmaRawSocketChannelConfig child) {
         if (receiveBufferBytes > 0) {
             child.setReceiveBufferSize(receiveBufferBytes);
@@ -62,11 +64,12 @@ public final class RdmaRawServerSocketChannelConfig
         child.inheritMark(mark);
     }
 
-    /** Hands what holds before a connection is accepted to a loop's listener. */
+    /** Applies the options that concern connections before they are accepted. */
     void applyTo(TcpListener listener) {
         listener.fastOpen(tcpFastopen);
         listener.deferAccept(deferAcceptSeconds);
         listener.maxSegment(maxSegmentBytes);
+        listener.receiveBuffer(receiveBufferBytes);
         listener.mark(mark);
     }
 
@@ -74,10 +77,10 @@ public final class RdmaRawServerSocketChannelConfig
         return mark;
     }
 
-    /** The kernel's socket and handshakes under way would keep the old one. */
+    /** Rejects changes after binding, because the kernel socket and pending handshakes would keep the old mark. */
     private void setMark(int value) {
         if (value != mark && channel.localAddress() != null) {
-            throw new IllegalStateException("SO_MARK is to be set before the channel is bound");
+            throw new IllegalStateException("SO_MARK cannot be changed on a bound channel: set it before bind");
         }
         mark = value;
     }
@@ -101,8 +104,8 @@ public final class RdmaRawServerSocketChannelConfig
     }
 
     /**
-     * Sets how many connections may be half open, and as many again accepted and not yet read from the channel. Half
-     * open ones beyond it are answered with SYN cookies.
+     * Sets {@code SO_BACKLOG}, the maximum number of half-open connections. The same number of accepted connections may
+     * be queued until the channel reads them. Further SYNs are answered with SYN cookies. 0 is treated as 1.
      */
     @Override
     public RdmaRawServerSocketChannelConfig setBacklog(int connections) {
@@ -116,8 +119,8 @@ public final class RdmaRawServerSocketChannelConfig
     }
 
     /**
-     * Kept for programs that ask for it: connections of an earlier server never keep a port from the next one on the
-     * same event loops.
+     * Sets {@code SO_REUSEADDR}. The value has no effect; it is stored for programs that read it back. Connections of a
+     * previous server never prevent the next server on the same event loops from binding the port.
      */
     @Override
     public RdmaRawServerSocketChannelConfig setReuseAddress(boolean reuse) {
@@ -125,7 +128,7 @@ public final class RdmaRawServerSocketChannelConfig
         return this;
     }
 
-    /** Tells whether other channels may listen on the same port and share its connections. */
+    /** Returns whether other channels may listen on the same port and share its connections. */
     public boolean isReusePort() {
         return reusePort;
     }
@@ -136,22 +139,23 @@ public final class RdmaRawServerSocketChannelConfig
         return this;
     }
 
-    /** Returns how many connections may be open that were accepted with their SYN; 0, the default, for none. */
+    /** Returns the maximum number of pending fast open connections per loop; 0, the default, disables fast open. */
     public int getTcpFastopen() {
         return tcpFastopen;
     }
 
     /**
-     * Sets how many connections each loop may have accepted with the data of their SYN, before their handshake is
-     * complete: {@code TCP_FASTOPEN} (RFC 7413). A SYN that the network repeats may then be accepted twice, which the
-     * protocol above must bear. To be set before binding.
+     * Sets {@code TCP_FASTOPEN} (RFC 7413): the maximum number of connections per loop that are accepted with the data
+     * of their SYN before the handshake is complete. 0 disables fast open. Must be set before binding.
+     *
+     * <p>If the network duplicates a SYN, its data may be delivered twice. The protocol above TCP must tolerate that.
      */
     public RdmaRawServerSocketChannelConfig setTcpFastopen(int maxPending) {
         tcpFastopen = ObjectUtil.checkPositiveOrZero(maxPending, "TCP_FASTOPEN");
         return this;
     }
 
-    /** Returns the group whose loops serve the port; null for the server channel's own. */
+    /** Returns the group that serves the port; null for the group of the server channel. */
     public RdmaRawEventLoopGroup getAcceptGroup() {
         return acceptGroup;
     }
@@ -167,10 +171,11 @@ public final class RdmaRawServerSocketChannelConfig
         return receiveBufferBytes > 0 ? receiveBufferBytes : channel.groupConfig().receiveBufferBytes();
     }
 
-    /** Sets the receive buffer of the connections to be accepted, in bytes. */
+    /** Sets the receive buffer of connections that are accepted later, in bytes. */
     @Override
     public RdmaRawServerSocketChannelConfig setReceiveBufferSize(int bytes) {
-        receiveBufferBytes = ObjectUtil.checkPositive(bytes, "receiveBufferSize");
+        ObjectUtil.checkPositive(bytes, "receiveBufferSize");
+        receiveBufferBytes = Math.clamp(bytes, RdmaRawSocketChannelConfig.LEAST_RECEIVE_BUFFER_BYTES, 1 << 30);
         return this;
     }
 

@@ -8,15 +8,19 @@ import io.netty.channel.ChannelPromise;
 import io.netty.channel.FileRegion;
 import io.netty.channel.socket.ChannelOutputShutdownEvent;
 import io.netty.channel.socket.SocketChannel;
+import io.netty.channel.socket.SocketChannelConfig;
 import io.netty.util.concurrent.Future;
 import io.netty.util.concurrent.Promise;
 import io.netty.util.internal.StringUtil;
+import io.rdmaraw.host.TcpNetwork;
+import io.rdmaraw.kernel.KernelTransport;
 import io.rdmaraw.loop.LoopTasks;
 import io.rdmaraw.metrics.RdmaRawTcpInfo;
 import io.rdmaraw.tcp.TcpConnection;
 import io.rdmaraw.tcp.stack.ConnectionListener;
 import io.rdmaraw.tcp.stack.StreamTransport;
 import io.rdmaraw.tcp.stack.TcpStack;
+import io.rdmaraw.tcp.stack.TcpStackStatistics;
 import io.rdmaraw.tcp.stack.TcpTransport;
 
 import java.io.IOException;
@@ -26,27 +30,35 @@ import java.net.SocketAddress;
 import java.nio.channels.ClosedChannelException;
 import java.nio.channels.NotYetConnectedException;
 import java.nio.file.Path;
+import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 
 /**
- * A TCP connection. Takes the place of Netty's other socket channels without a change to handlers. Received bytes are
- * fired where the device wrote them; written ones are sent from where they lie when that is registered memory, and
- * copied once otherwise.
+ * A TCP connection. It replaces Netty's other socket channels without a change to handlers.
  *
- * <p>The device is the one that {@link RdmaRawIoHandlerConfig.Builder#device(String)} names. With the kernel's own
- * addresses, a connection that the device's link does not lead to, to this host or by another interface, is carried by
- * the kernel, by a NIO channel on the same loop. A write promise completes when
- * the send buffer ({@code SO_SNDBUF}) has taken the bytes. What it has no room for, because the peer has not
- * acknowledged enough, counts against the channel's write buffer water marks.
+ * {@snippet :
+ * new Bootstrap().group(group).channel(RdmaRawSocketChannel.class).handler(handler).connect("10.0.0.2", 8080);
+ * }
+ *
+ * <p>Received buffers refer to the memory that the device wrote. Written buffers in registered memory are sent without
+ * a copy; see {@link RdmaRawByteBufAllocator}. Others are copied once.
+ *
+ * <p>A write promise completes when the send buffer ({@code SO_SNDBUF}) has accepted the bytes. If the send buffer is
+ * full because the peer has not acknowledged enough, the rest counts against the channel's write buffer water marks.
+ *
+ * <p>{@link RdmaRawIoHandlerConfig.Builder#device(String)} selects the device. If the channels use the kernel's
+ * addresses, some peers cannot be reached over the device's link: peers on this host or behind another interface. The
+ * kernel carries connections to these peers, with a NIO channel on the same loop.
  */
 public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implements SocketChannel {
     private static final int MAX_MESSAGES_PER_READ = 16;
     private static final ChannelMetadata METADATA = new ChannelMetadata(false, MAX_MESSAGES_PER_READ);
+    private static final long MAX_ARRIVAL_MILLIS = 100;
 
     private final RdmaRawSocketChannelConfig config = new RdmaRawSocketChannelConfig(this);
     private final StreamInbox inbox = new StreamInbox(this);
-    private final ConnectionListener connectionListener = new Listener();
-    /** The connection, from the call of connect or from the accepting on; kept when the channel is closed. */
+    private final Listener connectionListener = new Listener();
+    /** The connection, from connect or accept on. Kept after the channel is closed. */
     private volatile StreamTransport transport;
     private volatile TcpStack loopStack;
     private volatile boolean established;
@@ -54,15 +66,20 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
     private volatile InetSocketAddress localAddress;
     private volatile InetSocketAddress remoteAddress;
     private InetSocketAddress requestedLocal;
-    /** The last one; null when there was none. */
+    /** The port that {@code bind} has reserved, until the channel connects or closes; null if there is none. */
+    private TcpNetwork.Binding reserved;
+    private boolean hasJoinedLoop;
+    /** Completes when an accepted connection arrives from its server's loop; null unless the registration waits. */
+    private Promise<Void> arrival;
+    /** The latest capture; null if there was none. */
     private ConnectionCapture capture;
 
-    /** Makes an open, unregistered channel. */
+    /** Creates an open, unregistered channel. */
     public RdmaRawSocketChannel() {
         super(null);
     }
 
-    /** Makes the channel of an accepted connection. */
+    /** Creates the channel of an accepted connection. */
     RdmaRawSocketChannel(RdmaRawServerSocketChannel parent, TcpTransport accepted) {
         super(parent);
         transport = accepted;
@@ -99,7 +116,7 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
     public InetSocketAddress localAddress() {
         StreamTransport current = transport;
         if (localAddress == null && current != null) {
-            // Made on demand: with all their parts the two are a tenth of a short connection's garbage.
+            // Created on demand, because the two addresses are a tenth of the garbage of a short connection.
             localAddress = current.localAddress();
         }
         return localAddress;
@@ -124,9 +141,9 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
     }
 
     /**
-     * Asks where the connection stands, as {@code TCP_INFO} of Linux tells. Any thread.
+     * Returns the state of the connection, like {@code TCP_INFO} of Linux. Can be called on any thread.
      *
-     * @return a future of it, which fails when there is no connection, or the kernel carries it
+     * @return a future of the state; it fails if there is no connection or if the kernel carries it
      */
     public Future<RdmaRawTcpInfo> tcpInfo() {
         Promise<RdmaRawTcpInfo> promise = eventLoop().newPromise();
@@ -139,24 +156,27 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
     }
 
     /**
-     * Writes what the connection sends and receives from now on to a pcap file, for Wireshark and tcpdump: until so
-     * many bytes are written, a second has passed since the channel was closed, or it leaves its loop. The loop writes,
-     * so this is for finding faults; one connection of a loop is captured at a time. Any thread.
+     * Captures the connection to a pcap file for Wireshark and tcpdump. The capture starts now. It ends when
+     * {@code maxBytes} are written, one second after the channel is closed, or when the channel leaves its loop.
      *
-     * @param maxBytes the most that the file becomes, 1 KiB or more
-     * @return a future of its beginning, which fails when there is no connection, the kernel carries it, or the file
-     *         cannot be made
+     * <p>The loop itself writes the file, so use this for debugging only. One connection per loop can be captured at a
+     * time. Can be called on any thread.
+     *
+     * @param file file to write; an existing file is replaced
+     * @param maxBytes maximum size of the file, at least 1024
+     * @return a future that completes when the capture has started; it fails if there is no connection, the kernel
+     *         carries it, another capture is running on the loop, or the file cannot be created
      */
     public Future<Void> capture(Path file, long maxBytes) {
         return new CaptureBegin(this, file, maxBytes).begin();
     }
 
-    /** A capture has begun; on the loop. */
+    /** Stores a capture that has started. Called on the loop. */
     void captured(ConnectionCapture begun) {
         capture = begun;
     }
 
-    /** Returns the connection; null before there is one. */
+    /** Returns the connection; null before connect or accept. */
     StreamTransport transport() {
         return transport;
     }
@@ -166,12 +186,17 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
         return transport instanceof KernelTransport ? "kernel" : super.carrierOrNull();
     }
 
-    /** A setting has changed, which the connection, if there is one, is told on its loop. */
+    /** Applies a changed option to the connection, if there is one, on its loop. */
     void settingChanged(Consumer<TcpConnection> change) {
         settingChanged(change, change);
     }
 
-    /** @param late takes the place of the change when others may have overtaken it: tells what is set by then */
+    /**
+     * Applies a changed option to the connection.
+     *
+     * @param late replaces the change if the connection moves and other changes may have overtaken this one; it applies
+     *         the current value
+     */
     void settingChanged(Consumer<TcpConnection> change, Consumer<TcpConnection> late) {
         StreamTransport current = transport;
         if (current != null) {
@@ -179,15 +204,39 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
         }
     }
 
-    // ---- its loop ----
+    // ---- event loop ----
+
+    /**
+     * Moves an accepted connection from its server's loop to the loop that the channel registers with. The registration
+     * waits for the connection, so that {@code channelActive} can write. The wait is bounded: a handler of the server's
+     * loop may block until the channel is registered, and the connection stays there until that handler returns.
+     */
+    @Override
+    Future<?> prepareToJoin(RdmaRawIoHandler loop) {
+        if (parent() == null || hasJoinedLoop || transport.loop() == eventLoop()) {
+            return null;
+        }
+        loopStack = loop.tcp();
+        Promise<Void> arrived = eventLoop().newPromise();
+        Future<?> timeout = eventLoop().schedule(() -> arrived.trySuccess(null), MAX_ARRIVAL_MILLIS,
+                TimeUnit.MILLISECONDS);
+        arrived.addListener(done -> timeout.cancel(false));
+        arrival = arrived;
+        transport.attach(connectionListener, loopStack);
+        return arrived;
+    }
 
     @Override
     void joinLoop(RdmaRawIoHandler loop) {
         inbox.joinedLoop();
         ((StreamUnsafe) unsafe()).connector.joinLoop();
+        hasJoinedLoop = true;
         if (transport != null) {
-            loopStack = loop.tcp();
-            transport.attach(connectionListener, loopStack);
+            if (arrival == null) {
+                loopStack = loop.tcp();
+                transport.attach(connectionListener, loopStack);
+            }
+            arrival = null;
             if (parent() != null) {
                 parent().connectionOn(eventLoop());
             }
@@ -206,33 +255,49 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
         }
     }
 
-    /** Returns the stack of the loop that the channel is on, null while it is on none. */
+    /** Returns the TCP stack of the channel's loop; null while the channel is on no loop. */
     TcpStack loopStack() {
         return loopStack;
     }
 
-    // ---- opening ----
+    // ---- connecting ----
 
     @Override
     protected void doBind(SocketAddress address) throws IOException {
-        if (transport != null || requestedLocal != null) {
-            throw new BindException("the channel is bound already, to " + localAddress);
-        }
-        requestedLocal = checked(address);
-        ioHandler().tcp().opener().checkLocal(requestedLocal);
+        requireUnbound();
+        InetSocketAddress local = checked(address);
+        reserved = requireIoHandler().tcp().opener().reserve(local);
+        requestedLocal = new InetSocketAddress(local.getAddress(), reserved.port());
         localAddress = requestedLocal;
     }
 
-    private void startConnecting(InetSocketAddress remote, SocketAddress localOrNull) throws IOException {
-        if (localOrNull != null) {
-            doBind(localOrNull);
+    private void requireUnbound() throws BindException {
+        if (transport != null || requestedLocal != null) {
+            throw new BindException("the channel is bound already, to " + localAddress);
         }
-        loopStack = ioHandler().tcp();
+    }
+
+    private void giveReservedPortBack() {
+        if (reserved != null) {
+            reserved.close();
+            reserved = null;
+        }
+    }
+
+    private void startConnecting(InetSocketAddress remote, SocketAddress localOrNull) throws IOException {
+        loopStack = requireIoHandler().tcp();
+        if (localOrNull != null) {
+            requireUnbound();
+            requestedLocal = checked(localOrNull);
+            loopStack.opener().checkLocal(requestedLocal);
+            localAddress = requestedLocal;
+        }
+        giveReservedPortBack();
         int mark = config.mark();
         if (!ioHandler().config().connectsByDevice(remote)
                 || loopStack.opener().isForKernel(requestedLocal, remote, mark)) {
             refuse(mark, remote);
-            KernelTransport opening = new KernelTransport(this, loopStack.counters());
+            KernelTransport opening = newKernelTransport(loopStack.counters());
             transport = opening;
             if (config.isTcpFastOpenConnect()) {
                 flushed();
@@ -241,7 +306,7 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
         } else {
             TcpTransport opening = loopStack.opener().connect(requestedLocal, remote, mark, connectionListener);
             transport = opening;
-            // The port of an address that the user chose may be the system's choice.
+            // Cleared, because the requested address may have port 0. The actual port is read from the transport.
             localAddress = null;
             if (config.isTcpFastOpenConnect()) {
                 opening.openFast(flushed(), RdmaRawByteBufAllocator.DEFAULT);
@@ -249,7 +314,11 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
         }
     }
 
-    /** Its packets would go another way than they are meant to. */
+    KernelTransport newKernelTransport(TcpStackStatistics counters) {
+        return new KernelTransport(connectionListener, counters);
+    }
+
+    /** Rejects a mark on a connection of the kernel. Its packets would be routed without the mark. */
     private static void refuse(int mark, InetSocketAddress remote) throws IOException {
         if (mark != 0) {
             throw new IOException("SO_MARK is " + mark + ", but the kernel has to carry the connection to "
@@ -258,7 +327,7 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
         }
     }
 
-    /** What was written before connecting goes out with the SYN, or as soon as the connection is open. */
+    /** Flushes messages written before connecting. They are sent with the SYN or as soon as the connection is open. */
     private ChannelOutboundBuffer flushed() {
         ChannelOutboundBuffer written = unsafe().outboundBuffer();
         written.addFlush();
@@ -270,13 +339,20 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
         established = true;
     }
 
-    // ---- what the transport reports ----
+    // ---- events of the transport ----
 
-    /** Something happened to the connection. */
+    /** Handles a change of the connection: it is established, received data, has send room, or has ended. */
     void transportChanged() {
         if (!isOpen()) {
-            // The transport has not heard of it yet; then it drops what came in.
+            // The transport is notified of the close later and drops received data then.
             return;
+        }
+        if (arrival != null) {
+            // This completes the registration. Handlers called by it may close the channel.
+            arrival.trySuccess(null);
+            if (!isOpen()) {
+                return;
+            }
         }
         StreamTransport current = transport;
         StreamUnsafe unsafe = (StreamUnsafe) unsafe();
@@ -285,7 +361,7 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
             remoteAddress = unsafe.connector.peer();
             unsafe.connector.succeed();
             if (config.isTcpFastOpenConnect()) {
-                // What the SYN did not take.
+                // Sends the data that did not fit into the SYN.
                 unsafe.resumeFlush();
             }
         }
@@ -296,7 +372,8 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
             return;
         }
         inbox.transportChanged(current);
-        if (current.takeSendRoom()) {
+        // If the connection is closed, the flush fails the pending writes.
+        if (current.takeSendRoom() || current.isClosed() && isOpen()) {
             unsafe.resumeFlush();
         }
     }
@@ -315,7 +392,7 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
 
     @Override
     public boolean isInputShutdown() {
-        return inbox.isShutdown();
+        return inbox.isShutdown() || !isOpen();
     }
 
     @Override
@@ -333,7 +410,7 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
         return promise;
     }
 
-    /** A channel whose loop has ended is closed. */
+    /** Runs a task on the channel's loop. If the loop has ended, the channel is closed and the promise fails. */
     private void onItsLoop(Runnable task, ChannelPromise promise) {
         LoopTasks.executeOrElse(eventLoop(), task, () -> promise.tryFailure(new ClosedChannelException()));
     }
@@ -364,9 +441,9 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
     @Override
     protected void doWrite(ChannelOutboundBuffer in) throws Exception {
         StreamTransport current = transport;
-        // While the connection moves between loops, what is written waits; attaching resumes it.
+        // While the connection moves between loops, writes stay in the outbound buffer. Attaching resumes them.
         if (current.isAttached()) {
-            // What has to be copied goes to memory that the device reads, whatever the user allocates from.
+            // Data that must be copied is copied to registered memory, regardless of the user's allocator.
             current.write(in, RdmaRawByteBufAllocator.DEFAULT);
         }
     }
@@ -392,8 +469,8 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
     }
 
     /**
-     * Netty takes the outbound buffer away, with an exception that tells those whose writes are in it. Its stack trace
-     * costs as much as a fifth of a short connection, so it is not made when no write is pending.
+     * Shuts down the output. If no write is pending, it does so directly: Netty's own method creates an exception for
+     * the pending writes, and its stack trace costs a fifth of a short connection.
      */
     private void shutdownOutputNow(ChannelPromise promise) {
         ChannelOutboundBuffer written = unsafe().outboundBuffer();
@@ -418,7 +495,7 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
         pipeline().fireUserEventTriggered(ChannelOutputShutdownEvent.INSTANCE);
     }
 
-    /** As that of Netty's channels, whose outbound buffer is gone after they have ended their output. */
+    /** Returns false after the output was shut down, like Netty's channels, which have no outbound buffer then. */
     @Override
     public boolean isWritable() {
         return !outputShutdown && super.isWritable();
@@ -466,17 +543,24 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
 
     private void shutdownInput(ChannelFuture output, ChannelPromise promise) {
         ChannelFuture input = shutdownInput();
-        input.addListener(done -> {
-            Throwable cause = output.cause() != null ? output.cause() : input.cause();
-            if (cause != null) {
-                promise.setFailure(cause);
-            } else {
-                promise.setSuccess();
-            }
-        });
+        if (input.isDone()) {
+            // A loop that has ended calls no listener.
+            shutdownDone(output, input, promise);
+        } else {
+            input.addListener(done -> shutdownDone(output, input, promise));
+        }
     }
 
-    // ---- the end ----
+    private static void shutdownDone(ChannelFuture output, ChannelFuture input, ChannelPromise promise) {
+        Throwable cause = output.cause() != null ? output.cause() : input.cause();
+        if (cause != null) {
+            promise.setFailure(cause);
+        } else {
+            promise.setSuccess();
+        }
+    }
+
+    // ---- closing ----
 
     @Override
     protected void doDisconnect() {
@@ -489,14 +573,18 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
         StreamUnsafe unsafe = (StreamUnsafe) unsafe();
         unsafe.connector.close();
         inbox.stopReading();
+        giveReservedPortBack();
         StreamTransport current = transport;
         if (current != null) {
             current.closeByChannel(config.getSoLinger() == 0);
         }
+        if (arrival != null) {
+            arrival.tryFailure(new ClosedChannelException());
+        }
     }
 
-    /** Keeps the transport's calls out of what users of the channel see. */
-    private final class Listener implements ConnectionListener {
+    /** Receives the transport's calls, so that these methods are not visible to users of the channel. */
+    private final class Listener implements ConnectionListener, KernelTransport.Owner {
         @Override
         public void transportChanged() {
             RdmaRawSocketChannel.this.transportChanged();
@@ -521,9 +609,29 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
         public void applyOptions(TcpConnection connection) {
             config.applyTo(connection);
         }
+
+        @Override
+        public SocketChannel channel() {
+            return RdmaRawSocketChannel.this;
+        }
+
+        @Override
+        public boolean isOnLoop() {
+            return ioHandler() != null;
+        }
+
+        @Override
+        public void applyOptions(SocketChannelConfig socket) {
+            config.applyTo(socket);
+        }
+
+        @Override
+        public void closeAfterFailedWrite(Throwable cause) {
+            ((StreamUnsafe) unsafe()).closeNow(cause);
+        }
     }
 
-    /** Netty's part of the channel's life, and the opening of connections. */
+    /** Implements Netty's channel life cycle and connecting. */
     private final class StreamUnsafe extends AbstractUnsafe {
         private final StreamConnector connector = new StreamConnector(RdmaRawSocketChannel.this, this::closeNow);
 
@@ -553,6 +661,12 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
 
         private void closeNow() {
             close(voidPromise());
+        }
+
+        private void closeNow(Throwable cause) {
+            ClosedChannelException closed = new ClosedChannelException();
+            closed.initCause(cause);
+            close(voidPromise(), cause, closed);
         }
 
         void resumeFlush() {

@@ -2,25 +2,25 @@ package io.rdmaraw.channel;
 
 import io.netty.channel.ChannelOption;
 import io.netty.channel.socket.SocketChannelConfig;
-import io.netty.channel.socket.nio.NioChannelOption;
 import io.netty.util.internal.ObjectUtil;
 import io.rdmaraw.tcp.TcpConnection;
 import io.rdmaraw.tcp.congestion.CongestionControls;
 import io.rdmaraw.tcp.segment.Segment;
 import io.rdmaraw.tcp.stack.TcpTransport;
-import jdk.net.ExtendedSocketOptions;
 
-import java.net.SocketOption;
 import java.net.StandardSocketOptions;
 
-/** The settings of a {@link RdmaRawSocketChannel}. Can be set on any thread. */
+/**
+ * The configuration of a {@link RdmaRawSocketChannel}. Options can be set on any thread at any time, unless stated
+ * otherwise.
+ */
 public final class RdmaRawSocketChannelConfig extends AbstractRdmaRawChannelConfig<RdmaRawSocketChannelConfig>
         implements SocketChannelConfig {
     /** Initial size of the send buffer if SO_SNDBUF is not set, in bytes. */
     private static final int DEFAULT_SEND_BUFFER_BYTES = 512 * 1024;
     /** Auto-tuning limit of the send buffer, in bytes (Linux: tcp_wmem[2]). */
     private static final int MOST_SEND_BUFFER_BYTES = 4 * 1024 * 1024;
-    private static final int LEAST_RECEIVE_BUFFER_BYTES = 2048;
+    static final int LEAST_RECEIVE_BUFFER_BYTES = 2048;
     private static final int MAX_BYTE = 255;
     private static final int DSCP_SHIFT = 2;
     private static final int LEAST_MAXSEG_BYTES = 88;
@@ -28,26 +28,29 @@ public final class RdmaRawSocketChannelConfig extends AbstractRdmaRawChannelConf
     private static final OptionTable<RdmaRawSocketChannelConfig> TABLE = newTable();
 
     private final RdmaRawSocketChannel channel;
-    /** Both are 0 while they are not set. */
+    /** Zero if not set, like the receive buffer below. */
     private volatile int sendBufferBytes;
     private volatile int receiveBufferBytes;
     private volatile int soLinger = -1;
     private volatile int trafficClass;
     private volatile int mark;
     private volatile int timeToLive = Segment.DEFAULT_HOP_LIMIT;
-    /** Those of keepalive, user timeout and SYNs are 0 while the core's defaults hold. */
+    /** Zero applies the default of the group; likewise for the four fields below. */
     private volatile int keepIdleSeconds;
     private volatile int keepIntervalSeconds;
     private volatile int keepProbes;
     private volatile int userTimeoutMillis;
     private volatile int synRetries;
-    /** Null while the group's holds. */
+    /** Null applies the default of the group. */
     private volatile String congestionControl;
     private volatile long maxPacingRate;
-    private volatile int notSentLowWaterBytes;
+    private volatile long notSentLowWaterBytes;
     private volatile int maxSegmentBytes;
     private volatile int finWait2Seconds;
-    /** Null while the core decides. */
+    /**
+     * Null applies the default of TCP: immediate acknowledgements at the start and after a pause, delayed ones
+     * otherwise.
+     */
     private volatile Boolean quickAck;
     private volatile boolean cork;
     private volatile boolean tcpNoDelay = true;
@@ -62,7 +65,7 @@ public final class RdmaRawSocketChannelConfig extends AbstractRdmaRawChannelConf
         this.channel = channel;
     }
 
-    /** Hands the settings to a connection that has just been made, on its loop. */
+    /** Applies the options to a new connection. Called on its loop. */
     void applyTo(TcpConnection connection) {
         connection.noDelay(tcpNoDelay);
         if (receiveBufferBytes > 0) {
@@ -100,7 +103,7 @@ public final class RdmaRawSocketChannelConfig extends AbstractRdmaRawChannelConf
         if (quickAck != null) {
             connection.quickAck(quickAck);
         }
-        connection.notSentLowWater(notSentLowWaterBytes);
+        connection.notSentLowWater(notSentLowWater());
         connection.finWait2Millis(finWait2Millis());
         connection.cork(cork);
     }
@@ -109,7 +112,9 @@ public final class RdmaRawSocketChannelConfig extends AbstractRdmaRawChannelConf
         return finWait2Seconds < 0 ? -1 : millis(finWait2Seconds);
     }
 
-    /** Hands the settings to a socket of the kernel's; the kernel sizes buffers that are not set. */
+    /**
+     * Applies the options to a {@link io.rdmaraw.kernel.KernelStreamSocket}. The kernel sizes buffers that are not set.
+     */
     void applyTo(SocketChannelConfig socket) {
         socket.setTcpNoDelay(tcpNoDelay).setKeepAlive(keepAlive).setTrafficClass(trafficClass)
                 .setReuseAddress(reuseAddress);
@@ -119,19 +124,24 @@ public final class RdmaRawSocketChannelConfig extends AbstractRdmaRawChannelConf
         if (receiveBufferBytes > 0) {
             socket.setReceiveBufferSize(receiveBufferBytes);
         }
-        setIfPositive(socket, ExtendedSocketOptions.TCP_KEEPIDLE, keepIdleSeconds);
-        setIfPositive(socket, ExtendedSocketOptions.TCP_KEEPINTERVAL, keepIntervalSeconds);
-        setIfPositive(socket, ExtendedSocketOptions.TCP_KEEPCOUNT, keepProbes);
-    }
-
-    private static void setIfPositive(SocketChannelConfig socket, SocketOption<Integer> option, int value) {
-        if (value > 0) {
-            socket.setOption(NioChannelOption.of(option), value);
+        if (keepIdleSeconds > 0) {
+            socket.setOption(RdmaRawChannelOption.TCP_KEEPIDLE, keepIdleSeconds);
+        }
+        if (keepIntervalSeconds > 0) {
+            socket.setOption(RdmaRawChannelOption.TCP_KEEPINTVL, keepIntervalSeconds);
+        }
+        if (keepProbes > 0) {
+            socket.setOption(RdmaRawChannelOption.TCP_KEEPCNT, keepProbes);
         }
     }
 
     private static int millis(int seconds) {
         return (int) Math.min(Integer.MAX_VALUE, seconds * 1000L);
+    }
+
+    /** Returns whether connections of this transport support an option, under any of its names. */
+    static boolean hasOption(ChannelOption<?> option) {
+        return TABLE.has(option);
     }
 
     private static OptionTable<RdmaRawSocketChannelConfig> newTable() {
@@ -164,7 +174,7 @@ public final class RdmaRawSocketChannelConfig extends AbstractRdmaRawChannelConf
                         RdmaRawSocketChannelConfig::setCongestionControl)
                 .with(RdmaRawChannelOption.SO_MAX_PACING_RATE, c -> c.maxPacingRate,
                         RdmaRawSocketChannelConfig::setMaxPacingRate)
-                .with(RdmaRawChannelOption.TCP_NOTSENT_LOWAT, c -> (long) c.notSentLowWaterBytes,
+                .with(RdmaRawChannelOption.TCP_NOTSENT_LOWAT, c -> c.notSentLowWaterBytes,
                         RdmaRawSocketChannelConfig::setNotSentLowWater)
                 .with(RdmaRawChannelOption.TCP_CORK, c -> c.cork, RdmaRawSocketChannelConfig::setCork)
                 .with(RdmaRawChannelOption.TCP_QUICKACK, c -> Boolean.TRUE.equals(c.quickAck),
@@ -180,9 +190,9 @@ public final class RdmaRawSocketChannelConfig extends AbstractRdmaRawChannelConf
                 .alsoAs(RdmaRawChannelOption.ofIoUring("TCP_KEEPINTVL"), RdmaRawChannelOption.TCP_KEEPINTVL)
                 .alsoAs(RdmaRawChannelOption.ofIoUring("TCP_KEEPCNT"), RdmaRawChannelOption.TCP_KEEPCNT)
                 .alsoAs(RdmaRawChannelOption.ofIoUring("TCP_USER_TIMEOUT"), RdmaRawChannelOption.TCP_USER_TIMEOUT)
-                .alsoAs(ExtendedSocketOptions.TCP_KEEPIDLE, RdmaRawChannelOption.TCP_KEEPIDLE)
-                .alsoAs(ExtendedSocketOptions.TCP_KEEPINTERVAL, RdmaRawChannelOption.TCP_KEEPINTVL)
-                .alsoAs(ExtendedSocketOptions.TCP_KEEPCOUNT, RdmaRawChannelOption.TCP_KEEPCNT)
+                .alsoAs("TCP_KEEPIDLE", RdmaRawChannelOption.TCP_KEEPIDLE)
+                .alsoAs("TCP_KEEPINTERVAL", RdmaRawChannelOption.TCP_KEEPINTVL)
+                .alsoAs("TCP_KEEPCOUNT", RdmaRawChannelOption.TCP_KEEPCNT)
                 .alsoAs(StandardSocketOptions.SO_RCVBUF, ChannelOption.SO_RCVBUF)
                 .alsoAs(StandardSocketOptions.SO_SNDBUF, ChannelOption.SO_SNDBUF)
                 .alsoAs(StandardSocketOptions.SO_KEEPALIVE, ChannelOption.SO_KEEPALIVE)
@@ -190,7 +200,7 @@ public final class RdmaRawSocketChannelConfig extends AbstractRdmaRawChannelConf
                 .alsoAs(StandardSocketOptions.SO_LINGER, ChannelOption.SO_LINGER)
                 .alsoAs(StandardSocketOptions.TCP_NODELAY, ChannelOption.TCP_NODELAY)
                 .alsoAs(StandardSocketOptions.IP_TOS, ChannelOption.IP_TOS)
-                .without(ExtendedSocketOptions.SO_INCOMING_NAPI_ID, RdmaRawChannelOption.NO_NAPI_ID);
+                .without("SO_INCOMING_NAPI_ID", RdmaRawChannelOption.NO_NAPI_ID);
     }
 
     @Override
@@ -206,14 +216,15 @@ public final class RdmaRawSocketChannelConfig extends AbstractRdmaRawChannelConf
         return sharedFlushes;
     }
 
-    // What the connection is told holds when it is told: while it moves, an older call may come behind a newer one.
+    // The setters below pass on the current value of the field, not the argument. While the connection moves between
+    // loops, an older call may be applied after a newer one.
 
     private void setTimeToLive(int hops) {
         timeToLive = ObjectUtil.checkInRange(hops, 1, MAX_BYTE, "IP_TTL");
         channel.settingChanged(connection -> connection.hopLimit(timeToLive));
     }
 
-    /** The connection has had it from its beginning. */
+    /** Sets the mark of an accepted connection. The connection already uses it. */
     void inheritMark(int value) {
         mark = value;
     }
@@ -248,16 +259,24 @@ public final class RdmaRawSocketChannelConfig extends AbstractRdmaRawChannelConf
         channel.settingChanged(connection -> connection.synRetries(synRetries));
     }
 
-    /** As Linux, which has 32 bits for it. */
+    /** Accepts the 32-bit range of Linux. */
     private void setNotSentLowWater(long bytes) {
         if (bytes < 0 || bytes > 0xFFFF_FFFFL) {
             throw new IllegalArgumentException("TCP_NOTSENT_LOWAT: " + bytes + " (expected: 0-4294967295)");
         }
-        notSentLowWaterBytes = (int) Math.min(Integer.MAX_VALUE, bytes);
-        channel.settingChanged(connection -> connection.notSentLowWater(notSentLowWaterBytes));
+        notSentLowWaterBytes = bytes;
+        channel.settingChanged(connection -> connection.notSentLowWater(notSentLowWater()));
     }
 
-    /** Switching it off sends what is held back: unless it moves, the connection is to hear of each call. */
+    /** More than {@link Integer#MAX_VALUE} bytes are never queued. */
+    private int notSentLowWater() {
+        return (int) Math.min(Integer.MAX_VALUE, notSentLowWaterBytes);
+    }
+
+    /**
+     * Sets TCP_CORK. Each call must reach the connection, because switching it off sends the data that was held back.
+     * Only while the connection moves, the current value is applied instead.
+     */
     private void setCork(boolean on) {
         cork = on;
         channel.settingChanged(connection -> connection.cork(on), connection -> connection.cork(cork));
@@ -301,8 +320,8 @@ public final class RdmaRawSocketChannelConfig extends AbstractRdmaRawChannelConf
     }
 
     /**
-     * Returns how many bytes the channel hands to TCP ahead of their acknowledgement; unless it was set, what it begins
-     * with.
+     * Returns the maximum number of written bytes that TCP holds until they are acknowledged. If it was not set,
+     * returns the initial size of the send buffer.
      */
     @Override
     public int getSendBufferSize() {
@@ -310,8 +329,8 @@ public final class RdmaRawSocketChannelConfig extends AbstractRdmaRawChannelConf
     }
 
     /**
-     * Returns how many bytes TCP takes ahead of their acknowledgement: what was set, else twice what the path carries
-     * without a queue on the way, so that the next window is there when one is acknowledged at once.
+     * Returns the current size of a connection's send buffer. If it was not set, it is twice the number of bytes in
+     * flight that fill the path without a queue. The next window is then ready when a window is acknowledged at once.
      */
     int sendBufferBytes(TcpConnection connection) {
         return sendBufferBytes > 0 ? sendBufferBytes : sendBufferFor(connection.pathBytes());
@@ -322,26 +341,32 @@ public final class RdmaRawSocketChannelConfig extends AbstractRdmaRawChannelConf
     }
 
     /**
-     * Sets how many bytes the channel hands to TCP ahead of their acknowledgement: {@code SO_SNDBUF}. What was written
-     * beyond it counts against the write buffer water marks. A buffer that was not set grows to twice what the
-     * path carries, up to 4 MiB.
+     * Sets {@code SO_SNDBUF}: the maximum number of written bytes that TCP holds until they are acknowledged, at least
+     * 4608 as on Linux. Further writes count against the channel's write buffer water marks. If it is not set, the
+     * buffer grows to twice the capacity of the path, up to 4 MiB.
      */
     @Override
     public RdmaRawSocketChannelConfig setSendBufferSize(int bytes) {
-        sendBufferBytes = ObjectUtil.checkPositive(bytes, "sendBufferSize");
+        sendBufferBytes = Math.max(MIN_SEND_BUFFER_BYTES, ObjectUtil.checkPositive(bytes, "sendBufferSize"));
         return this;
     }
 
-    /** Returns how many bytes the peer may send ahead of the reader; unless it was set, what it begins with. */
+    /**
+     * Returns the maximum number of bytes that the peer may send ahead of the reader. If it was not set, returns the
+     * initial size of the buffer.
+     */
     @Override
     public int getReceiveBufferSize() {
         return receiveBufferBytes > 0 ? receiveBufferBytes : channel.groupConfig().receiveBufferBytes();
     }
 
     /**
-     * Sets how many bytes the peer may send ahead of the reader: {@code SO_RCVBUF}, at least 2048. Above 64 KiB it has
-     * its full effect only when set before connecting, for a server's children on the server. A buffer that was not set
-     * grows with what the user reads in a round trip, up to {@link RdmaRawIoHandlerConfig#maxReceiveBufferBytes()}.
+     * Sets {@code SO_RCVBUF}: the maximum number of bytes that the peer may send ahead of the reader. Values below 2048
+     * are treated as 2048.
+     *
+     * <p>Values above 64 KiB must be set before connecting to be fully effective; for accepted connections, on the
+     * server channel. If it is not set, the buffer grows with the bytes that the user reads per round trip, up to
+     * {@link RdmaRawIoHandlerConfig#maxReceiveBufferBytes()}.
      */
     @Override
     public RdmaRawSocketChannelConfig setReceiveBufferSize(int bytes) {
@@ -355,7 +380,10 @@ public final class RdmaRawSocketChannelConfig extends AbstractRdmaRawChannelConf
         return tcpNoDelay;
     }
 
-    /** Sets whether small segments go out at once, which is the default, or wait for outstanding ones (Nagle). */
+    /**
+     * Sets whether small segments are sent at once (true, the default) or wait until outstanding data is acknowledged
+     * (Nagle algorithm).
+     */
     @Override
     public RdmaRawSocketChannelConfig setTcpNoDelay(boolean noDelay) {
         tcpNoDelay = noDelay;
@@ -381,7 +409,7 @@ public final class RdmaRawSocketChannelConfig extends AbstractRdmaRawChannelConf
         return trafficClass;
     }
 
-    /** Sets the type of service or traffic class, 0 to 255; its two ECN bits are TCP's own. */
+    /** Sets the type of service or traffic class: 0 to 255. TCP ignores the two ECN bits and sets them itself. */
     @Override
     public RdmaRawSocketChannelConfig setTrafficClass(int value) {
         trafficClass = ObjectUtil.checkInRange(value, 0, MAX_BYTE, "trafficClass");
@@ -395,12 +423,14 @@ public final class RdmaRawSocketChannelConfig extends AbstractRdmaRawChannelConf
     }
 
     /**
-     * Sets what closing does about bytes that the peer has not acknowledged: 0 drops what is not sent and resets the
-     * connection; any other value, and the default of -1, sends them in the background. Closing never waits.
+     * Sets the handling of unacknowledged data when the channel is closed. 0 drops unsent data and resets the
+     * connection. Any other value, including the default -1, delivers the data in the background, until a timeout or a
+     * limit of {@link RdmaRawTcpLimits} ends the connection. Closing never blocks. An event loop that ends waits for
+     * the delivery for a limited time.
      */
     @Override
     public RdmaRawSocketChannelConfig setSoLinger(int seconds) {
-        soLinger = seconds;
+        soLinger = Math.max(-1, seconds);
         return this;
     }
 
@@ -431,15 +461,17 @@ public final class RdmaRawSocketChannelConfig extends AbstractRdmaRawChannelConf
         return this;
     }
 
-    /** Returns whether what is written before connecting may go with the SYN. */
+    /** Returns whether data written before connecting may be sent with the SYN. */
     public boolean isTcpFastOpenConnect() {
         return tcpFastOpenConnect;
     }
 
     /**
-     * Sets whether what is written, and not flushed, before connecting goes with the SYN: {@code TCP_FASTOPEN_CONNECT}
-     * (RFC 7413). The first connection to a server asks it for a cookie and sends the data when it is open; those after
-     * it on the same event loop send with the SYN. The network may bring such data twice. The promise of connecting
+     * Sets {@code TCP_FASTOPEN_CONNECT} (RFC 7413): data that is written, but not flushed, before connecting is sent
+     * with the SYN.
+     *
+     * <p>The first connection to a server requests a cookie and sends the data when it is open. Later connections on
+     * the same event loop send the data with the SYN. The network may deliver such data twice. The connect promise
      * completes when the server has answered.
      */
     public RdmaRawSocketChannelConfig setTcpFastOpenConnect(boolean fastOpen) {

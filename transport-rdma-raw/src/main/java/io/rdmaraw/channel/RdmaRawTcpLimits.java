@@ -5,19 +5,22 @@ import io.rdmaraw.tcp.TcpConfig;
 import io.rdmaraw.tcp.TcpLimits;
 
 /**
- * What the TCP of a loop on a device lets its peers make it hold and do, at most. Every limit has a default; a number
- * out of range is refused at once. Passed to {@link RdmaRawIoHandlerConfig.Builder#tcpLimits}, which copies it.
+ * Limits for the resources that peers can make the TCP of one loop use. Pass them to
+ * {@link RdmaRawIoHandlerConfig.Builder#tcpLimits}, which copies them. Every limit has a default. Not thread-safe.
+ *
+ * <p>Setters throw {@link IllegalArgumentException} if a value is out of range. Names in parentheses are settings of
+ * Linux under net.ipv4.
  */
 @UnstableApi
 public final class RdmaRawTcpLimits {
     private final TcpLimits.Builder limits = TcpLimits.builder();
     private int orphanRetries;
 
-    /** The defaults. */
+    /** Creates limits with their default values. */
     public RdmaRawTcpLimits() {
     }
 
-    /** Sets these limits, and the retries if they were set, where the core has them. */
+    /** Applies these limits, and the retries if they were set, to the settings of the core. */
     TcpConfig.Builder applyTo(TcpConfig.Builder config) {
         return (orphanRetries == 0 ? config : config.orphanRetries(orphanRetries)).limits(limits.build());
     }
@@ -30,9 +33,11 @@ public final class RdmaRawTcpLimits {
     }
 
     /**
-     * Sets how often what a closed channel still had to send is repeated without an answer (tcp_orphan_retries of
-     * Linux), 1 to 60, by default 8; also how many probes go, at least, to a peer that answers and keeps its window
-     * closed, whose connection ends when their interval has grown to two minutes too.
+     * Sets the number of retransmissions for the connection of a closed channel (tcp_orphan_retries): 1 to 60, default
+     * 8.
+     *
+     * <p>If the peer answers but keeps its window closed, at least this number of probes is sent. The connection then
+     * ends when in addition the probe interval has grown to {@link RdmaRawTcpSettings#maxRto}.
      */
     public RdmaRawTcpLimits orphanRetries(int retries) {
         TcpConfig.builder().orphanRetries(retries);
@@ -41,46 +46,51 @@ public final class RdmaRawTcpLimits {
     }
 
     /**
-     * Sets how many connections may live on whose channels are closed (tcp_max_orphans of Linux): 1 to 2^26, by default
-     * 16,384. Beyond it the one whose peer has acknowledged nothing for the longest time is reset, and counted as
-     * {@code orphan-overflows}.
+     * Sets the maximum number of connections of closed channels (tcp_max_orphans): 1 to 2^26, default 16,384. Beyond
+     * it, the connection without progress for the longest time is reset and counted as {@code orphan-overflows}.
      */
     public RdmaRawTcpLimits maxOrphans(int connections) {
         limits.maxOrphans(connections);
         return this;
     }
 
-    /** Sets how many bytes such connections may have queued together: 0 to 2^60, by default 256 MiB. */
+    /**
+     * Sets the maximum number of bytes that connections of closed channels may have queued in total: 0 to 2^60, default
+     * 256 MiB. Beyond it, the connection without progress for the longest time is reset and counted.
+     */
     public RdmaRawTcpLimits maxOrphanBytes(long bytes) {
         limits.maxOrphanBytes(bytes);
         return this;
     }
 
     /**
-     * Sets the least maximum segment size that a peer is believed (tcp_min_snd_mss of Linux): 48 to 1220 bytes, by
-     * default 216.
+     * Sets the minimum MSS for segments to a peer (tcp_min_snd_mss): 48 to 1220 bytes, default 216. If a peer announces
+     * a smaller MSS, this minimum is used instead.
      */
     public RdmaRawTcpLimits minSendMss(int bytes) {
         limits.minSendMss(bytes);
         return this;
     }
 
-    /** Sets how many segments a connection has in flight at most: 64 to 2^24, by default 32,768. */
+    /** Sets the maximum number of segments in flight per connection: 64 to 2^24, default 32,768. */
     public RdmaRawTcpLimits maxSegmentsInFlight(int segments) {
         limits.maxSegmentsInFlight(segments);
         return this;
     }
 
     /**
-     * Sets how much received data all connections hold together, not read or out of order (tcp_mem of Linux): 64 KiB to
-     * 2^60 bytes, by default 256 MiB. From three quarters of it on windows fall to an equal share.
+     * Sets the maximum number of bytes of received data, unread or out of order, of all connections (tcp_mem): 64 KiB
+     * to 2^60, default 256 MiB. From three quarters of the limit, receive windows shrink to an equal share.
      */
     public RdmaRawTcpLimits maxReceiveBytes(long bytes) {
         limits.maxReceiveBytes(bytes);
         return this;
     }
 
-    /** Sets in how many ranges a connection holds data out of order at most: 4 to 65,536, by default 512. */
+    /**
+     * Sets the maximum number of separate ranges of out-of-order data per connection: 4 to 65,536, default 512. Data
+     * that would start another range is dropped and counted.
+     */
     public RdmaRawTcpLimits maxOutOfOrderRanges(int ranges) {
         limits.maxOutOfOrderRanges(ranges);
         return this;

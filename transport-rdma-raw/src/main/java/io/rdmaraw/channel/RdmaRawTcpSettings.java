@@ -6,48 +6,46 @@ import io.rdmaraw.tcp.TcpConfig;
 import java.util.concurrent.TimeUnit;
 
 /**
- * How the TCP of a group's loops behaves where its channels do not say. Every setting has a default; a number out of
- * range is refused at once. Passed to {@link RdmaRawIoHandlerConfig.Builder#tcp}, which copies it:
+ * Defaults of TCP for the loops of a group; channel options override them. Pass them to
+ * {@link RdmaRawIoHandlerConfig.Builder#tcp}, which copies them. Not thread-safe.
  *
  * {@snippet :
  * RdmaRawIoHandlerConfig.builder().device("soft:xdp:eth0")
  *         .tcp(new RdmaRawTcpSettings().retries(8).finWait2(10, TimeUnit.SECONDS)).build();
  * }
  *
- * <p>The names in parentheses are those of Linux, net.ipv4 unless it is said. {@code docs/tcp-settings.md} has a table
- * of all settings, and of those that stand elsewhere.
+ * <p>Setters throw {@link IllegalArgumentException} if a value is out of range. Names in parentheses are settings of
+ * Linux under net.ipv4, unless stated otherwise. {@code docs/reference/tcp-settings.md} lists all settings, including
+ * those of other classes.
  */
 public final class RdmaRawTcpSettings {
-    /** Use of ECN (RFC 3168), and of its accurate feedback, which counts marks (AccECN, RFC 9768). */
+    /** Use of ECN (RFC 3168) and of accurate ECN feedback, which counts the marks (AccECN, RFC 9768). */
     public enum Ecn {
-        /** Neither offered nor accepted; 0 of Linux' tcp_ecn. */
+        /** ECN is neither offered nor accepted (tcp_ecn=0). */
         OFF,
-        /** Accepted when the peer offers it, the default; 2 of Linux' tcp_ecn. */
+        /** ECN is accepted if the peer offers it; the default (tcp_ecn=2). */
         PASSIVE,
-        /** Offered and accepted; 1 of Linux' tcp_ecn. */
+        /** ECN is offered and accepted (tcp_ecn=1). */
         ACTIVE,
-        /**
-         * Accurate feedback is offered and accepted, and that of RFC 3168 where a peer has no other; 3 of Linux'
-         * tcp_ecn.
-         */
+        /** Accurate ECN is offered and accepted; peers without it use RFC 3168 (tcp_ecn=3). */
         ACCURATE,
-        /** Either is accepted when the peer offers it, and nothing is offered; 5 of Linux' tcp_ecn. */
+        /** Both forms are accepted if the peer offers them; none is offered (tcp_ecn=5). */
         ACCURATE_PASSIVE
     }
 
     /** Use of SYN cookies (RFC 4987). */
     public enum SynCookies {
-        /** A SYN beyond the backlog is dropped; 0 of Linux' tcp_syncookies. */
+        /** A SYN beyond the backlog is dropped (tcp_syncookies=0). */
         NEVER,
-        /** A SYN beyond the backlog is answered with a cookie, the default; 1 of Linux' tcp_syncookies. */
+        /** A SYN beyond the backlog is answered with a cookie; the default (tcp_syncookies=1). */
         ON_OVERFLOW,
-        /** Every SYN is answered with a cookie; 2 of Linux' tcp_syncookies. */
+        /** Every SYN is answered with a cookie (tcp_syncookies=2). */
         ALWAYS
     }
 
     private TcpConfig.Builder core = TcpConfig.builder();
 
-    /** The defaults. */
+    /** Creates settings with their default values. */
     public RdmaRawTcpSettings() {
     }
 
@@ -57,7 +55,7 @@ public final class RdmaRawTcpSettings {
         return copy;
     }
 
-    /** Returns a builder of the core's settings that starts from these. */
+    /** Returns a builder for the settings of the core that starts with these settings. */
     TcpConfig.Builder toCore() {
         return core.build().toBuilder();
     }
@@ -66,31 +64,34 @@ public final class RdmaRawTcpSettings {
         return core.build().initialReceiveBufferBytes();
     }
 
-    /** Sets whether marks of congestion take the place of losses (tcp_ecn). */
+    /**
+     * Sets the use of ECN, with which routers mark packets instead of dropping them (tcp_ecn). Default
+     * {@link Ecn#PASSIVE}.
+     */
     public RdmaRawTcpSettings ecn(Ecn use) {
         core.ecn(TcpConfig.EcnMode.valueOf(ObjectUtil.checkNotNull(use, "use").name()));
         return this;
     }
 
     /**
-     * Sets whether a mark of congestion costs {@code cubic} 15 % and {@code reno} 20 % of the window in congestion
-     * avoidance, and not as much as a loss, 30 % and 50 % (RFC 8511, net.inet.tcp.cc.abe of FreeBSD; Linux has nothing
-     * like it). For paths whose queues mark early. Default false.
+     * Sets whether an ECN mark reduces the congestion window less than a loss (RFC 8511; FreeBSD: net.inet.tcp.cc.abe).
+     * In congestion avoidance, {@code cubic} then loses 15 % instead of 30 %, and {@code reno} 20 % instead of 50 %.
+     * Useful if queues on the path mark early. Default false.
      */
     public RdmaRawTcpSettings alternativeBackoff(boolean on) {
         core.alternativeBackoff(on);
         return this;
     }
 
-    /** Sets what is done about SYNs beyond the backlog (tcp_syncookies). */
+    /** Sets when SYN cookies are used (tcp_syncookies). Default {@link SynCookies#ON_OVERFLOW}. */
     public RdmaRawTcpSettings synCookies(SynCookies use) {
         core.synCookies(TcpConfig.SynCookieMode.valueOf(ObjectUtil.checkNotNull(use, "use").name()));
         return this;
     }
 
     /**
-     * Sets with how many bytes the receive buffer of a connection begins whose {@code SO_RCVBUF} is not set (the second
-     * of tcp_rmem): 2048 to 2^30, by default 256 KiB. It grows to
+     * Sets the initial size of receive buffers, for connections without {@code SO_RCVBUF} (second value of tcp_rmem):
+     * 2048 to 2^30 bytes, default 256 KiB. The buffer grows up to
      * {@link RdmaRawIoHandlerConfig.Builder#maxReceiveBufferBytes}.
      */
     public RdmaRawTcpSettings receiveBufferBytes(int bytes) {
@@ -99,8 +100,8 @@ public final class RdmaRawTcpSettings {
     }
 
     /**
-     * Sets how much memory a connection holds data in that came out of order: 0 to 2^30 bytes, by default 1 MiB. One
-     * whose receive buffer has grown may hold nine quarters of that.
+     * Sets the limit for the memory in which a connection holds out-of-order data: 0 to 2^30 bytes, default 1 MiB. If
+     * its receive buffer has grown beyond the initial size, the limit is at least 9/4 of that buffer.
      */
     public RdmaRawTcpSettings maxOutOfOrderBytes(int bytes) {
         core.maxOutOfOrderBytes(bytes);
@@ -108,8 +109,8 @@ public final class RdmaRawTcpSettings {
     }
 
     /**
-     * Sets whether data is spread over the round trip with every congestion control, as on Linux below {@code fq}. One
-     * that measures rates, {@code bbr}, paces in any case. Default false.
+     * Sets whether data is paced over the round trip with every congestion control (Linux: qdisc {@code fq}).
+     * {@code bbr} always paces. Default false.
      */
     public RdmaRawTcpSettings pacing(boolean on) {
         core.pacing(on);
@@ -134,32 +135,30 @@ public final class RdmaRawTcpSettings {
         return this;
     }
 
-    /**
-     * Sets how many segments are sent before the first acknowledgement (RFC 6928; initcwnd of a route): 1 to 100, by
-     * default 10.
-     */
+    /** Sets the initial congestion window in segments (RFC 6928; initcwnd of a route): 1 to 100, default 10. */
     public RdmaRawTcpSettings initialWindowSegments(int segments) {
         core.initialWindowSegments(segments);
         return this;
     }
 
     /**
-     * Sets how often a SYN is sent again where {@link RdmaRawChannelOption#TCP_SYNCNT} does not say (tcp_syn_retries):
-     * 0 to 30, by default 6.
+     * Sets how often a SYN is retransmitted, if {@link RdmaRawChannelOption#TCP_SYNCNT} is not set (tcp_syn_retries): 0
+     * to 30, default 6.
      */
     public RdmaRawTcpSettings synRetries(int retries) {
         core.synRetries(retries);
         return this;
     }
 
-    /** Sets how often a SYN-ACK is sent again (tcp_synack_retries): 0 to 30, by default 5. */
+    /** Sets how often a SYN-ACK is retransmitted (tcp_synack_retries): 0 to 30, default 5. */
     public RdmaRawTcpSettings synAckRetries(int retries) {
         core.synAckRetries(retries);
         return this;
     }
 
     /**
-     * Sets after how many timeouts in a row a connection ends (tcp_retries2; R2 of RFC 9293): 1 to 60, by default 15.
+     * Sets the number of consecutive timeouts after which a connection ends (tcp_retries2; R2 of RFC 9293): 1 to 60,
+     * default 15.
      */
     public RdmaRawTcpSettings retries(int retries) {
         core.retries(retries);
@@ -167,8 +166,8 @@ public final class RdmaRawTcpSettings {
     }
 
     /**
-     * Sets after how many timeouts in a row the next hop is asked for again (tcp_retries1; R1 of RFC 9293): 1 to 60, by
-     * default 3.
+     * Sets the number of consecutive timeouts after which the next hop is resolved again (tcp_retries1; R1 of RFC
+     * 9293): 1 to 60, default 3.
      */
     public RdmaRawTcpSettings pathRetries(int retries) {
         core.pathRetries(retries);
@@ -176,8 +175,8 @@ public final class RdmaRawTcpSettings {
     }
 
     /**
-     * Sets how many keepalive probes go unanswered before a connection ends where {@link
-     * RdmaRawChannelOption#TCP_KEEPCNT} does not say (tcp_keepalive_probes): 1 to 127, by default 9.
+     * Sets the number of unanswered keepalive probes after which a connection ends, if
+     * {@link RdmaRawChannelOption#TCP_KEEPCNT} is not set (tcp_keepalive_probes): 1 to 127, default 9.
      */
     public RdmaRawTcpSettings keepAliveProbes(int probes) {
         core.keepAliveProbes(probes);
@@ -185,8 +184,8 @@ public final class RdmaRawTcpSettings {
     }
 
     /**
-     * Sets how many connections a loop keeps in TIME-WAIT (tcp_max_tw_buckets): 1 to 2^26, by default 262,144. Beyond
-     * it the oldest is forgotten.
+     * Sets the maximum number of connections in TIME-WAIT per loop (tcp_max_tw_buckets): 1 to 2^26, default 262,144.
+     * Beyond it, the oldest is removed and counted.
      */
     public RdmaRawTcpSettings maxTimeWait(int connections) {
         core.maxTimeWait(connections);
@@ -194,23 +193,23 @@ public final class RdmaRawTcpSettings {
     }
 
     /**
-     * Sets whether a connection may be opened where another one is in TIME-WAIT and timestamps tell the two apart
-     * (tcp_tw_reuse). Default true.
+     * Sets whether a connect may reuse the addresses and ports of a connection in TIME-WAIT (tcp_tw_reuse). The old
+     * connection must have used timestamps, which distinguish the segments of the two. Default true.
      */
     public RdmaRawTcpSettings timeWaitReuse(boolean reuse) {
         core.timeWaitReuse(reuse);
         return this;
     }
 
-    /** Sets whether TIME-WAIT lasts until its time is up, whatever reset comes (tcp_rfc1337). Default false. */
+    /** Sets whether TIME-WAIT ignores RSTs (tcp_rfc1337). Default false. */
     public RdmaRawTcpSettings ignoreResetsInTimeWait(boolean ignore) {
         core.ignoreResetsInTimeWait(ignore);
         return this;
     }
 
     /**
-     * Sets the least MTU that a path over IPv4 is taken to have, whatever routers say (route/min_pmtu): 68 to 1280
-     * bytes, by default 552.
+     * Sets the minimum path MTU accepted from routers over IPv4 (route/min_pmtu): 68 to 1280 bytes, default 552. Forged
+     * ICMP messages cannot force smaller segments.
      */
     public RdmaRawTcpSettings minPathMtuBytes(int bytes) {
         core.minPathMtuBytes(bytes);
@@ -218,8 +217,8 @@ public final class RdmaRawTcpSettings {
     }
 
     /**
-     * Sets after how many timeouts of the same large segment smaller ones are tried, since the path may drop large ones
-     * (tcp_mtu_probing): 0, for never, to 15, by default 3.
+     * Sets the number of timeouts of the same large segment after which smaller segments are tried, because the path
+     * may drop large ones (tcp_mtu_probing): 0 to 15, default 3; 0 disables the detection.
      */
     public RdmaRawTcpSettings blackHoleTimeouts(int timeouts) {
         core.blackHoleTimeouts(timeouts);
@@ -227,7 +226,7 @@ public final class RdmaRawTcpSettings {
     }
 
     /**
-     * Sets the retransmission timeout before the first round trip is measured (RFC 6298): 1 ms to 60 s, by default 1 s.
+     * Sets the retransmission timeout before the first round trip is measured (RFC 6298): 1 ms to 60 s, default 1 s.
      */
     public RdmaRawTcpSettings initialRto(long duration, TimeUnit unit) {
         core.initialRtoNanos(unit.toNanos(duration));
@@ -235,23 +234,26 @@ public final class RdmaRawTcpSettings {
     }
 
     /**
-     * Sets the longest retransmission timeout, and the longest time between probes of a closed window (tcp_rto_max_ms):
-     * 1 to 600 s, by default 120 s.
+     * Sets the maximum of the retransmission timeout and of the interval between zero-window probes (tcp_rto_max_ms): 1
+     * to 600 s, default 120 s.
      */
     public RdmaRawTcpSettings maxRto(long duration, TimeUnit unit) {
         core.maxRtoNanos(unit.toNanos(duration));
         return this;
     }
 
-    /** Sets for how long an acknowledgement waits for something to go with: 0 to 500 ms, by default 40 ms. */
+    /**
+     * Sets the maximum time that an acknowledgement is delayed, so that it can be sent with data: 0 to 500 ms, default
+     * 40 ms.
+     */
     public RdmaRawTcpSettings delayedAck(long duration, TimeUnit unit) {
         core.delayedAckNanos(unit.toNanos(duration));
         return this;
     }
 
     /**
-     * Sets after what silence keepalive probes begin where {@link RdmaRawChannelOption#TCP_KEEPIDLE} does not say
-     * (tcp_keepalive_time): 1 ms or longer, by default two hours.
+     * Sets the time without traffic before keepalive probes start, if {@link RdmaRawChannelOption#TCP_KEEPIDLE} is not
+     * set (tcp_keepalive_time): at least 1 ms, default two hours.
      */
     public RdmaRawTcpSettings keepAliveIdle(long duration, TimeUnit unit) {
         core.keepAliveIdleNanos(unit.toNanos(duration));
@@ -259,8 +261,8 @@ public final class RdmaRawTcpSettings {
     }
 
     /**
-     * Sets the time between keepalive probes where {@link RdmaRawChannelOption#TCP_KEEPINTVL} does not say
-     * (tcp_keepalive_intvl): 1 ms or longer, by default 75 s.
+     * Sets the interval between keepalive probes, if {@link RdmaRawChannelOption#TCP_KEEPINTVL} is not set
+     * (tcp_keepalive_intvl): at least 1 ms, default 75 s.
      */
     public RdmaRawTcpSettings keepAliveInterval(long duration, TimeUnit unit) {
         core.keepAliveIntervalNanos(unit.toNanos(duration));
@@ -268,8 +270,9 @@ public final class RdmaRawTcpSettings {
     }
 
     /**
-     * Sets for how long something may wait for the peer where {@link RdmaRawChannelOption#TCP_USER_TIMEOUT} does not
-     * say: 0, the default, as long as the retries last, to 24 days, in milliseconds.
+     * Sets the maximum time that data may stay unacknowledged or unsent, if
+     * {@link RdmaRawChannelOption#TCP_USER_TIMEOUT} is not set: 0 to 24 days, in whole milliseconds. With 0, the
+     * default, only {@link #retries} counts.
      */
     public RdmaRawTcpSettings userTimeout(long duration, TimeUnit unit) {
         core.userTimeoutNanos(unit.toNanos(duration));
@@ -277,8 +280,8 @@ public final class RdmaRawTcpSettings {
     }
 
     /**
-     * Sets for how long a closed connection waits for its peer's end where {@link RdmaRawChannelOption#TCP_LINGER2}
-     * does not say (tcp_fin_timeout): 1 ms or longer, by default 60 s.
+     * Sets the maximum time that the connection of a closed channel waits for the FIN of the peer, if
+     * {@link RdmaRawChannelOption#TCP_LINGER2} is not set (tcp_fin_timeout): at least 1 ms, default 60 s.
      */
     public RdmaRawTcpSettings finWait2(long duration, TimeUnit unit) {
         core.finWait2Nanos(unit.toNanos(duration));
@@ -286,8 +289,8 @@ public final class RdmaRawTcpSettings {
     }
 
     /**
-     * Sets how long TIME-WAIT is: by default 60 s, as on Linux; 0 for none, which lets old segments meet new
-     * connections.
+     * Sets the duration of TIME-WAIT: default 60 s, as on Linux. 0 disables TIME-WAIT; old segments may then be
+     * accepted by a new connection.
      */
     public RdmaRawTcpSettings timeWait(long duration, TimeUnit unit) {
         core.timeWaitNanos(unit.toNanos(duration));
@@ -295,8 +298,8 @@ public final class RdmaRawTcpSettings {
     }
 
     /**
-     * Sets the shortest time between two challenge acknowledgements of a connection (RFC 5961; tcp_invalid_ratelimit):
-     * 0 to 10 s, by default 100 ms.
+     * Sets the minimum interval between challenge ACKs of a connection (RFC 5961; tcp_invalid_ratelimit): 0 to 10 s,
+     * default 100 ms.
      */
     public RdmaRawTcpSettings challengeAckInterval(long duration, TimeUnit unit) {
         core.challengeAckIntervalNanos(unit.toNanos(duration));
@@ -304,8 +307,8 @@ public final class RdmaRawTcpSettings {
     }
 
     /**
-     * Sets after what time a path that was found to be narrow is tried again (route/mtu_expires): 1 s or longer, by
-     * default ten minutes.
+     * Sets the time after which a larger path MTU is tried again (route/mtu_expires): at least 1 s, default ten
+     * minutes.
      */
     public RdmaRawTcpSettings pathMtuAge(long duration, TimeUnit unit) {
         core.pathMtuAgeNanos(unit.toNanos(duration));

@@ -4,7 +4,7 @@ import io.rdmaraw.ffi.Errno;
 
 import java.io.IOException;
 
-/** The device did not take a frame. The channel lives on; the frame was not sent. */
+/** The cause of a failed write if the device rejected the frame. The frame was not sent. The channel stays open. */
 public final class SendRefusedException extends IOException {
     private static final long serialVersionUID = 1;
 

@@ -14,7 +14,7 @@ import java.nio.channels.ClosedChannelException;
 import java.nio.channels.ConnectionPendingException;
 import java.util.concurrent.TimeUnit;
 
-/** A connection attempt of a channel: its promise, timeout and cancellation. For the loop's thread. */
+/** A connection attempt of a channel: its promise, timeout and cancellation. Used on the loop's thread only. */
 final class StreamConnector {
     private final RdmaRawSocketChannel channel;
     private final Runnable closing;
@@ -29,7 +29,12 @@ final class StreamConnector {
         closing = close;
     }
 
-    /** Notes that an attempt begins. */
+    /**
+     * Starts an attempt.
+     *
+     * @throws ConnectionPendingException if another attempt is pending
+     * @throws AlreadyConnectedException if the channel is connected
+     */
     void begin(InetSocketAddress target, ChannelPromise connectPromise) {
         if (promise != null) {
             throw new ConnectionPendingException();
@@ -55,12 +60,12 @@ final class StreamConnector {
             end();
             closing.run();
         } else {
-            // The channel has moved since its loop was to be told. A loop that ends closes the channel.
+            // The channel has moved to another loop. If that loop has ended, it has closed the channel.
             LoopTasks.executeOrElse(loop, this::cancelled, () -> { });
         }
     }
 
-    /** The channel is on a loop: an attempt that is under way times out there. */
+    /** Schedules the timeout on the channel's new loop. */
     void joinLoop() {
         if (promise != null && timeoutMillis > 0) {
             long leftNanos = TimeUnit.MILLISECONDS.toNanos(timeoutMillis) - (System.nanoTime() - beginNanos);
@@ -68,7 +73,7 @@ final class StreamConnector {
         }
     }
 
-    /** The channel leaves its loop, where nothing of it may be touched from now on. */
+    /** Cancels the timeout on the loop that the channel leaves. */
     void leaveLoop() {
         stopTimeout();
     }
@@ -81,8 +86,8 @@ final class StreamConnector {
     }
 
     /**
-     * Returns the address as it was asked for, with the name that its user gave it, as Netty's other transports tell
-     * it; or null where that is no peer's, but stands for this host.
+     * Returns the remote address as passed to connect, including its host name, like Netty's other transports. Returns
+     * null for a wildcard address: it stands for this host and is not the address of the peer.
      */
     InetSocketAddress peer() {
         return remote.getAddress().isAnyLocalAddress() ? null : remote;
@@ -102,14 +107,14 @@ final class StreamConnector {
         if (pending == null) {
             return;
         }
-        // Asked before the promise is told: a listener may close the channel.
+        // Read before the promise completes, because a listener may close the channel.
         boolean active = channel.isActive();
         boolean told = pending.trySuccess();
         if (active) {
             channel.pipeline().fireChannelActive();
         }
         if (!told) {
-            // Cancelled, and the cancelling has not been seen yet.
+            // The promise was cancelled, and the cancellation has not been handled yet.
             closing.run();
         }
     }
@@ -123,7 +128,7 @@ final class StreamConnector {
         }
     }
 
-    /** The channel closes. */
+    /** Fails the attempt because the channel closes. */
     void close() {
         ChannelPromise pending = end();
         if (pending != null) {
@@ -131,7 +136,7 @@ final class StreamConnector {
         }
     }
 
-    /** Forgets the attempt; returns its promise, which the caller tells. */
+    /** Ends the attempt. Returns its promise, which the caller completes; null if there is no attempt. */
     ChannelPromise end() {
         ChannelPromise pending = promise;
         promise = null;

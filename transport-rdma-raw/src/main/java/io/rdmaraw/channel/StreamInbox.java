@@ -12,9 +12,9 @@ import io.rdmaraw.tcp.stack.TcpStackStatistics;
 import java.io.IOException;
 
 /**
- * Hands the bytes that a socket channel's transport has received to the pipeline while the user reads, and then their
- * end: the peer's FIN or the error that ended the connection. Bytes count as read, and open the receive window, when
- * the pipeline gets them. For the loop's thread, except {@link #isShutdown()}.
+ * Fires the bytes received by a socket channel's transport while the user reads, followed by their end: the peer's FIN
+ * or the error that ended the connection. Bytes count as read, and open the receive window, when they are fired.
+ * Used on the loop's thread only, except {@link #isShutdown()}.
  */
 final class StreamInbox {
     private final RdmaRawSocketChannel channel;
@@ -25,20 +25,26 @@ final class StreamInbox {
     private IOException failure;
     private volatile boolean shutdown;
     private boolean endReported;
+    /** Set if the last read failed before it fired anything. */
+    private boolean readFailed;
+    /** Set while bytes were removed from the stream and are not in a buffer of the user yet. */
+    private boolean bytesLost;
 
     StreamInbox(RdmaRawSocketChannel channel) {
         this.channel = channel;
     }
 
-    /** Hands on what came in if the user reads, and then the end if there is one. */
+    /** Fires received bytes if the user reads, and then the end of the stream. */
     void transportChanged(StreamTransport transport) {
         if (shutdown) {
+            transport.shutdownInput();
             drop(transport);
         }
         if (transport.isPeerFinished()) {
             finished = true;
         }
-        if (!endReported) {
+        // As on Linux, a reset behind the peer's FIN fails writes, and reads find the end of the stream.
+        if (!endReported && !transport.isPeerFinished()) {
             failure = transport.failure();
         }
         read();
@@ -54,7 +60,7 @@ final class StreamInbox {
         return !channel.transport().received().isEmpty();
     }
 
-    /** The user reads. */
+    /** Starts a read. */
     void beginRead() {
         readPending = true;
         if (!reading && (hasEnd() || isAttached() && hasBytes())) {
@@ -62,12 +68,14 @@ final class StreamInbox {
         }
     }
 
-    /** The channel is on another loop now, and will hear there of what was to be read. */
+    /** Resets the schedule after the channel has joined another loop. The transport reports pending bytes there. */
     void joinedLoop() {
         scheduled = false;
     }
 
-    /** Tells whether the transport is on this loop: while the channel moves, what was received belongs to another. */
+    /**
+     * Returns whether the transport is on this loop. While the channel moves, received bytes belong to another loop.
+     */
     private boolean isAttached() {
         StreamTransport transport = channel.transport();
         return transport != null && transport.isAttached();
@@ -75,7 +83,7 @@ final class StreamInbox {
 
     private void readScheduled() {
         if (!channel.isRegistered() || !channel.eventLoop().inEventLoop()) {
-            // The channel has left this loop since; nothing of it may be touched here.
+            // The channel has left this loop. Its state belongs to the new loop.
             return;
         }
         scheduled = false;
@@ -91,14 +99,13 @@ final class StreamInbox {
         reading = true;
         try {
             ReceivedPieces received = transport.received();
-            while (readPending && !received.isEmpty() && channel.isOpen()) {
+            // Bytes that arrive while a handler writes are read in the next turn, so that other channels are served
+            // first.
+            while (readPending && !received.isEmpty() && channel.isOpen() && !transport.isReady()) {
                 readOnce(transport, received);
             }
-        } catch (RuntimeException | OutOfMemoryError e) {
-            // The user's allocator or handle. Bytes may be lost, so the stream cannot go on.
-            channel.pipeline().fireChannelReadComplete();
-            channel.pipeline().fireExceptionCaught(e);
-            closeChannel();
+        } catch (Throwable e) {
+            readFailed(e);
         } finally {
             reading = false;
             transport.endReading(outer);
@@ -108,12 +115,30 @@ final class StreamInbox {
         }
     }
 
-    /** As many messages as the user's allocator wants to have between two {@code channelReadComplete}s. */
+    /**
+     * Reports an exception thrown by the user's allocator or handle. As with NIO, the channel stays open and reads
+     * again in another turn. It is closed if that read fails too, if memory is exhausted, or if bytes of the stream are
+     * lost.
+     */
+    private void readFailed(Throwable cause) {
+        channel.pipeline().fireChannelReadComplete();
+        channel.pipeline().fireExceptionCaught(cause);
+        if (bytesLost || readFailed || cause instanceof OutOfMemoryError) {
+            closeChannel();
+        } else {
+            readFailed = true;
+            if (isAttached() && hasBytes()) {
+                schedule();
+            }
+        }
+    }
+
+    /** Fires messages up to the limit of the user's allocator between two {@code channelReadComplete}s. */
     @SuppressWarnings("deprecation") // RecvByteBufAllocator is replaced in Netty 5 only
     private void readOnce(StreamTransport transport, ReceivedPieces received) {
         RecvByteBufAllocator.Handle handle = channel.unsafe().recvBufAllocHandle();
         handle.reset(channel.config());
-        // Buffers are posted beforehand and not allocated here; a size that the user has set still holds.
+        // Receive buffers are posted in advance and not allocated here. A size set by the user is respected.
         boolean anySize = channel.config().getRecvByteBufAllocator() instanceof AdaptiveRecvByteBufAllocator;
         boolean copies = channel.config().copiesReceived() && transport.lendsSlots();
         TcpStackStatistics counters = channel.loopStack().counters();
@@ -123,35 +148,41 @@ final class StreamInbox {
                 piece = copied(received, handle);
                 counters.copiedForAllocator++;
             } else {
-                piece = anySize ? received.takeMerged(channel.alloc()) : received.take(Math.max(1, handle.guess()));
+                piece = anySize ? received.takeMerged(channel.alloc(), limitBytes(handle))
+                        : received.take(Math.max(1, handle.guess()));
             }
             int bytes = piece.readableBytes();
             readPending = false;
-            tell(handle, piece, copies);
-            // Before the handler sees it: it may close the channel, and unread bytes would then reset the connection.
-            transport.read(bytes);
-            channel.pipeline().fireChannelRead(piece);
-        } while (!received.isEmpty() && channel.isOpen() && handle.continueReading());
+            try {
+                report(handle, bytes, copies);
+            } finally {
+                // Must precede the handler call: the handler may close the channel, and unread bytes would reset the
+                // connection.
+                transport.read(bytes);
+                readFailed = false;
+                channel.pipeline().fireChannelRead(piece);
+            }
+        } while (handle.continueReading() && !received.isEmpty() && channel.isOpen());
         handle.readComplete();
         channel.pipeline().fireChannelReadComplete();
     }
 
-    /** The handle is the user's: what it throws must not cost a buffer. */
+    /** Returns the maximum size of a message. Only a size set by the user limits it, not the default adaptive size. */
     @SuppressWarnings("deprecation") // as above
-    private static void tell(RecvByteBufAllocator.Handle handle, ByteBuf piece, boolean attempted) {
-        try {
-            if (!attempted) {
-                handle.attemptedBytesRead(piece.readableBytes());
-            }
-            handle.lastBytesRead(piece.readableBytes());
-            handle.incMessagesRead(1);
-        } catch (RuntimeException e) {
-            piece.release();
-            throw e;
-        }
+    private int limitBytes(RecvByteBufAllocator.Handle handle) {
+        return channel.config().readsAsSet() ? Math.max(1, handle.guess()) : Integer.MAX_VALUE;
     }
 
-    /** As much as one buffer holds, of the allocator and the size that a NIO channel would read into. */
+    @SuppressWarnings("deprecation") // as above
+    private static void report(RecvByteBufAllocator.Handle handle, int bytes, boolean attempted) {
+        if (!attempted) {
+            handle.attemptedBytesRead(bytes);
+        }
+        handle.lastBytesRead(bytes);
+        handle.incMessagesRead(1);
+    }
+
+    /** Copies received bytes into one buffer. The buffer has the allocator and size that a NIO channel would use. */
     @SuppressWarnings("deprecation") // as above
     private ByteBuf copied(ReceivedPieces received, RecvByteBufAllocator.Handle handle) {
         ByteBuf copy = handle.allocate(channel.alloc());
@@ -159,6 +190,7 @@ final class StreamInbox {
             copy.ensureWritable(1);
             handle.attemptedBytesRead(copy.writableBytes());
             while (copy.isWritable() && !received.isEmpty()) {
+                bytesLost = true;
                 ByteBuf piece = received.take(copy.writableBytes());
                 try {
                     copy.writeBytes(piece);
@@ -166,10 +198,11 @@ final class StreamInbox {
                     piece.release();
                 }
             }
-        } catch (RuntimeException | OutOfMemoryError e) {
+        } catch (Throwable e) {
             copy.release();
             throw e;
         }
+        bytesLost = false;
         return copy;
     }
 
@@ -179,26 +212,38 @@ final class StreamInbox {
 
     private void reportEnd() {
         if (failure != null) {
-            // As epoll does: an error is reported even while reads are paused.
+            // As with epoll, an error is reported even while reads are paused.
             IOException cause = failure;
             failure = null;
             endReported = true;
+            channel.pipeline().fireChannelReadComplete();
             channel.pipeline().fireExceptionCaught(cause);
-            closeChannel();
+            if (!shutdown && channel.isOpen() && channel.config().isAllowHalfClosure()) {
+                // As with NIO and epoll, the channel stays open until the user closes it or a write fails.
+                shutdown = true;
+                channel.pipeline().fireUserEventTriggered(ChannelInputShutdownEvent.INSTANCE);
+                channel.pipeline().fireUserEventTriggered(ChannelInputShutdownReadComplete.INSTANCE);
+            } else {
+                closeChannel();
+            }
         } else if (finished && !endReported) {
             reportFinished();
         }
     }
 
     /**
-     * Everything was read, and there is no more: as with epoll, that is reported even while reads are paused. Counts as
-     * a read without a message.
+     * Reports the end of the stream after all bytes were read. As with epoll, it is reported even while reads are
+     * paused. It completes the pending read without a message.
      */
     private void reportFinished() {
         readPending = false;
         boolean again = shutdown;
         if (again) {
             endReported = true;
+            if (!channel.config().isAllowHalfClosure()) {
+                // The user has shut down the input. NIO and epoll stop reading then, so they do not report an end.
+                return;
+            }
         } else {
             shutdown = channel.config().isAllowHalfClosure();
         }
@@ -228,17 +273,18 @@ final class StreamInbox {
         return shutdown;
     }
 
-    /** The user wants no more bytes: what is there and what comes is dropped. */
+    /** Shuts down the input. Queued and later bytes are dropped. */
     void shutdown() {
         shutdown = true;
         finished = true;
         if (isAttached()) {
+            channel.transport().shutdownInput();
             drop(channel.transport());
         }
         schedule();
     }
 
-    /** The user reads no more, or the channel is closed; then its transport drops what was not read. */
+    /** Withdraws the pending read. If the channel is closed, its transport drops unread bytes. */
     void stopReading() {
         readPending = false;
     }

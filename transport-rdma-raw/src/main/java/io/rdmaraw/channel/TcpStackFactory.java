@@ -17,9 +17,9 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.security.SecureRandom;
 
-/** Makes the TCP of a loop on the device that its settings name. */
+/** Creates the TCP stack of a loop on the configured device. */
 final class TcpStackFactory {
-    /** Of the process: a connection between two ends may follow one that was on another loop. */
+    /** Shared by the process, because consecutive connections between two endpoints may be on different loops. */
     static final TcpSecrets SECRETS = new TcpSecrets(new SecureRandom());
     private static final int PORT_NUMBER = 1;
 
@@ -27,9 +27,9 @@ final class TcpStackFactory {
     }
 
     /**
-     * Opens the queue, if it is not open, and the TCP on it.
+     * Opens the TCP stack, and its queue if necessary.
      *
-     * @throws io.rdmaraw.verbs.VerbsException when the device cannot be opened or does not carry raw packets
+     * @throws io.rdmaraw.verbs.VerbsException if the device cannot be opened or does not support raw packets
      */
     static TcpStack open(RdmaRawIoHandler handler, ThreadAwareExecutor loop) {
         String device = handler.config().ipDevice();

@@ -7,8 +7,8 @@ import java.net.InetSocketAddress;
 import java.util.concurrent.atomic.AtomicBoolean;
 
 /**
- * Says once for the loops of a configuration that no device was named, where that matters: a server that says it
- * listens on all addresses, but is in memory, looks as if a firewall were in the way.
+ * Logs a warning, once per configuration, if a server is bound although no device was set. Such a server is in memory:
+ * it appears to listen on all addresses, but other hosts cannot reach it, as if a firewall blocked them.
  */
 final class UnnamedDevice {
     private static final InternalLogger LOGGER = InternalLoggerFactory.getInstance(UnnamedDevice.class);
@@ -24,12 +24,15 @@ final class UnnamedDevice {
         return unnamed;
     }
 
-    /** A channel is bound. Who binds to a loopback address wants this host alone. */
+    /**
+     * Checks the address of a bound channel. A loopback address causes no warning, because only this host can reach it
+     * anyway.
+     */
     void bound(InetSocketAddress local) {
         if (unnamed && !local.getAddress().isLoopbackAddress() && told.compareAndSet(false, true)) {
             LOGGER.warn("a channel is bound to {}, and no device was named: it is on soft:loop, in memory, which only"
                     + " this process reaches. Name a device with RdmaRawIoHandlerConfig.builder().device(...), such as"
-                    + " soft:xdp:eth0; device(\"soft:loop\") says that memory is meant", local);
+                    + " soft:xdp:eth0; use device(\"soft:loop\") to confirm memory", local);
         }
     }
 }

@@ -1,5 +1,5 @@
 /**
- * The Netty transport: channels of frames, datagrams and streams, and the event loops that drive their queues.
+ * The Netty transport: channels for frames, datagrams and streams, and the event loops that drive their queues.
  *
  * {@snippet :
  * var config = RdmaRawIoHandlerConfig.builder().device("soft:xdp:eth0").build();
@@ -7,7 +7,13 @@
  *         .childHandler(handler).bind(8080);
  * }
  *
- * <p>{@link io.rdmaraw.channel.RdmaRaw} tells what a device lacks here; of datagrams see
- * {@link io.rdmaraw.channel.RdmaRawDatagramChannel}, of frames {@link io.rdmaraw.channel.RdmaRawChannel}.
+ * <ul>
+ * <li>{@link io.rdmaraw.channel.RdmaRaw} checks whether the transport or a device is available.
+ * <li>{@link io.rdmaraw.channel.RdmaRawIoHandlerConfig} selects the device and configures the loops.
+ * <li>{@link io.rdmaraw.channel.RdmaRawServerSocketChannel} accepts TCP connections.
+ * <li>{@link io.rdmaraw.channel.RdmaRawSocketChannel} is a TCP connection.
+ * <li>{@link io.rdmaraw.channel.RdmaRawDatagramChannel} sends and receives UDP datagrams.
+ * <li>{@link io.rdmaraw.channel.RdmaRawChannel} sends and receives Ethernet frames.
+ * </ul>
  */
 package io.rdmaraw.channel;

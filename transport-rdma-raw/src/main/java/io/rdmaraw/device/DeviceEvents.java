@@ -8,8 +8,8 @@ import java.util.List;
 import java.util.function.LongSupplier;
 
 /**
- * Tells the flight recorder what happens to one queue. Without a recording each call is a test or two, and nothing is
- * allocated. For the loop's thread.
+ * Records JFR events of one queue. Without a recording, a call costs a test or two and allocates nothing. Used
+ * on the loop's thread only.
  */
 public final class DeviceEvents {
     private final String device;
@@ -17,7 +17,10 @@ public final class DeviceEvents {
     private long copiedBefore;
     private boolean slow;
     private long copiedAtStart;
-    /** A {@link FlightRecorderEvents.SlowConsumer} that has begun, or null; no type that may be missing at run time. */
+    /**
+     * The current {@link FlightRecorderEvents.SlowConsumer} event, or null. The type is Object because JFR may
+     * be missing.
+     */
     private Object slowEvent;
 
     public DeviceEvents(String device, int port) {
@@ -25,7 +28,11 @@ public final class DeviceEvents {
         this.port = port;
     }
 
-    /** Called after each burst with the count of frames copied out until now. */
+    /**
+     * Called after each burst.
+     *
+     * @param copiedFrames number of frames copied out so far
+     */
     public void burst(long copiedFrames) {
         if (copiedFrames != copiedBefore || slow) {
             copying(copiedFrames);
@@ -67,7 +74,7 @@ public final class DeviceEvents {
         event.commit();
     }
 
-    /** Recovers a queue, which returns the frames that were lost; the event lasts as long. */
+    /** Runs a recovery inside an event and returns its result, the number of lost frames. */
     long recovery(LongSupplier recover) {
         if (!MetricsExporters.HAS_FLIGHT_RECORDER) {
             return recover.getAsLong();
@@ -81,7 +88,12 @@ public final class DeviceEvents {
         return event.lostFrames;
     }
 
-    /** @param made rules that a channel got; none when it has left */
+    /**
+     * Records a change of the flow rules of a channel.
+     *
+     * @param made  the rules added; empty if the channel has detached
+     * @param rules the number of rules of the queue after the change
+     */
     void flows(FrameReceiver channel, List<FlowSpec> made, int rules) {
         if (MetricsExporters.HAS_FLIGHT_RECORDER) {
             commitFlows(channel, made, rules);

@@ -1,42 +1,40 @@
 package io.rdmaraw.device;
 
-import io.netty.buffer.ByteBuf;
 import io.netty.util.internal.logging.InternalLogger;
 import io.netty.util.internal.logging.InternalLoggerFactory;
+import io.rdmaraw.loop.LoopTasks;
 import io.rdmaraw.metrics.RdmaRawMetric;
 import io.rdmaraw.queue.FrameQueue;
 import io.rdmaraw.queue.FrameQueueOptions;
-import io.rdmaraw.queue.ReceiveBurst;
-import io.rdmaraw.queue.RssFlow;
 import io.rdmaraw.queue.RssFlows;
 import io.rdmaraw.queue.SharedDevice;
-import io.rdmaraw.queue.VerbsFrameQueue;
-import io.rdmaraw.verbs.AsyncEvent;
-import io.rdmaraw.verbs.CompletionChannel;
 import io.rdmaraw.verbs.VerbsException;
 import io.rdmaraw.verbs.flow.FlowSpec;
+import io.rdmaraw.verbs.objects.AsyncEvent;
+import io.rdmaraw.verbs.objects.CompletionChannel;
 
 import java.util.ArrayDeque;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.Executor;
-import java.util.concurrent.RejectedExecutionException;
 import java.util.function.Consumer;
 
 /**
- * One loop's queue on one port of a device, with the channels that use it. The flow tag of a frame's rule selects its
- * channel.
+ * The queue of one loop on one device port, and the channels that use it. Received frames are dispatched to
+ * channels by the flow tag of their rule. All methods are for the loop's thread, except {@link #onAsyncEvent}.
  */
 public final class DeviceQueue implements SharedDevice.AsyncListener {
     private static final InternalLogger LOGGER = InternalLoggerFactory.getInstance(DeviceQueue.class);
 
-    /** More than any completion queue holds; where only a part of the queue has failed, frames go on coming in. */
+    /**
+     * Maximum number of polls during a recovery; more than any completion queue can hold. If only a part of the
+     * queue has failed, frames continue to arrive.
+     */
     private static final int MAX_LAST_BURSTS = 1024;
-    /** After so many the clock is read, to see whether it is time to look for drops. */
+    /** Number of bursts between two readings of the clock for the drop log. */
     private static final int BURSTS_PER_DROP_LOG = 4096;
 
     private final SharedDevice device;
@@ -45,18 +43,19 @@ public final class DeviceQueue implements SharedDevice.AsyncListener {
     private final CompletionChannel completionChannel;
     private final Executor loop;
     private final FrameLimits limits;
-    private final ReceiveBurst burst = new ReceiveBurst();
-    private final FrameReceiver[] toNotify = new FrameReceiver[FrameQueue.BURST_FRAMES];
     private final ArrayDeque<FrameReceiver> waitingForRoom = new ArrayDeque<>();
     private final FlowTagTable tags;
     private final Set<FrameReceiver> channels = new LinkedHashSet<>();
     private final Consumer<Throwable> failures;
     private final Consumer<DeviceQueue> onGone;
     private final List<Runnable> onClose = new ArrayList<>();
-    private int notifyCount;
-    /** A channel that is called may poll the queue again; that poll is left to the next round. */
-    private boolean polling;
-    /** The device is gone; the only call that it still gets is close. */
+    private final FrameDispatcher frames;
+    /**
+     * Set during {@link #receive} and {@link #deliver}. Handlers that run in {@code deliver} may call either
+     * again; the nested call does nothing.
+     */
+    private boolean busy;
+    /** Set when the device is gone. After that only {@link #close} may be called. */
     private boolean gone;
     private final PortStatistics statistics;
     private final DeviceEvents events;
@@ -74,11 +73,12 @@ public final class DeviceQueue implements SharedDevice.AsyncListener {
         this.completionChannel = completionChannel;
         this.loop = loop;
         limits = FrameLimits.of(device, portNumber, options.slotBytes());
-        queue = VerbsFrameQueue.open(device, portNumber, completionChannel, options);
+        queue = FrameQueue.open(device, portNumber, completionChannel, options);
         tags = new FlowTagTable(queue, device);
         statistics = new PortStatistics(device, portNumber, queue.counters(), channelKinds);
+        frames = new FrameDispatcher(this, tags, channels, statistics, failures);
         events = new DeviceEvents(device.name(), portNumber);
-        drops = new DropLog(device.name(), statistics, statistics::eachChannel, device.toldReasons(), LOGGER::warn,
+        drops = new DropLog(device.name(), statistics, statistics::eachChannel, device.reportedReasons(), LOGGER::warn,
                 System.nanoTime());
         recovery = new QueueRecovery(device.name() + " port " + portNumber, queue, tags, events, loop,
                 recoveryOwner());
@@ -109,23 +109,29 @@ public final class DeviceQueue implements SharedDevice.AsyncListener {
         return statistics;
     }
 
-    /** As {@link #attach(FrameReceiver, List, List)}, of rules that belong to this loop alone. */
+    /** Attaches a channel with rules of this loop only; see {@link #attach(FrameReceiver, List, List)}. */
     public void attach(FrameReceiver channel, List<FlowSpec> specs) {
         attach(channel, specs, List.of());
     }
 
     /**
-     * Steers flows to a channel. Either all of the flows are steered or none.
+     * Attaches a channel and installs its rules. If one of the rules is refused, none is installed.
      *
-     * @param own rules of this loop. One that another channel of the loop has is shared: both get every frame
-     * @param rss rules that loops share, see {@link RssFlows}: each frame goes to one channel on one of the
-     *        loops, the same for all frames between two ends
+     * @param own rules of this loop. If another channel of the loop has the same rule, both channels receive
+     *            every frame
+     * @param rss rules shared by several loops; each frame goes to one channel of one loop, and all frames of a
+     *            flow to the same one until the loops of the rule change. See {@link RssFlows}
      */
     public void attach(FrameReceiver channel, List<FlowSpec> own, List<FlowSpec> rss) {
         attach(channel, own, rss, null);
     }
 
-    /** @param ownerOrNull whose the shared rules are where this loop is the first, see {@link RssFlows#join} */
+    /**
+     * Attaches a channel; see {@link #attach(FrameReceiver, List, List)}.
+     *
+     * @param ownerOrNull the owner of shared rules for which this loop is the first member; see
+     *                    {@link RssFlows#join}
+     */
     public void attach(FrameReceiver channel, List<FlowSpec> own, List<FlowSpec> rss, Object ownerOrNull) {
         channels.add(channel);
         try {
@@ -146,7 +152,7 @@ public final class DeviceQueue implements SharedDevice.AsyncListener {
         }
     }
 
-    /** Adds an action that runs before the queue closes, on the loop's thread. */
+    /** Adds an action to run on the loop's thread before the queue closes. */
     public void onClose(Runnable action) {
         onClose.add(action);
     }
@@ -164,202 +170,96 @@ public final class DeviceQueue implements SharedDevice.AsyncListener {
     }
 
     /**
-     * Has the device bring a channel nothing more by rules that loops share; what it has brought is still handed on,
-     * until the channel detaches.
+     * Withdraws a channel from shared rules. Frames already received are still delivered until the channel
+     * detaches.
      *
-     * @return whether that is so; not where the device has no room for the rules that take the place of these
+     * @return false if the device cannot install the replacement rules; the channel then stays in the shared
+     *         rules
      */
     public boolean leaveToOthers(FrameReceiver channel) {
         return tags.leaveToOthers(channel);
     }
 
-    /** Requests a call of {@link FrameReceiver#sendQueueHasRoom()} when the device has taken frames. */
+    /** Requests a call of {@link FrameReceiver#sendQueueHasRoom()} as soon as the send queue has room. */
     public void awaitRoom(FrameReceiver channel) {
         waitingForRoom.add(channel);
     }
 
-    /** Receives a burst and serves what was sent; returns the number of frames received. */
-    public int poll() {
-        if (gone || polling) {
+    /**
+     * Polls the queue once. Frames for receivers that only queue ({@link FrameReceiver#queuesOnly}) are
+     * dispatched at once; other frames wait for {@link #deliver}. Runs no user handlers. Does nothing if called
+     * within {@code deliver}, or if too many frames are waiting.
+     *
+     * @return the number of frames received
+     */
+    public int receive() {
+        if (gone || busy || !frames.hasRoomForBurst()) {
             return 0;
         }
-        polling = true;
+        busy = true;
         try {
-            return pollQueue();
+            int received = frames.receive(queue);
+            if (received > 0) {
+                statistics.burst(received);
+                events.burst(queue.counters().copiedOutFrames);
+                if (--dropLogCountdown <= 0) {
+                    logDrops();
+                }
+            } else if (frames.isEmpty()) {
+                tags.queueEmpty();
+            }
+            if (queue.inFlight() > 0) {
+                queue.reclaim();
+            }
+            return received;
         } catch (VerbsException e) {
-            giveUp(e);
+            failDevice(e);
             return 0;
         } finally {
-            polling = false;
+            busy = false;
         }
     }
 
-    private int pollQueue() {
-        int received = queue.receive(burst);
-        if (received > 0) {
-            statistics.burst(received);
-            dispatch(received);
-            events.burst(queue.counters().copiedOutFrames);
-            if (--dropLogCountdown <= 0) {
-                lookAtDrops();
+    /**
+     * Dispatches waiting frames, notifies channels that wait for send room, and recovers a failed queue. Runs
+     * user handlers.
+     *
+     * @return whether frames were waiting
+     */
+    public boolean deliver() {
+        if (gone || busy) {
+            return false;
+        }
+        busy = true;
+        try {
+            boolean delivered = frames.deliver();
+            if (!waitingForRoom.isEmpty() && queue.sendRoom() > 0) {
+                resumeWaiting();
             }
-        } else {
-            tags.queueEmpty();
+            if (queue.failed()) {
+                recovery.recover();
+            }
+            return delivered;
+        } catch (VerbsException e) {
+            failDevice(e);
+            return false;
+        } finally {
+            busy = false;
         }
-        if (queue.inFlight() > 0) {
-            queue.reclaim();
-        }
-        if (!waitingForRoom.isEmpty() && queue.sendRoom() > 0) {
-            resumeWaiting();
-        }
-        if (queue.failed()) {
-            recovery.recover();
-        }
-        return received;
     }
 
-    /** Called before the loop sleeps, and of a loop that never does now and then. */
-    private void lookAtDrops() {
+    /**
+     * Returns whether {@link #deliver} has work that no completion event will announce: waiting frames, room
+     * for a waiting channel, or a failed queue. If so, the loop must not sleep.
+     */
+    public boolean needsDelivery() {
+        return !gone && (!frames.isEmpty() || !waitingForRoom.isEmpty() && queue.sendRoom() > 0 || queue.failed());
+    }
+
+    /** Logs new reasons for drops. Called before the loop sleeps, and every {@link #BURSTS_PER_DROP_LOG} bursts. */
+    private void logDrops() {
         dropLogCountdown = BURSTS_PER_DROP_LOG;
         drops.look(System.nanoTime());
-    }
-
-    private void dispatch(int received) {
-        int next = 0;
-        // A failure costs the frame that met it. No method of its own for the loop inside: the way to a handler is as
-        // many calls deep as the JIT compiler inlines.
-        while (next < received) {
-            try {
-                while (next < received) {
-                    FlowTagTable.Entry entry = tags.entry(burst.flowTag(next));
-                    if (entry == null) {
-                        entry = joinedBy(burst.flowTag(next));
-                    }
-                    int end = dispatchRun(entry, next);
-                    if (end == next) {
-                        dispatchFrame(entry, end++);
-                    }
-                    next = end;
-                }
-            } catch (RuntimeException | OutOfMemoryError e) {
-                failures.accept(e);
-                next = dropFailed(next);
-            }
-        }
-        endBursts();
-    }
-
-    /** Returns the index behind the frame that caused a failure; the frame is dropped if no channel has taken it. */
-    private int dropFailed(int next) {
-        int end = burst.takenEnd();
-        if (end <= next) {
-            statistics.unmatchedFrames++;
-            burst.takeFrame(next).release();
-            return next + 1;
-        }
-        FlowTagTable.Entry entry = tags.entry(burst.flowTag(end - 1));
-        if (entry != null) {
-            // The channels of this rule have to be told the end of the burst.
-            List.of(entry.channels).forEach(this::notifyAtEnd);
-        }
-        return end;
-    }
-
-    private void endBursts() {
-        for (int i = 0; i < notifyCount; i++) {
-            FrameReceiver channel = toNotify[i];
-            toNotify[i] = null;
-            try {
-                channel.endBurst();
-            } catch (RuntimeException | OutOfMemoryError e) {
-                failures.accept(e);
-            }
-        }
-        notifyCount = 0;
-    }
-
-    /** Loops that share a rule learn of it by a task, and may get frames of it before. */
-    private FlowTagTable.Entry joinedBy(int tag) {
-        RssFlow flow = tag < RssFlows.FIRST_TAG ? null : device.rssFlows().find(tag);
-        if (flow == null || !(flow.ownerOrNull() instanceof RssFlowOwner owner)) {
-            return null;
-        }
-        owner.joinBy(this);
-        return tags.entry(tag);
-    }
-
-    /** Frames of one channel are handed over together; returns behind the last that was. */
-    private int dispatchRun(FlowTagTable.Entry entry, int from) {
-        if (entry == null || entry.channels.length != 1) {
-            return from;
-        }
-        int runEnd = burst.endOfRun(from);
-        if (entry.refusesTagged) {
-            runEnd = burst.endOfUntagged(from, runEnd);
-            if (runEnd == from) {
-                return from;
-            }
-        }
-        FrameReceiver channel = entry.channels[0];
-        boolean first = !channel.isInBurst();
-        int end = channel.receiveRun(burst, from, runEnd);
-        if (first && channel.isInBurst()) {
-            notifyAtEnd(channel);
-        }
-        return end;
-    }
-
-    private void dispatchFrame(FlowTagTable.Entry entry, int index) {
-        if (entry != null && entry.refusesTagged && burst.endOfUntagged(index, index + 1) == index) {
-            statistics.taggedFrames++;
-            burst.takeFrame(index).release();
-            return;
-        }
-        ByteBuf frame = burst.takeFrame(index);
-        if (entry == null) {
-            statistics.unmatchedFrames++;
-            frame.release();
-            return;
-        }
-        FrameReceiver[] channels = entry.channels;
-        boolean checksumVerified = burst.checksumVerified(index);
-        if (channels.length > 1 && entry.isRss()) {
-            deliver(channels[FlowHash.choose(frame, channels.length)], frame, checksumVerified);
-            return;
-        }
-        for (int c = 1; c < channels.length; c++) {
-            deliverShared(channels[c], frame.retainedDuplicate(), checksumVerified);
-        }
-        if (channels.length > 1) {
-            deliverShared(channels[0], frame, checksumVerified);
-        } else {
-            deliver(channels[0], frame, checksumVerified);
-        }
-    }
-
-    /** The handler of another channel of the same rule may have closed this one. */
-    private void deliverShared(FrameReceiver channel, ByteBuf frame, boolean checksumVerified) {
-        if (channels.contains(channel)) {
-            deliver(channel, frame, checksumVerified);
-        } else {
-            statistics.unmatchedFrames++;
-            frame.release();
-        }
-    }
-
-    private void deliver(FrameReceiver channel, ByteBuf frame, boolean checksumVerified) {
-        if (channel.receive(frame, checksumVerified)) {
-            notifyAtEnd(channel);
-        }
-    }
-
-    /** Notes a channel that has to be told the end of the burst. */
-    private void notifyAtEnd(FrameReceiver channel) {
-        if (notifyCount == toNotify.length) {
-            channel.endBurst();
-            return;
-        }
-        toNotify[notifyCount++] = channel;
     }
 
     private void resumeWaiting() {
@@ -368,8 +268,8 @@ public final class DeviceQueue implements SharedDevice.AsyncListener {
         }
     }
 
-    /** The device does not answer any more: what it has to say for itself comes first, then its channels close. */
-    private void giveUp(VerbsException cause) {
+    /** Handles a failed device: dispatches its pending asynchronous events, then closes its channels. */
+    private void failDevice(VerbsException cause) {
         LOGGER.warn("{} port {}: the device fails, its channels are closed", device.name(), portNumber, cause);
         device.dispatchAsyncEvents();
         loop.execute(this::deviceRemoved);
@@ -379,7 +279,7 @@ public final class DeviceQueue implements SharedDevice.AsyncListener {
         if (gone) {
             return;
         }
-        takeWhatIsLeft();
+        drainRemaining();
         gone = true;
         fireEvent(new QueueEvent(QueueEvent.Kind.DEVICE_REMOVED, device.name(), portNumber,
                 queue.inFlight()));
@@ -389,20 +289,20 @@ public final class DeviceQueue implements SharedDevice.AsyncListener {
         onGone.accept(this);
     }
 
-    /** The device has written it to memory before it went: only what it had not done is lost. */
-    private void takeWhatIsLeft() {
+    /** Dispatches the frames that the device wrote to memory before it disappeared. */
+    private void drainRemaining() {
         try {
-            takeWhatHasCompleted();
+            drainCompletions();
         } catch (VerbsException e) {
-            LOGGER.debug("{} port {}: what came in last cannot be read", device.name(), portNumber, e);
+            LOGGER.debug("{} port {}: cannot poll the frames received last", device.name(), portNumber, e);
         }
     }
 
     private QueueRecovery.Owner recoveryOwner() {
         return new QueueRecovery.Owner() {
             @Override
-            public void takeWhatHasCompleted() {
-                DeviceQueue.this.takeWhatHasCompleted();
+            public void drainCompletions() {
+                DeviceQueue.this.drainCompletions();
             }
 
             @Override
@@ -412,8 +312,8 @@ public final class DeviceQueue implements SharedDevice.AsyncListener {
             }
 
             @Override
-            public void giveUp(VerbsException cause) {
-                DeviceQueue.this.giveUp(cause);
+            public void failDevice(VerbsException cause) {
+                DeviceQueue.this.failDevice(cause);
             }
 
             @Override
@@ -423,24 +323,25 @@ public final class DeviceQueue implements SharedDevice.AsyncListener {
         };
     }
 
-    /** Recovering throws away the completions that were not polled: frames that have come in would be lost. */
-    private void takeWhatHasCompleted() {
-        boolean wasPolling = polling;
-        polling = true;
+    /** Dispatches all received frames. A recovery discards completions that were not polled. */
+    private void drainCompletions() {
+        boolean wasBusy = busy;
+        busy = true;
         try {
-            // A burst of nothing but errors is not the last one.
+            frames.deliver();
+            // Only an empty poll ends the loop: a burst may consist of error completions only.
             long emptyBefore = queue.counters().emptyReceivePolls;
             int rounds = 0;
             do {
-                int received = queue.receive(burst);
+                int received = frames.receive(queue);
                 if (received > 0) {
                     statistics.burst(received);
-                    dispatch(received);
+                    frames.deliver();
                 }
                 queue.reclaim();
             } while (queue.counters().emptyReceivePolls == emptyBefore && ++rounds < MAX_LAST_BURSTS);
         } finally {
-            polling = wasPolling;
+            busy = wasBusy;
         }
     }
 
@@ -452,13 +353,11 @@ public final class DeviceQueue implements SharedDevice.AsyncListener {
 
     @Override
     public void onAsyncEvent(AsyncEvent event) {
-        try {
-            FrameQueue.Resets resets = queue.resets();
-            loop.execute(() -> handleAsyncEvent(event, resets));
-        } catch (RejectedExecutionException e) {
-            // The loop has ended and closes the queue in a moment; the loop that found the event goes on.
-            LOGGER.debug("{} port {}: {} comes too late", device.name(), portNumber, event, e);
-        }
+        FrameQueue.Resets resets = queue.resets();
+        // A loop that has terminated closes the queue. The loop that read the event must not fail.
+        LoopTasks.executeOrElse(loop, () -> handleAsyncEvent(event, resets),
+                () -> LOGGER.debug("{} port {}: event dropped, because the loop has ended: {}", device.name(),
+                        portNumber, event));
     }
 
     private void handleAsyncEvent(AsyncEvent event, FrameQueue.Resets resets) {
@@ -482,7 +381,7 @@ public final class DeviceQueue implements SharedDevice.AsyncListener {
                 recovery.recover();
             }
         } catch (VerbsException e) {
-            giveUp(e);
+            failDevice(e);
         }
     }
 
@@ -490,18 +389,18 @@ public final class DeviceQueue implements SharedDevice.AsyncListener {
         if (gone) {
             return;
         }
-        lookAtDrops();
+        logDrops();
         try {
             queue.arm();
         } catch (VerbsException e) {
-            giveUp(e);
+            failDevice(e);
         }
     }
 
     /**
-     * Takes the completion event that ended a sleep; the frames are polled, whichever of the two queues it was for. If
-     * the other one has an event too, that ends the next sleep at once, which is seldom; looking for it would be a
-     * wasted system call or two after nearly every sleep.
+     * Takes the completion event that ended a sleep. All queues are polled, so it does not matter which one
+     * sent the event. If the other queue has an event, too, the next sleep ends at once. That is rare, and
+     * checking for it would cost a system call or two after nearly every sleep.
      */
     public void takeEvent() {
         completionChannel.pollEvent();
@@ -511,7 +410,7 @@ public final class DeviceQueue implements SharedDevice.AsyncListener {
         device.removeListener(this);
         List.copyOf(onClose).forEach(Runnable::run);
         tags.close();
-        Arrays.fill(toNotify, null);
+        frames.close();
         queue.close();
         completionChannel.close();
         device.release();

@@ -13,36 +13,41 @@ import java.util.function.Consumer;
 import java.util.function.Supplier;
 
 /**
- * Says once for each reason that a device drops frames, and what to do about it; from then on they are only counted.
- * So a server that no client reaches is not silent, and no sender can fill the log. It reads the counters at most
- * once a second, so that a frame costs nothing. Used by the loop of one queue.
+ * Logs each reason for drops once per device, with a remedy. Further drops are only counted, so senders cannot
+ * fill the log. Reads the counters at most once per second; frames cost nothing. Used by the loop of one queue.
  */
 final class DropLog {
-    /** Fewer may be an accident. A client that gets no answer has sent as many SYNs within three seconds. */
+    /**
+     * Minimum number of drops in a series. Fewer may be an accident. A client without an answer sends three
+     * SYNs in three seconds.
+     */
     static final int SERIES = 3;
-    /** What is farther apart is no series: a server that runs for months meets each accident sometime. */
+    /** Maximum duration of a series. In a server that runs for months, single drops of each reason do occur. */
     static final long SERIES_NANOS = TimeUnit.MINUTES.toNanos(1);
     static final long INTERVAL_NANOS = TimeUnit.SECONDS.toNanos(1);
-    /** The most channels that are looked at in one turn: a loop may have very many. */
+    /** Maximum number of channels examined per turn, since a loop may have very many. */
     static final int CHANNELS_PER_TURN = 64;
 
     private final String deviceName;
     private final RdmaRawMetered port;
     private final Supplier<Iterator<RdmaRawMetered>> channels;
-    private final Set<String> told;
+    private final Set<String> reported;
     private final Consumer<String> out;
-    /** Of those who have dropped anything, by reasons that have not been told. */
+    /**
+     * Current series of the objects that have dropped frames, by reason. Only reasons that have not been
+     * logged.
+     */
     private final Map<RdmaRawMetered, Map<String, Series>> series = new WeakHashMap<>();
     private Iterator<RdmaRawMetered> nextChannels;
     private long nextTurnNanos;
 
-    /** Drops that came soon after each other. */
+    /** Drops in quick succession. */
     private static final class Series {
         private long begunNanos;
         private long countBefore;
         private long lastCount;
 
-        /** Returns how many drops the series has by now. */
+        /** Updates the series and returns its number of drops. */
         long drops(long count, long nowNanos) {
             if (count > lastCount && nowNanos - begunNanos > SERIES_NANOS) {
                 begunNanos = nowNanos;
@@ -54,24 +59,22 @@ final class DropLog {
     }
 
     /**
-     * The log of one queue.
-     *
-     * @param port counts what happens to frames before they are for a channel
-     * @param channels goes through the counts of the channels there are
-     * @param told the reasons that have been told of the device; all its queues have the same, a concurrent set
-     * @param out takes the lines
+     * @param port     the counters of frames that are dropped before they are assigned to a channel
+     * @param channels iterates over the counters of the current channels
+     * @param reported the reasons already logged; a concurrent set shared by all queues of the device
+     * @param out      receives the log lines
      */
-    DropLog(String deviceName, RdmaRawMetered port, Supplier<Iterator<RdmaRawMetered>> channels, Set<String> told,
+    DropLog(String deviceName, RdmaRawMetered port, Supplier<Iterator<RdmaRawMetered>> channels, Set<String> reported,
             Consumer<String> out, long nowNanos) {
         this.deviceName = deviceName;
         this.port = port;
         this.channels = channels;
-        this.told = told;
+        this.reported = reported;
         this.out = out;
         nextTurnNanos = nowNanos + INTERVAL_NANOS;
     }
 
-    /** Looks at the counters unless it has done so within the last second. */
+    /** Examines the counters, at most once per second. */
     void look(long nowNanos) {
         if (nowNanos - nextTurnNanos < 0) {
             return;
@@ -89,11 +92,11 @@ final class DropLog {
     private void look(RdmaRawMetered counted, long nowNanos) {
         for (RdmaRawMetric metric : counted.metrics()) {
             String remedy = DropRemedies.of(metric.name());
-            if (remedy != null && !told.contains(metric.name())) {
+            if (remedy != null && !reported.contains(metric.name())) {
                 long count = counted.value(metric);
                 boolean enough = count > 0 && (metric.kind() == RdmaRawMetric.Kind.LEVEL
                         || seriesOf(counted, metric.name(), nowNanos).drops(count, nowNanos) >= SERIES);
-                if (enough && told.add(metric.name())) {
+                if (enough && reported.add(metric.name())) {
                     out.accept(deviceName + ": " + metric.name() + ", " + count + " times so far ("
                             + metric.description() + "): " + remedy
                             + ". It is not logged again for this device; ./rdma-raw top and the metrics count it");

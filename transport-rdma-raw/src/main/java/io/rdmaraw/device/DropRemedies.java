@@ -6,8 +6,8 @@ import java.util.Set;
 import static java.util.Map.entry;
 
 /**
- * What an operator does about drops and errors that go on, by the name of their metric. Those without an entry are a
- * peer's affair or belong to the protocol, and are only counted.
+ * Remedies for persistent drops and errors, by the name of their metric. Metrics without a remedy are caused by
+ * peers or are part of the protocol; they are only counted.
  */
 final class DropRemedies {
     private static final String MORE_POLLS = "let the loop poll more often: more loops, less work in handlers, or a"
@@ -20,8 +20,8 @@ final class DropRemedies {
                     + " and SOFTVERBS_PARTIAL_CHECKSUMS=on here has them computed"),
             entry("unsound", "a sender or something on the way cuts packets or writes wrong lengths: 'tcpdump -v' at"
                     + " the sender shows it"),
-            entry("martian", "packets with impossible addresses come to this host: 'tcpdump -e' at the sender shows"
-                    + " whose they are"),
+            entry("martian", "packets with impossible addresses, such as this host's own as the source, come to"
+                    + " this host: 'tcpdump -e' at the sender shows whose they are"),
             entry("foreign-vlan", "frames carry a VLAN tag that no channel asked for: take the tag out before them,"
                     + " or name the VLAN in a rule"),
             entry("too-long", "give the senders this interface's MTU, turn GRO and LRO off here, or open the device"
@@ -41,13 +41,20 @@ final class DropRemedies {
             entry("no-channel", "frames still come for a channel that is gone: end the peers that send them"),
             entry("no-receive", MORE_POLLS),
             entry("ring-full", MORE_POLLS),
+            entry("driver-full", "the interface runs out of buffers: " + MORE_POLLS + "; 'ethtool -g INTERFACE' shows"
+                    + " the size of its rings"),
+            entry("interface-full", "the interface is down, or sends more slowly than the loops: 'ip -s link show dev"
+                    + " INTERFACE' shows which; more send queues ('ethtool -L') help"),
             entry("syn-ring-full", "more clients connect than the loops serve, or it is a flood of SYNs: more loops;"
-                    + " docs/security.md says what a flood does"),
-            entry("unsolicited", "clients use connections that are gone, or it is a flood: docs/security.md says what"
-                    + " it does"),
+                    + " docs/reference/security.md says what a flood does"),
+            entry("unsolicited", "clients use connections that are gone, or it is a flood:"
+                    + " docs/reference/security.md says what it does"),
             entry("unserved", "receive queues were added to the interface: open the device again"),
             entry("no-memory", "handlers hold too many frames: release them earlier, or set a larger slotCount"),
-            entry("unroutable", "the host has no route to the peers: ip route get PEER"),
+            entry("unroutable", "the host has no route to the peers, or the link of the route is down: ip route get"
+                    + " PEER; ip link"),
+            entry("other-link", "the route to the peers is by another link than the device's, and rp_filter of the"
+                    + " device's interface forbids that: give it a route to them, or set rp_filter to 2"),
             entry("route-not-asked", "the host has policy rules (ip rule), and very many addresses send: let a firewall"
                     + " in front stop those that are forged"),
             entry("unresolved", NEXT_HOP),
@@ -59,7 +66,7 @@ final class DropRemedies {
                     + " loops"),
             entry("not-read", "handlers read too slowly: read more often, or set a larger SO_RCVBUF"),
             entry("rules.kernel-visible", "the kernel may answer the same packets, with resets for instance: it wants"
-                    + " Linux 6.6 and the capabilities of docs/security.md, or a soft:xdp: device"));
+                    + " Linux 6.6 and the capabilities of docs/reference/security.md, or a soft:xdp: device"));
 
     private DropRemedies() {
     }
@@ -69,7 +76,7 @@ final class DropRemedies {
         return BY_METRIC.keySet();
     }
 
-    /** Returns what to do, in words that follow a colon; null if it is nothing to warn about. */
+    /** Returns the remedy as a phrase to follow a colon, or null if the metric needs no warning. */
     static String of(String metric) {
         return BY_METRIC.get(metric);
     }

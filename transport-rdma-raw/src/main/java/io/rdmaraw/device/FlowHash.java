@@ -6,7 +6,7 @@ import io.rdmaraw.wire.EthernetHeader;
 import io.rdmaraw.wire.Ipv4Header;
 import io.rdmaraw.wire.Ipv6Header;
 
-/** Chooses among the channels of one loop that share a port, always the same for frames between two ends. */
+/** Selects one of several channels of a loop that share a port. All frames of a flow select the same channel. */
 final class FlowHash {
     private static final int ETHERTYPE_OFFSET = 12;
     private static final int IPV4_ADDRESSES_OFFSET = EthernetHeader.LENGTH_BYTES + 12;
@@ -16,7 +16,7 @@ final class FlowHash {
     private FlowHash() {
     }
 
-    /** Returns a number from 0 to {@code count} - 1; 0 for frames that do not have the headers. */
+    /** Returns a number from 0 to {@code count} - 1; 0 if the frame has no IP header or is too short. */
     static int choose(ByteBuf frame, int count) {
         int from = frame.readerIndex();
         int length = frame.readableBytes();

@@ -9,10 +9,10 @@ import io.rdmaraw.queue.RssFlow;
 import io.rdmaraw.queue.RssFlows;
 import io.rdmaraw.queue.SharedDevice;
 import io.rdmaraw.verbs.DeviceName;
-import io.rdmaraw.verbs.Flow;
 import io.rdmaraw.verbs.VerbsException;
 import io.rdmaraw.verbs.flow.FlowSpec;
 import io.rdmaraw.verbs.flow.FlowType;
+import io.rdmaraw.verbs.objects.Flow;
 
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -26,24 +26,29 @@ import java.util.Objects;
 import java.util.Set;
 
 /**
- * Maps flow tags to channels. Every rule of a loop has its own tag; rules that loops share have higher
- * ones, the same on all of them; the array lookup by tag is all that the hot path does.
+ * Maps flow tags to channels with one array access per frame.
  *
- * <p>Rules that every loop and process may have for itself ({@link FlowSpec#isShareable()}) have tags that follow from
- * the rule: mlx5's driver takes a second rule of the same match only with the same tag ({@code check_conflicting_ftes}
- * of the kernel's fs_core.c). Special rules ({@link FlowType}) have none, as that driver drops it.
+ * <p>Tags below {@link RssFlows#FIRST_TAG} are assigned per loop. Rules shared by several loops have higher
+ * tags, which are the same on all loops.
+ *
+ * <p>Rules that several loops and processes may install independently ({@link FlowSpec#isShareable()}) have
+ * tags computed from the rule. The reason is mlx5's kernel driver: it accepts a second rule with the same match
+ * only if it also has the same tag ({@code check_conflicting_ftes} in fs_core.c). Special rules
+ * ({@link FlowType}) have no tag, because that driver ignores it.
  */
 final class FlowTagTable {
-    /** A rule and the channels that receive by it. */
+    /** A rule and its channels. */
     static final class Entry {
         private final FlowSpec spec;
         private int tag;
-        /** One of these two is there. */
+        /** Exactly one of {@link #flow} and {@link #rss} is set. */
         private Flow flow;
         private RssFlow rss;
-        /** Replaced, never changed: a handler may detach a channel while a burst is being handed out. */
+        /** Copied on write: a handler may detach a channel while a burst is being dispatched. */
         FrameReceiver[] channels = {};
-        /** The device hands over frames with a VLAN tag, which the rule is not for. */
+        /** Whether there are channels and all of them only queue frames; see {@link FrameReceiver#queuesOnly}. */
+        boolean queuesOnly;
+        /** Whether the device also delivers VLAN-tagged frames, which do not belong to the rule. */
         final boolean refusesTagged;
 
         private Entry(FlowSpec spec, int tag, boolean deviceTakesTagged) {
@@ -52,7 +57,10 @@ final class FlowTagTable {
             refusesTagged = deviceTakesTagged && spec.isUntaggedIp();
         }
 
-        /** Each frame goes to one of the channels; of other rules every channel gets every frame. */
+        /**
+         * Returns whether each frame goes to one of the channels. With other rules, every channel receives every
+         * frame.
+         */
         boolean isRss() {
             return rss != null;
         }
@@ -63,14 +71,19 @@ final class FlowTagTable {
             }
             FrameReceiver[] grown = Arrays.copyOf(channels, channels.length + 1);
             grown[grown.length - 1] = channel;
-            channels = grown;
+            replace(grown);
             return true;
         }
 
         private void remove(FrameReceiver channel) {
             List<FrameReceiver> rest = new ArrayList<>(Arrays.asList(channels));
             rest.remove(channel);
-            channels = rest.toArray(FrameReceiver[]::new);
+            replace(rest.toArray(FrameReceiver[]::new));
+        }
+
+        private void replace(FrameReceiver[] changed) {
+            channels = changed;
+            queuesOnly = changed.length > 0 && Arrays.stream(changed).allMatch(FrameReceiver::queuesOnly);
         }
     }
 
@@ -78,23 +91,26 @@ final class FlowTagTable {
     private static final int MAX_TAG = 0xffffff;
     private static final int MAX_STEER_ATTEMPTS = 3;
     private static final int FIRST_SHAREABLE_TAG = 1 << 23;
-    /** Odd, and its bits are spread: of 2^32 divided by the golden ratio. */
+    /** 2^32 divided by the golden ratio, rounded to an odd number (multiplicative hashing). */
     private static final int HASH_FACTOR = 0x9e3779b9;
 
     private final Map<FlowSpec, Entry> bySpec = new HashMap<>();
     private final Map<FlowSpec, Entry> rssBySpec = new HashMap<>();
     private final FrameQueue queue;
     private final SharedDevice device;
-    /** Index 0 is the special rule's: devices use tag 0 for frames of rules without a tag. */
+    /** Index 0 is for the special rule, since devices report tag 0 for frames of rules without a tag. */
     private Entry[] byTag = new Entry[8];
     private final IntObjectMap<Entry> byShareableTag = new IntObjectHashMap<>();
     private final boolean deviceTakesTagged;
     private Entry[] byRssTag = new Entry[0];
-    /** Tags of rules that are gone, of which frames may still lie in the queue: not for another rule yet. */
-    private final BitSet resting = new BitSet();
-    /** Every lower tag is in use or waits for reuse. */
-    private int leastFreeTag = 1;
-    /** The rules that each channel receives by: of ten thousand connections each finds its own when it closes. */
+    /**
+     * Tags of removed rules. They are not reused until no frame of the old rule can be left in the queue, unless no
+     * other tag is free.
+     */
+    private final BitSet quarantinedTags = new BitSet();
+    /** All lower tags are in use or quarantined. */
+    private int minFreeTag = 1;
+    /** The rules of each channel, so that detaching one of many channels does not search all rules. */
     private final Map<FrameReceiver, List<Entry>> byChannel = new IdentityHashMap<>();
 
     FlowTagTable(FrameQueue queue, SharedDevice device) {
@@ -103,7 +119,7 @@ final class FlowTagTable {
         deviceTakesTagged = !new DeviceName(device.name()).isSoftware();
     }
 
-    /** Returns the rule of a tag; null when no channel on this loop receives by it. */
+    /** Returns the rule with a tag, or null if no channel of this loop has it. */
     Entry entry(int tag) {
         if (tag < RssFlows.FIRST_TAG) {
             return tag < byTag.length ? byTag[tag] : null;
@@ -115,7 +131,7 @@ final class FlowTagTable {
         return index < byRssTag.length ? byRssTag[index] : null;
     }
 
-    /** Steers frames to a channel of this loop. */
+    /** Installs a rule for a channel of this loop. */
     void attach(FrameReceiver channel, FlowSpec spec) {
         Entry entry = bySpec.get(spec);
         if (entry == null) {
@@ -131,15 +147,15 @@ final class FlowTagTable {
         Entry entry = new Entry(spec, tag, deviceTakesTagged);
         steer(entry);
         byTag[tag] = entry;
-        leastFreeTag = tag + 1;
+        minFreeTag = tag + 1;
         return entry;
     }
 
     private Entry attachByRule(FlowSpec spec) {
         boolean special = spec.type() != FlowType.NORMAL;
         if (special && byTag[0] != null) {
-            throw new IllegalArgumentException("the rule \"" + byTag[0].spec + "\" is there, and devices do not tell"
-                    + " its frames from those of \"" + spec + "\": bind that channel on another loop");
+            throw new IllegalArgumentException("the loop has the rule \"" + byTag[0].spec + "\", and devices cannot"
+                    + " distinguish its frames from those of \"" + spec + "\": bind that channel on another loop");
         }
         int tag = special ? 0 : shareableTag(spec);
         Entry entry = new Entry(spec, tag, deviceTakesTagged);
@@ -152,7 +168,7 @@ final class FlowTagTable {
         return entry;
     }
 
-    /** Two rules seldom have the same; then the one that is second gets the next. */
+    /** Computes a tag from the rule. In the rare case of a collision, the later rule gets the next free tag. */
     private int shareableTag(FlowSpec spec) {
         int hash = spec.toBuilder().allowHostTraffic().build().toString().hashCode() * HASH_FACTOR;
         int tag = FIRST_SHAREABLE_TAG | hash >>> Byte.SIZE + 1;
@@ -168,7 +184,7 @@ final class FlowTagTable {
         }
     }
 
-    /** Has a channel of this loop share a rule with those of other loops; see {@link RssFlows#join}. */
+    /** Joins a rule that several loops share; see {@link RssFlows#join}. */
     void attachRss(FrameReceiver channel, FlowSpec spec, Object ownerOrNull) {
         Entry entry = rssBySpec.get(spec);
         if (entry == null || entry.rss.isWithdrawn()) {
@@ -184,7 +200,7 @@ final class FlowTagTable {
         boolean special = entry.spec.type() != FlowType.NORMAL;
         entry.flow = queue.steer(special ? entry.spec : entry.spec.toBuilder().tag(entry.tag).build());
         String problem = entry.flow.addressProblem();
-        if (problem != null && device.toldReasons().add(problem)) {
+        if (problem != null && device.reportedReasons().add(problem)) {
             LOGGER.warn("{}: {}", device.name(), problem);
         }
     }
@@ -200,12 +216,13 @@ final class FlowTagTable {
     }
 
     private int freeTag() {
-        int tag = leastFreeTag;
-        while (tag < byTag.length && (byTag[tag] != null || resting.get(tag))) {
+        int tag = minFreeTag;
+        while (tag < byTag.length && (byTag[tag] != null || quarantinedTags.get(tag))) {
             tag++;
         }
         if (tag == RssFlows.FIRST_TAG) {
-            // As many rules came and went as there are tags, and the queue was never found empty.
+            // All tags are used or quarantined, because the queue was never found empty since. Reuse the
+            // quarantined ones.
             queueEmpty();
             return freeTag();
         }
@@ -215,11 +232,11 @@ final class FlowTagTable {
         return tag;
     }
 
-    /** The queue was found empty: no frame of a rule that is gone can come any more. */
+    /** Called when the queue was empty: no frames of removed rules are left, so quarantined tags become free. */
     void queueEmpty() {
-        if (!resting.isEmpty()) {
-            leastFreeTag = Math.min(leastFreeTag, resting.nextSetBit(0));
-            resting.clear();
+        if (!quarantinedTags.isEmpty()) {
+            minFreeTag = Math.min(minFreeTag, quarantinedTags.nextSetBit(0));
+            quarantinedTags.clear();
         }
     }
 
@@ -238,9 +255,11 @@ final class FlowTagTable {
     }
 
     /**
-     * Leaves shared rules of one channel alone to other loops; the channel still gets what the device has brought.
+     * Withdraws a channel from shared rules for which it is the only channel of this loop. It still receives
+     * the frames that the device has already delivered.
      *
-     * @return whether all have been left: not where the device has no room for what takes their place
+     * @return whether it was withdrawn from all its rules; false if the device cannot install the replacement
+     *         rules
      */
     boolean leaveToOthers(FrameReceiver channel) {
         boolean left = true;
@@ -250,16 +269,17 @@ final class FlowTagTable {
         return left;
     }
 
-    /** Returns how many rules there are. */
+    /** Returns the number of rules. */
     int ruleCount() {
         return bySpec.size() + rssBySpec.size();
     }
 
     private Set<Entry> entries() {
         Set<Entry> entries = new LinkedHashSet<>(bySpec.values());
-        // One that could not be joined again yet is found here alone.
+        // Entries that could not be rejoined yet are only in this map.
         entries.addAll(rssBySpec.values());
-        // A rule that was withdrawn may have been followed by one of the same kind already.
+        // A withdrawn rule may already have been replaced by a new one with the same spec, so it is only in this
+        // array.
         Arrays.stream(byRssTag).filter(Objects::nonNull).forEach(entries::add);
         return entries;
     }
@@ -281,7 +301,7 @@ final class FlowTagTable {
         }
         byTag[tag] = null;
         if (tag > 0) {
-            resting.set(tag);
+            quarantinedTags.set(tag);
         }
     }
 
@@ -299,7 +319,7 @@ final class FlowTagTable {
             return;
         }
         int index = entry.tag - RssFlows.FIRST_TAG;
-        // A rule that was withdrawn is not there any more once the queue has been replaced.
+        // If the rule was withdrawn, its entry has been removed when the queue was replaced.
         if (byRssTag[index] == entry) {
             byRssTag[index] = null;
             device.rssFlows().leave(entry.rss, queue);
@@ -307,24 +327,29 @@ final class FlowTagTable {
     }
 
     /**
-     * Removes all rules from the device while {@code action} replaces the queue, and attaches them again. What has come
-     * in by them can still be told apart while the action runs: no more comes then, so none is lost between.
+     * Removes all rules from the device, runs an action that replaces the queue, and installs the rules again.
+     * Tags remain valid during the action, so frames received by then are still dispatched. Frames that arrive in
+     * between match no rule of this queue: other loops of shared rules receive them, or else the kernel.
      */
     void rebuild(Runnable action) {
-        // Those too that a server has opened and this loop has yet to join: with the queue they would go for all loops.
+        // Also leave rules that a server has opened but this loop has not joined yet. Otherwise these would be
+        // lost for all loops.
         device.leaveRules(queue);
         entries().forEach(this::stopSteering);
         action.run();
         device.comeBackToRules(queue);
         Set<Entry> entries = entries();
-        // Rules that handlers have made meanwhile lead to the old queue.
+        // Also remove rules that handlers have added during the action: they lead to the old queue.
         entries.forEach(this::unsteer);
         for (Entry entry : entries) {
             steerAgain(entry);
         }
     }
 
-    /** The kernel may be out of memory for a moment; a rule that it refuses for good ends the queue. */
+    /**
+     * Installs a rule again. Retries, because the kernel may be short of memory temporarily; persistent failure
+     * ends the queue.
+     */
     private void steerAgain(Entry entry) {
         for (int attempt = 1; ; attempt++) {
             try {
@@ -338,14 +363,14 @@ final class FlowTagTable {
                 if (attempt == MAX_STEER_ATTEMPTS) {
                     throw e;
                 }
-                LOGGER.debug("{}: the rule \"{}\" is refused, and tried again", device.name(), entry.spec, e);
+                LOGGER.debug("{}: the device rejected the rule \"{}\"; retrying", device.name(), entry.spec, e);
             }
         }
     }
 
     private void joinAgain(Entry entry) {
         RssFlow joined = device.rssFlows().joinAgain(entry.rss, queue);
-        // Else the server has withdrawn it, perhaps just now.
+        // Null means that the server has withdrawn the rule in the meantime.
         if (joined != null) {
             setRss(entry, joined);
         }

@@ -7,7 +7,7 @@ import io.rdmaraw.wire.EthernetHeader;
 import io.rdmaraw.wire.FrameLength;
 import io.rdmaraw.wire.VlanTag;
 
-/** The frame lengths that a port carries. */
+/** The permitted frame lengths of a port. */
 public final class FrameLimits {
     private static final int ETHERTYPE_OFFSET = 12;
 

@@ -5,59 +5,72 @@ import io.rdmaraw.metrics.RdmaRawMetered;
 import io.rdmaraw.queue.ReceiveBurst;
 
 /**
- * The consumer of the frames of flow rules. A channel implements it in an inner class, to keep it out of the public
- * API. All calls come on the loop's thread.
+ * Receives the frames of flow rules. Channels implement this interface in an inner class, which keeps it out of
+ * the public API. All methods are called on the loop's thread.
  */
 public interface FrameReceiver {
-    /** Returns the channel's identifier, for recordings; empty for what serves several, or the queue's host. */
+    /** Returns the ID of the channel for recordings. Empty for receivers that are not a single channel. */
     default String id() {
         return "";
     }
 
     /**
-     * Takes a received frame and its reference.
+     * Receives a frame and its reference.
      *
-     * @param checksumVerified whether the device has verified the frame's IPv4 and TCP or UDP checksums
-     * @return true for the first frame of a burst: the queue then calls {@link #endBurst()} once
+     * @param checksumVerified whether the device has verified the IPv4 header checksum and the TCP or UDP
+     *                         checksum
+     * @return true for the first frame of a burst: {@link #endBurst()} is then called once
      */
     boolean receive(ByteBuf frame, boolean checksumVerified);
 
     /**
-     * Fast path: takes a run of frames that matched the same rule, without per-frame dispatch.
+     * Receives a run of frames that matched the same rule (fast path). The method takes frames with
+     * {@link ReceiveBurst#takeFrame}.
      *
-     * @param from the first of them; none is taken yet ({@link ReceiveBurst#takeFrame})
-     * @param end index behind the last of them
-     * @return behind the last that the channel has taken; {@code from} if it takes these frames only one by one
+     * @param from index of the first frame
+     * @param end  index after the last frame
+     * @return the index after the last frame taken; {@code from} if the receiver only supports single frames
      */
     default int receiveRun(ReceiveBurst burst, int from, int end) {
         return from;
     }
 
-    /** Tells whether the channel has taken frames since {@link #endBurst()}; for receivers that take runs. */
+    /**
+     * Returns whether frames were received since the last {@link #endBurst()}. Needed by receivers that support
+     * runs.
+     */
     default boolean isInBurst() {
         return false;
     }
 
-    /** Called at the end of the burst of one poll. */
+    /**
+     * Returns whether the receiver only processes and queues frames, and runs no handlers. Such a receiver is
+     * called in {@link DeviceQueue#receive}, others in {@link DeviceQueue#deliver}.
+     */
+    default boolean queuesOnly() {
+        return false;
+    }
+
+    /** Called at the end of a burst in which the receiver received frames. */
     void endBurst();
 
-    /** The send queue has room again; called once after {@link DeviceQueue#awaitRoom}. */
+    /** Called when the send queue has room again, once per call of {@link DeviceQueue#awaitRoom}. */
     void sendQueueHasRoom();
 
-    /** Something happened to the queue. */
+    /** Called when the state of the queue changes. */
     default void queueEvent(QueueEvent event) {
     }
 
-    /** The device is gone, and the queue with it. */
+    /** Called when the device and its queue are gone. */
     default void queueGone() {
     }
 
-    /** Returns the name under which the statistics are listed. */
+    /** Returns the name under which statistics list the receiver. */
     default String label() {
         return id();
     }
 
-    /** Returns the channel's metrics, or null. */
+    /** Returns the counters of the channel, or null if it has none. */
     default RdmaRawMetered statistics() {
         return null;
     }

@@ -23,84 +23,89 @@ import static io.rdmaraw.metrics.RdmaRawMetric.Kind.DROP;
 import static io.rdmaraw.metrics.RdmaRawMetric.Kind.LEVEL;
 import static io.rdmaraw.metrics.RdmaRawMetric.Kind.WORK;
 
-/** Counts what one loop's queue on a port does. The loop writes with plain stores; any thread reads. */
+/** The counters of one loop's queue on one port. The loop writes with plain stores; any thread may read. */
 public final class PortStatistics implements RdmaRawPortStatistics {
-    /** Bounds of the classes of {@link #burstsOfFill(int)}: a burst of n frames is in the last one not above n. */
+    /** Number of classes of {@link #burstsOfFill(int)}. */
     private static final int FILL_CLASSES = 32 - Integer.numberOfLeadingZeros(FrameQueue.BURST_FRAMES);
     private static final MetricTable<PortStatistics> TABLE = new MetricTable<PortStatistics>()
             .traffic("received.frames", of(c -> c.receivedFrames), "frames received")
             .traffic("received.bytes", of(c -> c.receivedBytes), "bytes of the frames received")
-            .traffic("sent.frames", of(c -> c.sentFrames), "frames that the device took")
-            .traffic("sent.bytes", of(c -> c.sentBytes), "bytes of the frames that the device took")
+            .traffic("sent.frames", of(c -> c.sentFrames), "frames accepted by the device")
+            .traffic("sent.bytes", of(c -> c.sentBytes), "bytes of the frames accepted by the device")
             .work("receive.polls", of(c -> c.receivePolls), "polls for received frames")
             .work("receive.polls.empty", of(c -> c.emptyReceivePolls), "polls that found nothing")
             .work("receive.bursts", s -> s.bursts, "polls that found frames")
             .work("send.bursts", of(c -> c.sendBursts), "doorbells rung for sends")
             .work("segmented.frames", of(c -> c.segmentedFrames),
-                    "frames sent that the device cut into segments")
-            .work("padded.frames", of(c -> c.paddedFrames), "frames filled up to Ethernet's least length")
+                    "sent frames that the device cut into segments")
+            .work("padded.frames", of(c -> c.paddedFrames), "frames padded to the minimum length of Ethernet")
             .ofDevice(WORK, "partial-checksum", fromSameHost(FromSameHost::partialChecksums),
-                    "checksums that a sender on the same host had left out, computed by softverbs")
+                    "checksums omitted by a sender on the same host and computed by softverbs")
             .ofDevice(WORK, "super-frames", fromSameHost(FromSameHost::superFrames),
                     "frames beyond the MTU from a sender on the same host, cut by softverbs")
             .ofDevice(WORK, "super-frames.cut", fromSameHost(FromSameHost::cutFrames),
-                    "frames that softverbs cut them into")
+                    "frames that softverbs produced by cutting super-frames")
             .ofDevice(WORK, "super-frames.whole", fromSameHost(FromSameHost::wholeFrames),
-                    "TCP frames beyond the MTU that were received without being cut")
+                    "TCP frames beyond the MTU received as a whole")
             .ofDevice(WORK, "super-datagrams", fromSameHost(FromSameHost::datagramsToKernel),
-                    "UDP frames beyond the MTU that softverbs left to the kernel, since it does not know"
-                            + " the lengths of the datagrams in them")
-            .drop("no-channel", s -> s.unmatchedFrames, "received by a rule whose channel is gone")
+                    "UDP frames beyond the MTU that softverbs left to the kernel, because the lengths of"
+                            + " their datagrams are unknown")
+            .drop("no-channel", s -> s.unmatchedFrames, "frames for a channel that was closed")
             .drop("vlan-tag", s -> s.taggedFrames,
-                    "taken by the device for rules of untagged frames, with a VLAN tag: the kernel's VLAN interfaces"
-                            + " miss them")
-            .drop("send-error", of(c -> c.sendErrors), "the device reported an error for a send")
-            .drop("send-refused", of(c -> c.refusedFrames), "the device refused the frame at the post")
-            .drop("queue-failed", of(c -> c.lostInFlightFrames), "in flight when the queue pair failed")
-            .drop("receive-error", of(c -> c.receiveErrors), "the device reported an error for a receive")
+                    "VLAN-tagged frames that the device delivered for rules of untagged frames; the kernel's VLAN"
+                            + " interfaces do not receive them")
+            .drop("send-error", of(c -> c.sendErrors), "frames for which the device reported a send error")
+            .drop("send-refused", of(c -> c.refusedFrames), "frames rejected by the device when posted")
+            .drop("queue-failed", of(c -> c.lostInFlightFrames), "frames in flight when the queue pair failed")
+            .drop("receive-error", of(c -> c.receiveErrors), "receive errors reported by the device")
             .drop("no-memory", of(c -> c.noMemoryFrames),
-                    "handlers hold all slots, and there was no direct memory to copy the frame to")
+                    "frames dropped because handlers held all slots and no direct memory was left for a copy")
             .ofDevice(DROP, "ring-full", s -> s.device.counters().ringFullDrops(),
-                    "dropped by the interface of softverbs because its ring was full")
+                    "frames dropped by the interface of softverbs because its ring was full")
             .ofDevice(DROP, "syn-ring-full", s -> s.device.counters().synRingFullDrops(),
                     "SYNs dropped by the interface of softverbs because the loops did not keep up")
             .ofDevice(DROP, "unsolicited", s -> s.device.counters().unsolicitedDrops(),
-                    "TCP segments of no connection dropped by the interface of softverbs because more"
-                            + " came than the loops look at")
+                    "TCP segments without a connection dropped by the interface of softverbs because they"
+                            + " exceeded the limit for the loops")
+            .ofDevice(DROP, "driver-full", s -> s.device.counters().driverDrops(),
+                    "frames missed by the interface because buffers were missing, and times that its driver found no"
+                            + " free chunk of softverbs in zero copy")
             .ofDevice(DROP, "unserved", s -> s.device.counters().unservedFrames(),
-                    "left to the kernel by softverbs because they came by a receive queue of the"
-                            + " interface that was added after the device was opened")
-            .ofDevice(DROP, "no-receive", s -> s.device.counters().noReceiveDrops(),
-                    "dropped by softverbs because the loop did not poll before its receive queue was used"
-                            + " up")
+                    "frames left to the kernel by softverbs because they arrived on a receive queue that"
+                            + " was added to the interface after the device was opened")
+            .ofDevice(DROP, "no-receive", s -> s.device.noReceiveDrops(),
+                    "frames dropped by softverbs or by the card because the loop did not poll before its receive queue"
+                            + " was empty")
+            .ofDevice(DROP, "interface-full", s -> s.device.counters().interfaceDrops(),
+                    "sent frames rejected by the interface of softverbs because it was busy or down")
             .ofDevice(DROP, "too-long", s -> s.device.counters().tooLongDrops(),
-                    "dropped by softverbs because they were longer than the MTU, and could not be cut")
+                    "frames dropped by softverbs because they exceeded the MTU and could not be cut")
             .ofDevice(DROP, "super-frame-flags", fromSameHost(FromSameHost::flagDrops),
                     "TCP frames beyond the MTU with SYN, RST or URG, dropped by softverbs")
             .ofDevice(DROP, "super-frame-unsound", fromSameHost(FromSameHost::unsoundDrops),
-                    "frames beyond the MTU dropped by softverbs because headers contradict their length,"
-                            + " or for a wrong checksum")
+                    "frames beyond the MTU dropped by softverbs because their headers contradict their"
+                            + " length or their checksum is wrong")
             .ofDevice(DROP, "super-frame-too-long", fromSameHost(FromSameHost::tooLongDrops),
                     "frames beyond 64 KB (BIG TCP) dropped by softverbs")
             .ofDevice(WORK, "large-sends", s -> s.device.counters().largeSends(),
-                    "TCP payloads of several segments that softverbs handed to the kernel as one packet"
-                            + " each")
+                    "TCP payloads of several segments that softverbs passed to the kernel as a single"
+                            + " packet")
             .ofDevice(COPY, "interface-ring", s -> s.device.counters().copiedFromRing(),
                     "received frames that softverbs copied out of the interface's ring")
             .copy("slow-consumer", of(c -> c.copiedOutFrames),
-                    "received frames copied because handlers hold the registered memory")
+                    "received frames copied because handlers held the registered memory")
             .copy("unregistered-memory", of(c -> c.copiedInFrames),
                     "sent frames copied because they did not lie in registered memory")
             .copy("too-many-parts", of(c -> c.coalescedFrames),
-                    "sent frames copied together because they had more parts than the device gathers")
+                    "sent frames copied because they had more parts than the device can gather")
             .error("receive-queue-low", of(c -> c.receiveQueueLow),
-                    "times that no free slot was left to receive into")
+                    "times that no free slot was left for receiving")
             .error("released-early", of(c -> c.releasedEarlyFrames),
                     "sent frames that handlers had released after writing them")
             .error("recoveries", of(c -> c.recoveries), "failed queue pairs that were recovered")
-            .add(LEVEL, "rules", s -> s.rules, "flow rules that steer to this queue")
+            .add(LEVEL, "rules", s -> s.rules, "flow rules of this queue")
             .ofDevice(LEVEL, "rules.kernel-visible", s -> s.device.counters().kernelVisibleRules(),
-                    "rules whose frames the kernel may answer too: see docs/security.md")
+                    "rules whose frames the kernel may answer too: see docs/reference/security.md")
             .add(LEVEL, "slots.in-use", of(c -> c.slots == null ? 0 : c.slots.inUse()),
                     "slots that are posted, in flight, or held by handlers and connections")
             .add(LEVEL, "channels", s -> s.channels.size(), "channels on this queue");
@@ -110,7 +115,7 @@ public final class PortStatistics implements RdmaRawPortStatistics {
     private final Map<String, List<RdmaRawMetric>> channelKinds;
     private final QueueCounters counters;
     private final Map<RdmaRawMetered, Listed> channels = new ConcurrentHashMap<>();
-    /** The counts of channels that have left. */
+    /** Sums over the channels that have been removed. */
     private final Map<RdmaRawMetric, Long> retired = new ConcurrentHashMap<>();
     private final long[] fills = new long[FILL_CLASSES + 1];
     long bursts;
@@ -121,7 +126,7 @@ public final class PortStatistics implements RdmaRawPortStatistics {
     /**
      * A channel of the queue.
      *
-     * @param before its counts when it was added, from another queue or this one
+     * @param before the channel's counters when it was added; it may have counted on another queue before
      */
     private record Listed(FrameReceiver channel, Map<RdmaRawMetric, Long> before) {
         private void addTo(Map<RdmaRawMetric, Long> totals) {
@@ -167,7 +172,7 @@ public final class PortStatistics implements RdmaRawPortStatistics {
         return channelKinds;
     }
 
-    /** Counts a burst that was received. Called on the loop. */
+    /** Counts a received burst. */
     public void burst(int frames) {
         bursts++;
         fills[32 - Integer.numberOfLeadingZeros(frames)]++;
@@ -187,7 +192,10 @@ public final class PortStatistics implements RdmaRawPortStatistics {
         return totals;
     }
 
-    /** Returns the counts of the channels, one after the other; of those that come and go meanwhile maybe not. */
+    /**
+     * Returns an iterator over the channels' counters. Concurrent additions and removals may or may not be
+     * visible.
+     */
     Iterator<RdmaRawMetered> eachChannel() {
         return channels.keySet().iterator();
     }
@@ -195,7 +203,7 @@ public final class PortStatistics implements RdmaRawPortStatistics {
     public void add(FrameReceiver channel) {
         RdmaRawMetered statistics = channel.statistics();
         if (statistics != null) {
-            // A channel whose rules change is added again, under another name, before it is removed.
+            // When the rules of a channel change, it is added again under another name before it is removed.
             Listed known = channels.get(statistics);
             channels.put(statistics, new Listed(channel, known != null ? known.before : countersOf(statistics)));
         }

@@ -1,27 +1,27 @@
 package io.rdmaraw.device;
 
-import io.rdmaraw.verbs.AsyncEvent;
+import io.rdmaraw.verbs.objects.AsyncEvent;
 
 /**
- * Something that happened to the queue under a channel.
+ * A change of state of the queue below a channel.
  *
- * @param kind what happened
- * @param deviceName the device
- * @param portNumber its port, counted from 1
- * @param lostFrames frames that were accepted for sending and are lost
+ * @param kind       the kind of event
+ * @param deviceName name of the device
+ * @param portNumber port number, from 1
+ * @param lostFrames number of frames accepted for sending and lost
  */
 public record QueueEvent(Kind kind, String deviceName, int portNumber, long lostFrames) {
-    /** What happened. */
+    /** The kinds of events. */
     public enum Kind {
-        /** The queue pair had failed and works again. */
+        /** The queue pair had failed and has been recovered. */
         RECOVERED,
-        /** The queue pair or a completion queue has failed; recovery follows. */
+        /** The queue pair or a completion queue has failed. A recovery follows. */
         QUEUE_FAILED,
         /** The port has lost its link. */
         PORT_DOWN,
         /** The port has a link again. */
         PORT_UP,
-        /** The device is gone; the channel closes. */
+        /** The device is gone. The channel closes. */
         DEVICE_REMOVED
     }
 

@@ -9,27 +9,34 @@ import java.util.concurrent.Executor;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
 
-/** Sets a loop's queue going again after it has failed, at a bounded rate. Used by the loop's thread. */
+/** Recovers a failed queue at a limited rate. Used on the loop's thread only. */
 final class QueueRecovery {
-    /** Each costs two commands of a device: with many the loop would stand still for too long. */
+    /** Maximum number of rules to remove during a reset. Each costs two device commands, which block the loop. */
     private static final int MAX_RULES_TAKEN_AWAY = 64;
-    /** The kernel may be out of memory for a moment; a device that refuses for a second is given up. */
+    /**
+     * Number of consecutive failures after which the device is considered failed. A failure may be temporary,
+     * for example if the kernel is short of memory.
+     */
     private static final int MAX_FAILURES = 10;
     private static final long RETRY_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
     private static final InternalLogger LOGGER = InternalLoggerFactory.getInstance(QueueRecovery.class);
 
-    /** Who has the queue. */
+    /** The owner of the queue. */
     interface Owner {
-        /** Receives what has completed, as a reset may throw it away. */
-        void takeWhatHasCompleted();
+        /** Receives all completed frames, which a reset could discard. */
+        void drainCompletions();
 
-        /** The queue works again; {@code lostFrames} of those in flight were lost. */
+        /**
+         * Called when the queue works again.
+         *
+         * @param lostFrames number of frames in flight that were lost
+         */
         void recovered(long lostFrames);
 
-        /** The device does not let the queue be recovered. */
-        void giveUp(VerbsException cause);
+        /** Called when the queue cannot be recovered. */
+        void failDevice(VerbsException cause);
 
-        /** Tells whether the device has been given up. */
+        /** Returns whether the device has been given up. */
         boolean isGone();
     }
 
@@ -40,9 +47,9 @@ final class QueueRecovery {
     private final Executor loop;
     private final Owner owner;
     private final RecoveryRateLimiter pace = new RecoveryRateLimiter(System.nanoTime());
-    /** The queue has failed too often lately, or could not be recovered; that is done when its time has come. */
+    /** Set while a recovery is scheduled, because of the rate limit or a failed attempt. */
     private boolean pending;
-    /** The last recovery did not get to its end: rules are missing, and perhaps queues. */
+    /** Set while a recovery is incomplete. Rules may be missing, and possibly queues. */
     private boolean unfinished;
     private int failures;
     private long lostBefore;
@@ -56,7 +63,7 @@ final class QueueRecovery {
         this.owner = owner;
     }
 
-    /** Recovers the queue, or does so later if it fails too often. */
+    /** Recovers the queue, or schedules the recovery if the rate limit is reached. */
     void recover() {
         if (pending) {
             return;
@@ -94,7 +101,7 @@ final class QueueRecovery {
                 try {
                     recover();
                 } catch (VerbsException e) {
-                    owner.giveUp(e);
+                    owner.failDevice(e);
                 }
             }
         };
@@ -114,11 +121,11 @@ final class QueueRecovery {
         if (again) {
             tags.rebuild(this::recoverIfFailed);
         } else if (!queue.needsNewQueues() && queue.resetLosesFrames() && tags.ruleCount() <= MAX_RULES_TAKEN_AWAY) {
-            // If the reset is refused, rules wait for other queues.
+            // If the reset is refused, the rules are installed after the queues have been replaced.
             tags.rebuild(this::recoverUntilStarted);
         } else if (!queue.needsNewQueues()) {
             queue.stopReceiving();
-            queue.recover(owner::takeWhatHasCompleted);
+            queue.recover(owner::drainCompletions);
         }
         while (queue.needsNewQueues()) {
             tags.rebuild(this::recoverUntilStarted);
@@ -133,10 +140,13 @@ final class QueueRecovery {
         }
     }
 
-    /** Rules are made once, for queues that work. The queue says so itself when new ones fail again and again. */
+    /**
+     * Recovers the queue until it works, so that rules are installed only once. {@link FrameQueue#recover}
+     * throws after repeated failures, which ends the loop.
+     */
     private void recoverUntilStarted() {
         do {
-            queue.recover(owner::takeWhatHasCompleted);
+            queue.recover(owner::drainCompletions);
         } while (queue.needsNewQueues());
     }
 }

@@ -5,11 +5,11 @@ import io.rdmaraw.loop.TokenBucket;
 import java.util.concurrent.TimeUnit;
 
 /**
- * Limits how often a queue is recovered and how often that is logged: a queue that fails as soon as it works must
- * neither fill the log nor take the loop's time from the other queues. Used by one thread.
+ * Limits the rate of recoveries and of their log lines. A queue that fails again and again must not fill the
+ * log or take the loop's time from other queues. For one thread.
  */
 public final class RecoveryRateLimiter {
-    /** Recoveries without a pause; one more comes with each interval. */
+    /** Number of recoveries without a pause. One more is permitted per interval. */
     public static final int BURST = 8;
     public static final long INTERVAL_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
     static final long LOG_INTERVAL_NANOS = TimeUnit.SECONDS.toNanos(10);
@@ -23,12 +23,12 @@ public final class RecoveryRateLimiter {
         nextLogNanos = nowNanos;
     }
 
-    /** Returns how long to wait before the next recovery; 0 takes the right to one now. */
+    /** Returns the time to wait before the next recovery, in nanoseconds; 0 permits one now and counts it. */
     long take(long nowNanos) {
         return bucket.take(nowNanos);
     }
 
-    /** Notes a recovery; returns what to log, or null while it is too early for another line. */
+    /** Counts a recovery and returns a log line, or null if the last line is too recent. */
     String report(long nowNanos, long lostFrames) {
         recoveriesSinceLog++;
         lostSinceLog += lostFrames;

@@ -1,7 +1,10 @@
 package io.rdmaraw.device;
 
-/** The owner of a rule that several loops share: lets each loop join when it gets the first frame of the rule. */
+/**
+ * The owner of a rule that several loops share. It joins a loop to the rule when the loop receives the first
+ * frame of the rule.
+ */
 public interface RssFlowOwner {
-    /** A frame of the rule has come to a loop; called on that loop, which may have joined already. */
-    void joinBy(DeviceQueue port);
+    /** Called on a loop that has received a frame of the rule. The loop may already have joined. */
+    void joinBy(DeviceQueue queue);
 }

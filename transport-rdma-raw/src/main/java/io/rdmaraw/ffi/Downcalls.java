@@ -8,13 +8,14 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 
 /**
- * Makes all handles of C functions, unbound, with the function's address as first argument, and knows which it has
- * made: a native image has code only for those that its metadata lists. There are no upcalls.
+ * Creates all method handles for C functions and records them, because a native image contains code only for
+ * the handles in its metadata. Handles are unbound: the address of the function is the first argument. There
+ * are no upcalls.
  */
 final class Downcalls {
     private static final Set<Made> MADE = ConcurrentHashMap.newKeySet();
 
-    /** What {@link Linker} was asked for. */
+    /** The arguments of a call of {@link Linker}. */
     record Made(FunctionDescriptor descriptor, List<Linker.Option> options) {
     }
 
@@ -29,7 +30,7 @@ final class Downcalls {
         return make(descriptor, Linker.Option.captureCallState("errno"));
     }
 
-    /** Of functions that return at once; they see no heap memory. */
+    /** Creates a handle for a function that returns at once and accesses no heap memory. */
     static MethodHandle critical(FunctionDescriptor descriptor) {
         return make(descriptor, Linker.Option.critical(false));
     }

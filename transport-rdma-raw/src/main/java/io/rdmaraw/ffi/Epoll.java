@@ -1,15 +1,15 @@
 package io.rdmaraw.ffi;
 
 /**
- * An epoll(7) instance: which of many descriptors are ready. Its own descriptor is readable when one of them is. Level
- * triggered, never blocks. For one thread.
+ * An epoll(7) instance, which reports which of many descriptors are ready. Its own descriptor is readable if
+ * one of them is ready. Level-triggered, non-blocking. Not thread-safe.
  */
 public final class Epoll implements AutoCloseable {
     public static final int EPOLLIN = 1;
     private static final int EPOLL_CLOEXEC = 0x80000;
     private static final int EPOLL_CTL_ADD = 1;
     private static final int EPOLL_CTL_DEL = 2;
-    /** {@code struct epoll_event} is packed on x86-64 alone (sys/epoll.h). */
+    /** {@code struct epoll_event} is packed only on x86-64 (sys/epoll.h). */
     private static final boolean PACKED = "amd64".equals(System.getProperty("os.arch"));
     private static final int DATA_OFFSET = PACKED ? 4 : 8;
     private static final int EVENT_SIZE_BYTES = DATA_OFFSET + Long.BYTES;
@@ -23,7 +23,9 @@ public final class Epoll implements AutoCloseable {
     private final long events;
     private boolean closed;
 
-    /** @param maxEvents how many {@link #poll} finds at once */
+    /**
+     * @param maxEvents maximum number of descriptors reported by one {@link #poll}
+     */
     public Epoll(int maxEvents) {
         int result = NativeCall.intValue(CREATE, EPOLL_CLOEXEC, 0, 0);
         if (result < 0) {
@@ -32,16 +34,20 @@ public final class Epoll implements AutoCloseable {
         }
         fd = result;
         this.maxEvents = maxEvents;
-        // One more for what is passed to epoll_ctl.
+        // One more for the argument of epoll_ctl.
         events = Libc.allocateZeroed((maxEvents + 1L) * EVENT_SIZE_BYTES);
     }
 
-    /** Returns the descriptor, to wait on. */
+    /** Returns the descriptor to wait on. */
     public int fd() {
         return fd;
     }
 
-    /** Watches a descriptor for {@link #EPOLLIN}; errors are reported too. */
+    /**
+     * Watches a descriptor for {@link #EPOLLIN} and errors.
+     *
+     * @param data a value that {@link #data} returns when the descriptor is ready
+     */
     public void add(int watchedFd, int data) {
         long event = event(maxEvents);
         NativeMemory.putInt(event, EPOLLIN);
@@ -52,17 +58,21 @@ public final class Epoll implements AutoCloseable {
         }
     }
 
-    /** Stops watching a descriptor, which may be closed already. */
+    /** Stops watching a descriptor, which may already be closed. */
     public void remove(int watchedFd) {
         NativeCall.status(CTL, fd, EPOLL_CTL_DEL, watchedFd, event(maxEvents));
     }
 
-    /** Looks which descriptors are ready; returns how many {@link #data} and {@link #ready} describe. */
+    /** Determines the ready descriptors and returns their number. */
     public int poll() {
         return Math.max(0, NativeCall.intValue(WAIT, fd, events, maxEvents, 0));
     }
 
-    /** Returns what was given to {@link #add}. */
+    /**
+     * Returns the value passed to {@link #add} for a ready descriptor.
+     *
+     * @param index index of the ready descriptor in the last {@link #poll}
+     */
     public int data(int index) {
         return NativeMemory.getInt(event(index) + DATA_OFFSET);
     }

@@ -6,7 +6,7 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.lang.invoke.MethodHandle;
 
-/** Error numbers of Linux ({@code asm-generic/errno.h}: the same on x86-64 and aarch64) and their names. */
+/** Error numbers of Linux and their names ({@code asm-generic/errno.h}, the same on x86-64 and aarch64). */
 public final class Errno {
     public static final int EPERM = 1;
     public static final int ENOENT = 2;
@@ -67,12 +67,12 @@ public final class Errno {
     private Errno() {
     }
 
-    /** Returns the symbolic name, for example {@code EPERM}, or {@code errno N} for a number without one. */
+    /** Returns the symbolic name, for example {@code EPERM}, or {@code errno N} for an unknown number. */
     public static String name(int errno) {
         return errno > 0 && errno < NAMES.length && !NAMES[errno].isEmpty() ? NAMES[errno] : "errno " + errno;
     }
 
-    /** Returns name and text, for example {@code EPERM (Operation not permitted)}. */
+    /** Returns name and description, for example {@code EPERM (Operation not permitted)}. */
     public static String describe(int errno) {
         return name(errno) + " (" + message(errno) + ")";
     }

@@ -1,16 +1,16 @@
 package io.rdmaraw.ffi;
 
 /**
- * An eventfd(2): any thread signals, one thread waits for its descriptor (see {@link FdWaiter}) and drains it.
- * {@link #signal} and {@link #drain} allocate nothing.
+ * An eventfd(2). Any thread may signal it; one thread waits for its descriptor (see {@link FdWaiter}) and
+ * drains it. {@link #signal} and {@link #drain} do not allocate.
  */
 public final class EventFd implements AutoCloseable {
     private final int fd;
-    /** Two words, one for each direction: threads may signal while the owner drains. */
+    /** Two words, one per direction, because threads may signal while the owner drains. */
     private final long words;
     private boolean closed;
 
-    /** Creates the descriptor, non-blocking and closed on exec. */
+    /** Creates a descriptor that is non-blocking and closed on exec. */
     public EventFd() {
         int result = Libc.eventfd(0, Libc.EFD_CLOEXEC | Libc.EFD_NONBLOCK);
         if (result < 0) {
@@ -27,13 +27,13 @@ public final class EventFd implements AutoCloseable {
         return fd;
     }
 
-    /** Makes the descriptor readable. Callable from every thread; must not run into {@link #close}. */
+    /** Makes the descriptor readable. Thread-safe, but must not run concurrently with {@link #close}. */
     public void signal() {
-        // EAGAIN says that the counter is full, hence readable: nothing is lost.
+        // EAGAIN means that the counter is at its maximum and the descriptor is readable anyway.
         Libc.write(fd, words, Long.BYTES);
     }
 
-    /** Makes the descriptor unreadable; returns whether it had been signalled. For the owning thread. */
+    /** Makes the descriptor unreadable. Returns whether it was signalled. For the owning thread. */
     public boolean drain() {
         return Libc.read(fd, words + Long.BYTES, Long.BYTES) == Long.BYTES;
     }

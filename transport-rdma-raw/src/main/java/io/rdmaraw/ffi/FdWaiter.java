@@ -1,8 +1,8 @@
 package io.rdmaraw.ffi;
 
 /**
- * Blocks in ppoll(2) until one of a fixed set of descriptors is readable. For one thread; {@link #await} allocates
- * nothing.
+ * Waits with ppoll(2) until one of a fixed set of descriptors is readable. Not thread-safe. {@link #await} does
+ * not allocate.
  */
 public final class FdWaiter implements AutoCloseable {
     static final int POLLFD_SIZE_BYTES = 8;
@@ -17,10 +17,13 @@ public final class FdWaiter implements AutoCloseable {
     private long timespec;
     private final long pollFds;
 
-    /** Watches the given descriptors, at most 32; the position of each is its bit in the result of {@link #await}. */
+    /**
+     * Creates a waiter for up to 32 descriptors. The position of a descriptor is its bit in the result of
+     * {@link #await}.
+     */
     public FdWaiter(int... fds) {
         if (fds.length == 0 || fds.length > Integer.SIZE) {
-            throw new IllegalArgumentException("a waiter takes 1 to 32 descriptors, not " + fds.length);
+            throw new IllegalArgumentException("a waiter supports 1 to 32 descriptors, not " + fds.length);
         }
         count = fds.length;
         timespec = Libc.allocateZeroed(TIMESPEC_SIZE_BYTES + (long) count * POLLFD_SIZE_BYTES);
@@ -32,10 +35,10 @@ public final class FdWaiter implements AutoCloseable {
     }
 
     /**
-     * Waits until a descriptor is readable or in error, the time is over or a signal interrupts.
+     * Waits until a descriptor is readable or has an error, the time has elapsed, or a signal interrupts.
      *
-     * @param timeoutNanos 0 to look without waiting, negative to wait without limit
-     * @return one bit for each ready descriptor; 0 when there is none
+     * @param timeoutNanos maximum time to wait; 0 returns at once, a negative value waits without limit
+     * @return a bit mask of the ready descriptors, or 0 if none is ready
      */
     public int await(long timeoutNanos) {
         if (timespec == 0) {

@@ -5,8 +5,8 @@ import java.lang.foreign.Linker;
 import java.lang.foreign.SymbolLookup;
 
 /**
- * The few functions of the C library that this project needs. Results follow {@link NativeCall}: where a function gives
- * a value, an error is the negated error number.
+ * Functions of the C library. As in {@link NativeCall}, functions with a result return the negated error number
+ * on failure.
  */
 public final class Libc {
     public static final int PROT_READ = 1;
@@ -16,7 +16,7 @@ public final class Libc {
     public static final int MAP_ANONYMOUS = 0x20;
     public static final int MAP_POPULATE = 0x8000;
     public static final int MAP_HUGETLB = 0x40000;
-    /** {@code madvise}: use transparent huge pages. */
+    /** For {@code madvise}: use transparent huge pages. */
     public static final int MADV_HUGEPAGE = 14;
     static final int EFD_CLOEXEC = 0x80000;
     static final int EFD_NONBLOCK = 0x800;
@@ -51,8 +51,8 @@ public final class Libc {
     }
 
     /**
-     * Returns the address of a function of the C library, or of the preloaded library that stands in for it
-     * ({@code LD_PRELOAD}): libibverbs calls that one, and both are to see the same kernel.
+     * Returns the address of a C function. A preloaded library ({@code LD_PRELOAD}) takes precedence, because
+     * libibverbs calls it, too, and both must see the same kernel.
      */
     public static long address(String function) {
         try (Arena arena = Arena.ofConfined()) {
@@ -61,7 +61,7 @@ public final class Libc {
         }
     }
 
-    /** Allocates zeroed memory, aligned to 16 bytes, that lives until {@link #free}. */
+    /** Allocates zeroed memory with an alignment of 16 bytes. It must be freed with {@link #free}. */
     public static long allocateZeroed(long lengthBytes) {
         long address = NativeCall.pointer(CALLOC, 1, lengthBytes);
         if (NativeCall.isError(address)) {
@@ -70,29 +70,30 @@ public final class Libc {
         return address;
     }
 
-    /** Frees memory from {@link #allocateZeroed}; 0 is ignored. */
+    /** Frees memory from {@link #allocateZeroed}. Ignores 0. */
     public static void free(long address) {
         NativeCall.status(FREE, address);
     }
 
-    /** Reads up to {@code lengthBytes} bytes; returns how many, or the negated error number. */
+    /** Reads up to {@code lengthBytes} bytes. Returns the number of bytes, or the negated error number. */
     public static long read(int fd, long address, long lengthBytes) {
         return NativeCall.value(READ, fd, address, lengthBytes);
     }
 
-    /** Writes up to {@code lengthBytes} bytes; returns how many, or the negated error number. */
+    /** Writes up to {@code lengthBytes} bytes. Returns the number of bytes, or the negated error number. */
     public static long write(int fd, long address, long lengthBytes) {
         return NativeCall.value(WRITE, fd, address, lengthBytes);
     }
 
-    /** Closes a file descriptor; returns 0 or the error number. */
+    /** Closes a file descriptor. Returns 0 or the error number. */
     public static int close(int fd) {
         return NativeCall.status(CLOSE, fd);
     }
 
-    /** Makes reads of the descriptor give EAGAIN instead of blocking; returns 0 or the error number. */
+    /** Makes a descriptor non-blocking. Returns 0 or the error number. */
     public static int setNonBlocking(int fd) {
-        // fcntl is variadic: on x86-64 and on aarch64 Linux its third argument still travels in the third register.
+        // fcntl is variadic, but on x86-64 and aarch64 Linux its third argument is still passed in the third
+        // register.
         int flags = NativeCall.intValue(FCNTL, fd, F_GETFL, 0);
         if (flags < 0) {
             return -flags;
@@ -100,38 +101,41 @@ public final class Libc {
         return Math.max(0, -NativeCall.intValue(FCNTL, fd, F_SETFL, flags | O_NONBLOCK));
     }
 
-    /** Makes a second descriptor of what a descriptor is of; returns it or the negated error number. */
+    /** Duplicates a descriptor. Returns the new descriptor, or the negated error number. */
     public static int duplicate(int fd) {
-        // As to variadic functions, see setNonBlocking.
+        // fcntl is variadic; see setNonBlocking.
         return NativeCall.intValue(FCNTL, fd, F_DUPFD_CLOEXEC, 0);
     }
 
-    /** Makes a descriptor one of what another is of, and closes what it was of; returns 0 or the error number. */
+    /**
+     * Makes a descriptor refer to the open file of another descriptor, and closes its previous file. Returns 0
+     * or the error number.
+     */
     public static int replace(int fd, int by) {
         return Math.max(0, -NativeCall.intValue(DUP3, by, fd, O_CLOEXEC));
     }
 
-    /** Changes the mode of a file; returns 0 or the error number. */
+    /** Changes the mode of a file. Returns 0 or the error number. */
     public static int fchmod(int fd, int mode) {
         return NativeCall.status(FCHMOD, fd, mode);
     }
 
-    /** Returns the user that the process acts as. */
+    /** Returns the effective user ID of the process. */
     public static int effectiveUser() {
         return NativeCall.intValue(GETEUID, 0, 0, 0);
     }
 
-    /** Maps memory; returns its address or the negated error number. */
+    /** Maps memory. Returns its address, or the negated error number. */
     public static long mmap(long address, long lengthBytes, int protection, int flags, int fd, long offset) {
         return NativeCall.value(MMAP, address, lengthBytes, protection, flags, fd, offset);
     }
 
-    /** Unmaps memory; returns 0 or the error number. */
+    /** Unmaps memory. Returns 0 or the error number. */
     public static int munmap(long address, long lengthBytes) {
         return NativeCall.status(MUNMAP, address, lengthBytes);
     }
 
-    /** Gives the kernel advice on a mapping; returns 0 or the error number. */
+    /** Advises the kernel about a mapping. Returns 0 or the error number. */
     public static int madvise(long address, long lengthBytes, int advice) {
         return NativeCall.status(MADVISE, address, lengthBytes, advice);
     }
@@ -140,7 +144,7 @@ public final class Libc {
         return NativeCall.intValue(EVENTFD, initialValue, flags, 0);
     }
 
-    /** Creates a file in memory; returns its descriptor or the negated error number. */
+    /** Creates a file in memory. Returns its descriptor, or the negated error number. */
     static int memfdCreate(long name, int flags) {
         return NativeCall.intValue(MEMFD_CREATE, name, flags, 0);
     }

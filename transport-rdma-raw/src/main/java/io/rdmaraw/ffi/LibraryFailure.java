@@ -10,28 +10,28 @@ import java.nio.file.Path;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
-/** Says why the dynamic linker refuses a library, and what to do about it. */
+/** Explains why the dynamic linker rejects a library, and suggests remedies. */
 final class LibraryFailure {
     private static final int RTLD_LAZY = 1;
     private static final long MAX_REASON_BYTES = 4096;
     private static final long DLOPEN = Libc.address("dlopen");
     private static final long DLCLOSE = Libc.address("dlclose");
     private static final long DLERROR = Libc.address("dlerror");
-    /** ELF: the first bytes, and where a header has the machine, in elf.h. */
+    /** ELF: the magic number, and the position of the machine in the header (elf.h). */
     private static final int ELF_MAGIC = 0x7f454c46;
     private static final int ELF_DATA_OFFSET = 5;
     private static final int ELF_LITTLE_ENDIAN = 1;
     private static final int ELF_MACHINE_OFFSET = 18;
     private static final int ELF_HEADER_BYTES = 20;
     private static final int NO_ELF = -1;
-    /** As Alpine Linux has it, and as Debian has it. */
+    /** C libraries in /proc/self/maps of Alpine Linux and of Debian. */
     private static final Pattern MUSL = Pattern.compile("/ld-musl-[^/]*\\.so|-linux-musl/libc\\.so");
     private static final Pattern GLIBC = Pattern.compile("GLIBC_[0-9.]+");
 
     private LibraryFailure() {
     }
 
-    /** Returns what the dynamic linker says about a library that it does not load; the JDK keeps that to itself. */
+    /** Returns the dynamic linker's reason for rejecting a library, which the JDK does not report. */
     static String linkerSays(String sonameOrPath) {
         try (Arena arena = Arena.ofConfined()) {
             long library = NativeCall.pointer(DLOPEN, arena.allocateFrom(sonameOrPath).address(), RTLD_LAZY);
@@ -39,7 +39,7 @@ final class LibraryFailure {
                 NativeCall.status(DLCLOSE, library);
                 return "it was loaded when tried again";
             }
-            // It takes no argument, and looks at none.
+            // dlerror has no parameters and ignores the argument.
             long reason = NativeCall.pointer(DLERROR, 0);
             return NativeCall.isError(reason) ? "dlopen gives no reason"
                     : NativeMemory.segment(reason, MAX_REASON_BYTES).getString(0);
@@ -47,11 +47,11 @@ final class LibraryFailure {
     }
 
     /**
-     * Returns why a library cannot be for this JVM, and what to do about it, or null if nothing speaks against it. To
-     * be asked before it is loaded: the JVM warns of stacks where a file is no library.
+     * Returns why a library cannot work in this JVM and a remedy, or null if no reason is found. Call it before
+     * loading: for a file that is not a library, the JVM would warn about executable stacks.
      *
      * @param property the system property that names another file
-     * @param start the first bytes of the library
+     * @param start    the first bytes of the library
      */
     static String unfit(String property, byte[] start) {
         int machine = machine(start);
@@ -68,10 +68,10 @@ final class LibraryFailure {
     }
 
     /**
-     * Returns what to do about a library that does not load, or null if the directory may be the cause, so that another
-     * one is worth a try.
+     * Returns a remedy for a library that does not load, or null if the directory may be the cause and another
+     * one should be tried.
      *
-     * @param linkerSays from {@link #linkerSays}
+     * @param linkerSays the result of {@link #linkerSays}
      */
     static String remedy(String property, String linkerSays) {
         return remedy(property, linkerSays, isMusl(ownMappings()));
@@ -91,12 +91,12 @@ final class LibraryFailure {
         return null;
     }
 
-    /** Tells from the mappings of a process whether its C library is musl. */
+    /** Returns whether the mappings of a process contain the C library musl. */
     static boolean isMusl(String mappings) {
         return MUSL.matcher(mappings).find();
     }
 
-    /** Returns the machine of an ELF header, or {@link #NO_ELF}. */
+    /** Returns the machine in an ELF header, or {@link #NO_ELF}. */
     static int machine(byte[] start) {
         if (start.length < ELF_HEADER_BYTES || ByteBuffer.wrap(start).getInt(0) != ELF_MAGIC) {
             return NO_ELF;

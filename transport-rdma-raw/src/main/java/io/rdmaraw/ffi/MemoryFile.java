@@ -5,26 +5,26 @@ import java.lang.foreign.Arena;
 import java.nio.file.Files;
 import java.nio.file.Path;
 
-/** A file without a directory: memory of this process that other interfaces read by a path (memfd_create(2)). */
+/** A file in memory that other interfaces read by a path (memfd_create(2)). */
 final class MemoryFile {
     private static final int MFD_CLOEXEC = 0x1;
-    /** The content may be run. Linux knows it from 6.3 on, where vm.memfd_noexec chooses what holds without it. */
+    /** The content may be executed. Known since Linux 6.3, where vm.memfd_noexec determines the default. */
     private static final int MFD_EXEC = 0x10;
 
     private MemoryFile() {
     }
 
     /**
-     * Creates a file. It lives as long as this process: were its descriptor closed, a later file could get the same
-     * path, and the dynamic linker takes a path that it knows for the library that it has.
+     * Creates a file that exists as long as this process. Its descriptor is never closed: a later file could
+     * otherwise get the same path, and the dynamic linker would reuse the library loaded from that path.
      *
-     * @param name  what /proc/self/maps shows
-     * @return its path, for this process only
+     * @param name name shown in /proc/self/maps
+     * @return the path, valid only in this process
      */
     static Path create(String name, byte[] content) throws IOException {
         int fd = create(name, MFD_CLOEXEC | MFD_EXEC);
         if (fd == -Errno.EINVAL) {
-            // Older kernels do not know the flag.
+            // Kernels before 6.3 do not know the flag.
             fd = create(name, MFD_CLOEXEC);
         }
         if (fd < 0) {

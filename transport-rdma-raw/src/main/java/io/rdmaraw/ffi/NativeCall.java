@@ -13,14 +13,15 @@ import java.lang.invoke.MethodType;
 import java.util.Arrays;
 
 /**
- * Calls C functions by address and captures {@code errno}: for calls that are not on the hot path.
+ * Calls C functions by address and captures {@code errno}. For calls outside the hot path.
  *
- * <p>Every argument is passed as a {@code long}. Both calling conventions that we run on (System V x86-64, AAPCS64)
- * give each integer or pointer argument one 64-bit register and let the callee look at the low bits only, so one handle
- * per number of arguments serves every signature. Functions of floating point, struct or variable arguments do not fit.
+ * <p>All arguments are passed as {@code long}. Both supported calling conventions (System V x86-64, AAPCS64)
+ * pass each integer or pointer in one 64-bit register, and the callee uses only the low bits. So one handle per
+ * number of arguments serves all signatures. Functions with floating point, structure or variable arguments are
+ * not supported.
  *
- * <p>An error is folded into the result, so that no caller can forget to ask for it:
- * {@link #status} gives 0 or the positive error number, {@link #value} gives the result or the negated error number.
+ * <p>Errors are part of the result, so that callers cannot overlook them: {@link #status} returns 0 or the
+ * error number, {@link #value} returns the result or the negated error number.
  */
 public final class NativeCall {
     private static final int MAX_ERRNO = 4095;
@@ -45,7 +46,8 @@ public final class NativeCall {
     }
 
     /**
-     * Calls {@code int f(a)}; returns 0, or the error number (a positive result, or errno when the result is negative).
+     * Calls {@code int f(a)}. Returns 0 or the error number, which is a positive result, or errno if the result
+     * is negative.
      */
     public static int status(long function, long a) {
         try {
@@ -86,9 +88,7 @@ public final class NativeCall {
         }
     }
 
-    /**
-     * Calls {@code void *f(a)}; returns the pointer, or the negated errno in place of NULL ({@link #isError}).
-     */
+    /** Calls {@code void *f(a)}. Returns the pointer, or the negated errno instead of NULL ({@link #isError}). */
     public static long pointer(long function, long a) {
         try {
             MemorySegment state = CALL_STATE.get();
@@ -138,7 +138,10 @@ public final class NativeCall {
         }
     }
 
-    /** Calls a {@code long f(a, b, c)} that gives -1 and errno on error; returns the result or the negated errno. */
+    /**
+     * Calls {@code long f(a, b, c)}, which sets errno and returns -1 on failure. Returns the result or the
+     * negated errno.
+     */
     public static long value(long function, long a, long b, long c) {
         try {
             MemorySegment state = CALL_STATE.get();
@@ -148,7 +151,10 @@ public final class NativeCall {
         }
     }
 
-    /** Calls an {@code int f(a, b, c)} that gives -1 and errno on error; returns the result or the negated errno. */
+    /**
+     * Calls {@code int f(a, b, c)}, which sets errno and returns -1 on failure. Returns the result or the
+     * negated errno.
+     */
     public static int intValue(long function, long a, long b, long c) {
         try {
             MemorySegment state = CALL_STATE.get();
@@ -159,7 +165,7 @@ public final class NativeCall {
         }
     }
 
-    /** Calls an {@code int f(a, b, c, d)}; see {@link #intValue(long, long, long, long)}. */
+    /** Calls {@code int f(a, b, c, d)}; see {@link #intValue(long, long, long, long)}. */
     public static int intValue(long function, long a, long b, long c, long d) {
         try {
             MemorySegment state = CALL_STATE.get();
@@ -170,7 +176,7 @@ public final class NativeCall {
         }
     }
 
-    /** Calls an {@code int f(a, b, c, d, e)}; see {@link #intValue(long, long, long, long)}. */
+    /** Calls {@code int f(a, b, c, d, e)}; see {@link #intValue(long, long, long, long)}. */
     public static int intValue(long function, long a, long b, long c, long d, long e) {
         try {
             MemorySegment state = CALL_STATE.get();
@@ -181,7 +187,7 @@ public final class NativeCall {
         }
     }
 
-    /** Calls a {@code long f(a, b, c, d, e, f)}; see {@link #value(long, long, long, long)}. */
+    /** Calls {@code long f(a, b, c, d, e, f)}; see {@link #value(long, long, long, long)}. */
     public static long value(long function, long a, long b, long c, long d, long e, long f) {
         try {
             MemorySegment state = CALL_STATE.get();
@@ -197,15 +203,17 @@ public final class NativeCall {
     }
 
     /**
-     * Makes an unbound handle for calls that are on the hot path, return at once and report no errno; such a handle
-     * belongs in a {@code static final} field. The address of the function comes first, as a {@link MemorySegment}: one
-     * made for the call is not always optimised away, and then each call allocates.
+     * Creates a handle for calls on the hot path that return soon, since the JVM reaches no safepoint during the
+     * call, and that report no errno. Store it in a
+     * {@code static final} field. The first argument is the address of the function as a {@link MemorySegment},
+     * which should exist before the call: a segment created for the call is not always optimised away, and then
+     * each call allocates.
      */
     public static MethodHandle hottestHandle(FunctionDescriptor descriptor) {
         return Downcalls.critical(descriptor);
     }
 
-    /** What to throw when a method handle throws: nothing but a programming error can be the reason. */
+    /** Returns the error to throw after an exception of a method handle, which is always a programming error. */
     public static Error unexpected(Throwable e) {
         if (e instanceof Error error) {
             return error;
@@ -225,7 +233,7 @@ public final class NativeCall {
         return result != -1 ? result : -errnoOr(state, Errno.EIO);
     }
 
-    /** A failed call that left errno at 0 still failed. */
+    /** Returns errno, or a fallback if the failed call did not set it. */
     private static int errnoOr(MemorySegment state, int fallback) {
         int errno = state.get(ValueLayout.JAVA_INT, ERRNO_OFFSET);
         return errno > 0 ? errno : fallback;

@@ -9,9 +9,9 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.Locale;
 
-/** Finds and loads shared libraries: one of the system by its soname, or one that travels in a jar. */
+/** Loads shared libraries, either from the system or from a jar. */
 public final class NativeLibrary {
-    /** As Netty names processors: those for which there is an artifact. */
+    /** Processor names as used by Netty, of which there is an artifact. */
     private static final List<String> ARCHITECTURES = List.of("x86_64", "aarch_64");
 
     private NativeLibrary() {
@@ -20,7 +20,7 @@ public final class NativeLibrary {
     /**
      * Loads a library by soname or path. It is never unloaded.
      *
-     * @throws UnsatisfiedLinkError when the dynamic linker does not find it
+     * @throws UnsatisfiedLinkError if the dynamic linker cannot load it
      */
     @SuppressWarnings("restricted")
     public static SymbolLookup load(String sonameOrPath) {
@@ -32,10 +32,11 @@ public final class NativeLibrary {
     }
 
     /**
-     * Loads {@code META-INF/native/lib<name>_linux_<arch>.so} from the class path, or the file that the system property
-     * {@code io.rdmaraw.<name>.path} names.
+     * Loads {@code META-INF/native/lib<name>_linux_<arch>.so} from the class path, or the file in the system
+     * property {@code io.rdmaraw.<name>.path}.
      *
-     * @throws UnsatisfiedLinkError when there is none or it does not load; the message says what was looked for
+     * @throws UnsatisfiedLinkError if the library is missing or cannot be loaded; the message contains the
+     *         locations
      */
     public static SymbolLookup loadBundled(String name) {
         String path = System.getProperty(property(name));
@@ -55,7 +56,10 @@ public final class NativeLibrary {
         }
     }
 
-    /** Returns where {@link #loadBundled} has a library from, and in which other places it is too; for a message. */
+    /**
+     * Returns the location from which {@link #loadBundled} loads a library, and other locations that contain
+     * it, for messages.
+     */
     public static String placesOf(String name) {
         String path = System.getProperty(property(name));
         try {
@@ -108,8 +112,8 @@ public final class NativeLibrary {
     }
 
     /**
-     * A file has a name that profilers and core dumps show. Where there is no directory for one, as in a container
-     * whose root file system is read-only, or where files cannot be run, the library is loaded from memory.
+     * Loads a library from a temporary file, so that profilers and core dumps show the file name. If that is not
+     * possible, for example in a container with a read-only or noexec file system, loads it from memory.
      */
     private static SymbolLookup loadCopy(String name, String origin, byte[] library) {
         requireFit(name, origin, library);
@@ -142,7 +146,7 @@ public final class NativeLibrary {
         }
     }
 
-    /** Returns an error that tells what to do about a library, or the same error. */
+    /** Returns an error with a remedy, or the same error if no remedy is known. */
     private static UnsatisfiedLinkError withRemedy(String name, String origin, UnsatisfiedLinkError error) {
         String remedy = LibraryFailure.remedy(property(name), error.getMessage());
         return remedy == null ? error : linkError("cannot load " + origin + ": " + remedy, error);
@@ -154,7 +158,8 @@ public final class NativeLibrary {
             Files.write(copy, library);
             return load(copy.toString());
         } finally {
-            // The mapping stays; the name is not needed any more, and an aborted process leaves no file behind.
+            // The mapping remains valid without the name. Deleting it now leaves no file behind if the process is
+            // aborted.
             Files.deleteIfExists(copy);
         }
     }

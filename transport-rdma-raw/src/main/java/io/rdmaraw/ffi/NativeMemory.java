@@ -6,11 +6,11 @@ import java.lang.invoke.VarHandle;
 import java.nio.ByteOrder;
 
 /**
- * Reads and writes native memory by absolute address, in the machine's byte order.
+ * Reads and writes native memory by absolute address in host byte order.
  *
- * <p>This is the one way in which the hot path touches native structures. The handles are static and final so that the
- * compiler folds them; the layouts are unaligned because an aligned layout over the whole address space costs a check
- * of the address for every access. Nothing here checks that an address is mapped: a wrong address ends the process.
+ * <p>The hot path accesses native structures only through this class. The handles are static and final so that
+ * the JIT compiler folds them. The layouts are unaligned, because aligned layouts over the whole address space
+ * would check the alignment of every access. Addresses are not checked: an invalid address crashes the process.
  */
 public final class NativeMemory {
     @SuppressWarnings("restricted")
@@ -28,9 +28,9 @@ public final class NativeMemory {
     }
 
     /**
-     * Returns an address as it is, for several accesses at small offsets from it. What it changes is what the compiler
-     * knows: user space ends far below the bits that are cleared, and what begins there cannot leave the range of
-     * {@link #ALL}, so these accesses have no check each. Hot.
+     * Returns the same address, with information for the JIT compiler. The cleared bits are never set in user
+     * space. Accesses at small offsets are therefore known to be within {@link #ALL} and need no bounds check. Hot
+     * path.
      */
     public static long base(long address) {
         return address & BASE_MASK;
@@ -76,41 +76,41 @@ public final class NativeMemory {
         LONG.set(ALL, address, value);
     }
 
-    /** Returns the byte at {@code address}; what is read later is not older than it. */
+    /** Returns the byte at {@code address} with acquire semantics: later reads do not return older data. */
     public static byte getByteAcquire(long address) {
         return (byte) BYTE.getAcquire(ALL, address);
     }
 
-    /** Writes a 32-bit big-endian value with one store, after all that was written before. Aligned addresses only. */
+    /** Writes an aligned 32-bit value in big-endian order with one store, after all earlier writes. */
     public static void putIntBigEndianRelease(long address, int value) {
         ALIGNED_INT.setRelease(ALL, address, SWAP ? Integer.reverseBytes(value) : value);
     }
 
-    /** Writes a 64-bit value with one store, after all that was written before. Aligned addresses only. */
+    /** Writes an aligned 64-bit value with one store, after all earlier writes. */
     public static void putLongRelease(long address, long value) {
         ALIGNED_LONG.setRelease(ALL, address, value);
     }
 
-    /** Orders all reads and writes before it against all behind it; on x86-64 a locked instruction. */
+    /** Orders all earlier reads and writes before all later ones. On x86-64 this is a locked instruction. */
     public static void fullFence() {
         VarHandle.fullFence();
     }
 
-    /** Copies {@code lengthBytes} bytes from one native address to another; the ranges may overlap. */
+    /** Copies {@code lengthBytes} bytes between native addresses. The ranges may overlap. */
     public static void copy(long sourceAddress, long targetAddress, long lengthBytes) {
         MemorySegment.copy(ALL, sourceAddress, ALL, targetAddress, lengthBytes);
     }
 
     /**
-     * Writes the first {@code count} values one after the other. A list of structures that is written for every burst
-     * is kept in an array and copied whole: an array is written inline at any depth of calls, native memory only where
-     * the JIT compiler still inlines the half dozen methods below each access.
+     * Writes the first {@code count} values of an array consecutively. Structures that are written for every
+     * burst are prepared in an array and copied at once. The reason: the JIT compiler inlines array writes at any
+     * call depth. It inlines native writes only if it can still inline about six methods below each access.
      */
     public static void putLongs(long address, long[] values, int count) {
         MemorySegment.copy(values, 0, ALL, ValueLayout.JAVA_LONG_UNALIGNED, address, count);
     }
 
-    /** Reads {@code values.length} values that lie one after the other. */
+    /** Reads {@code values.length} consecutive values. */
     public static void getLongs(long address, long[] values) {
         MemorySegment.copy(ALL, ValueLayout.JAVA_LONG_UNALIGNED, address, values, 0, values.length);
     }
@@ -130,7 +130,10 @@ public final class NativeMemory {
         ALL.asSlice(address, lengthBytes).fill(value);
     }
 
-    /** Returns a segment over the given range that never expires; the owner of the memory keeps it mapped. */
+    /**
+     * Returns a segment for a range. It never expires, so the owner must keep the memory mapped while it is
+     * used.
+     */
     public static MemorySegment segment(long address, long lengthBytes) {
         return ALL.asSlice(address, lengthBytes);
     }

@@ -3,9 +3,8 @@ package io.rdmaraw.ffi;
 import java.io.IOException;
 
 /**
- * A socket of the kernel: of a kind that the JDK does not have, or one that a loop serves by itself. Buffers and socket
- * addresses are native memory. Does not block. Not thread-safe, except that {@link #fd()} may be waited on by another
- * thread.
+ * A non-blocking socket of the kernel, of a type that the JDK lacks or that a loop serves itself. Buffers and
+ * socket addresses are in native memory. Not thread-safe, except that another thread may wait on {@link #fd()}.
  */
 public final class NativeSocket implements AutoCloseable {
     public static final int AF_UNSPEC = 0;
@@ -62,7 +61,7 @@ public final class NativeSocket implements AutoCloseable {
         return new NativeSocket(fd);
     }
 
-    /** Accepts a connection; returns null when none waits. */
+    /** Accepts a connection. Returns null if none is pending. */
     public NativeSocket accept() throws IOException {
         int accepted = NativeCall.intValue(ACCEPT4, fd, 0, 0, SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (accepted == -Errno.EAGAIN || accepted == -Errno.EINTR || accepted == -Errno.ECONNABORTED) {
@@ -74,24 +73,24 @@ public final class NativeSocket implements AutoCloseable {
         return new NativeSocket(accepted);
     }
 
-    /** Returns the descriptor, to wait on. */
+    /** Returns the descriptor to wait on. */
     public int fd() {
         return fd;
     }
 
-    /** Binds to the {@code struct sockaddr} at an address; returns 0 or the error number. */
+    /** Binds to the {@code struct sockaddr} at an address. Returns 0 or the error number. */
     public int bind(long sockaddr, int lengthBytes) {
         return NativeCall.status(BIND, fd, sockaddr, lengthBytes);
     }
 
-    /** Connects to a peer, or unties the socket from it ({@code AF_UNSPEC}); returns 0 or the error number. */
+    /** Connects to a peer, or disconnects from it ({@code AF_UNSPEC}). Returns 0 or the error number. */
     public int connect(long sockaddr, int lengthBytes) {
         return NativeCall.status(CONNECT, fd, sockaddr, lengthBytes);
     }
 
     /**
-     * Takes an entry of the socket's error queue, see recvmsg(2); returns 0 or more, or the negated error number:
-     * -EAGAIN when there is none.
+     * Takes an entry of the error queue; see recvmsg(2). Returns a non-negative number, or the negated error
+     * number; -EAGAIN if the queue is empty.
      *
      * @param msghdr a {@code struct msghdr} in native memory
      */
@@ -100,8 +99,8 @@ public final class NativeSocket implements AutoCloseable {
     }
 
     /**
-     * Receives a datagram with its control messages, see recvmsg(2); returns its length or the negated error
-     * number: -EAGAIN when there is none.
+     * Receives a datagram with its control messages; see recvmsg(2). Returns its length, or the negated error
+     * number; -EAGAIN if none is pending.
      *
      * @param msghdr a {@code struct msghdr} in native memory
      */
@@ -109,51 +108,58 @@ public final class NativeSocket implements AutoCloseable {
         return (int) NativeCall.value(RECVMSG, fd, msghdr, 0);
     }
 
-    /** As {@link #receiveMessage}; descriptors that come with the message are not for programs that are executed. */
+    /** Like {@link #receiveMessage}; received descriptors are closed on exec. */
     public int receiveDescriptors(long msghdr) {
         return (int) NativeCall.value(RECVMSG, fd, msghdr, MSG_CMSG_CLOEXEC);
     }
 
     /**
-     * Writes the socket's own address to native memory.
+     * Writes the socket's local address to native memory. Returns 0 or the error number.
      *
-     * @param lengthAddress where an int holds the room, and then the length
+     * @param lengthAddress address of an int with the available room; receives the length
      */
     public int getsockname(long sockaddr, long lengthAddress) {
         return NativeCall.status(GETSOCKNAME, fd, sockaddr, lengthAddress);
     }
 
-    /** Sets an option whose value lies in native memory; returns 0 or the negated error number. */
+    /** Sets an option from a value in native memory. Returns 0 or the negated error number. */
     public int setOption(int level, int option, long value, int lengthBytes) {
         return setOption(fd, level, option, value, lengthBytes);
     }
 
-    /** As {@link #setOption(int, int, long, int)}, of a socket that this class has not opened. */
+    /**
+     * Sets an option of a socket that was not opened by this class; see
+     * {@link #setOption(int, int, long, int)}.
+     */
     public static int setOption(int fd, int level, int option, long value, int lengthBytes) {
         return NativeCall.intValue(SETSOCKOPT, fd, level, option, value, lengthBytes);
     }
 
     /**
-     * Reads an option of a socket that this class has not opened; returns 0 or the negated error number.
+     * Reads an option of a socket that was not opened by this class. Returns 0 or the negated error number.
      *
-     * @param lengthAddress where an int holds the room for the value, and then its length
+     * @param lengthAddress address of an int with the available room; receives the length
      */
     public static int getOption(int fd, int level, int option, long value, long lengthAddress) {
         return NativeCall.intValue(GETSOCKOPT, fd, level, option, value, lengthAddress);
     }
 
-    /** Listens; returns 0 or the error number. */
+    /** Starts listening. Returns 0 or the error number. */
     public int listen(int backlog) {
         return NativeCall.status(LISTEN, fd, backlog);
     }
 
-    /** Sends to a peer ({@code sockaddr} 0: none); returns the bytes sent or the negated error number. */
+    /**
+     * Sends to a peer, or to the connected peer if {@code sockaddr} is 0. Returns the number of bytes, or the
+     * negated error number.
+     */
     public int send(long buffer, int lengthBytes, long sockaddr, int sockaddrBytes) {
         return (int) NativeCall.value(SENDTO, fd, buffer, lengthBytes, 0, sockaddr, sockaddrBytes);
     }
 
     /**
-     * Sends a message with its control messages, see sendmsg(2); returns the bytes sent or the negated error number.
+     * Sends a message with its control messages; see sendmsg(2). Returns the number of bytes, or the negated
+     * error number.
      *
      * @param msghdr a {@code struct msghdr} in native memory
      */
@@ -162,11 +168,11 @@ public final class NativeSocket implements AutoCloseable {
     }
 
     /**
-     * Receives a datagram; returns its whole length, which may be more than the buffer has, or the negated error
-     * number: -EAGAIN when there is none.
+     * Receives a datagram. Returns its full length, which may exceed the buffer, or the negated error number;
+     * -EAGAIN if none is pending.
      *
-     * @param sockaddr where the sender's address goes, or 0
-     * @param lengthAddress where an int holds the room for it, and then its length; or 0
+     * @param sockaddr      address that receives the sender's address, or 0
+     * @param lengthAddress address of an int with the room at {@code sockaddr}, which receives the length; or 0
      */
     public int receive(long buffer, int capacityBytes, long sockaddr, long lengthAddress) {
         return (int) NativeCall.value(RECVFROM, fd, buffer, capacityBytes, MSG_TRUNC, sockaddr, lengthAddress);

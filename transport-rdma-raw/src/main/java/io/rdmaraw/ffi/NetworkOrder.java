@@ -2,7 +2,7 @@ package io.rdmaraw.ffi;
 
 import java.nio.ByteOrder;
 
-/** Reads and writes native memory in network byte order. Addresses are absolute and are not checked. */
+/** Reads and writes native memory in network byte order. Addresses are absolute and not checked. */
 public final class NetworkOrder {
     private static final boolean SWAP = ByteOrder.nativeOrder() == ByteOrder.LITTLE_ENDIAN;
 
@@ -26,7 +26,7 @@ public final class NetworkOrder {
         return SWAP ? Integer.reverseBytes(value) : value;
     }
 
-    /** Returns the 48-bit value at {@code address}; reads exactly six bytes. */
+    /** Returns the 48-bit value at {@code address}. Reads exactly six bytes. */
     public static long getU48(long address) {
         return ((long) getU16(address) << 32) | (getInt(address + 2) & 0xffff_ffffL);
     }
@@ -48,7 +48,7 @@ public final class NetworkOrder {
         NativeMemory.putInt(address, SWAP ? Integer.reverseBytes(value) : value);
     }
 
-    /** Writes the low 48 bits of {@code value}; writes exactly six bytes. */
+    /** Writes the low 48 bits of {@code value}. Writes exactly six bytes. */
     public static void putU48(long address, long value) {
         putU16(address, (int) (value >>> 32));
         putInt(address + 2, (int) value);
@@ -59,17 +59,17 @@ public final class NetworkOrder {
         NativeMemory.putLong(address, SWAP ? Long.reverseBytes(value) : value);
     }
 
-    /** Converts a 16-bit value between the machine's order and network order. */
+    /** Converts a 16-bit value between host and network byte order. */
     public static int swap16(int value) {
         return SWAP ? Short.reverseBytes((short) value) & 0xffff : value & 0xffff;
     }
 
-    /** Converts a 32-bit value between the machine's order and network order. */
+    /** Converts a 32-bit value between host and network byte order. */
     public static int swap32(int value) {
         return SWAP ? Integer.reverseBytes(value) : value;
     }
 
-    /** Converts a 64-bit value between the machine's order and network order. */
+    /** Converts a 64-bit value between host and network byte order. */
     public static long swap64(long value) {
         return SWAP ? Long.reverseBytes(value) : value;
     }

@@ -4,11 +4,11 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 
 /**
- * Page-aligned anonymous memory: huge pages where the system has them reserved, normal pages otherwise.
+ * Page-aligned anonymous memory. Uses reserved huge pages if available, otherwise normal pages.
  *
- * <p>Registered memory is mapped rather than taken from a Java direct buffer because a memory region pins whole pages
- * and because a device that walks 2 MiB pages misses its translation cache less often. Not thread-safe; closing twice
- * is harmless.
+ * <p>Registered memory is not allocated as a direct buffer, because a memory region pins whole pages. In
+ * addition, 2 MiB pages cause fewer misses in the device's translation cache. Not thread-safe. Closing twice
+ * has no effect.
  */
 public final class PageMemory implements AutoCloseable {
     private static final long HUGE_PAGE_BYTES = 2L << 20;
@@ -26,8 +26,8 @@ public final class PageMemory implements AutoCloseable {
     /**
      * Maps zeroed memory.
      *
-     * @param minLengthBytes at least this many bytes; rounded up to whole pages of the kind that was had
-     * @throws OutOfMemoryError when the system refuses
+     * @param minLengthBytes minimum length in bytes; rounded up to whole pages
+     * @throws OutOfMemoryError if the system refuses
      */
     public static PageMemory map(long minLengthBytes) {
         if (minLengthBytes <= 0) {
@@ -48,9 +48,9 @@ public final class PageMemory implements AutoCloseable {
     }
 
     /**
-     * Maps memory that transparent huge pages can back: aligned to one, and advised before its first use, since the
-     * kernel merges small pages only in the background. It matters: a ring of 2 KiB slots goes to another page with
-     * every second frame, and the TLB does not hold that many small pages.
+     * Maps memory suitable for transparent huge pages: aligned, and advised before its first use, because the
+     * kernel merges small pages only in the background. In a ring of 2 KiB slots every second frame is in
+     * another small page, which is more than the TLB holds.
      */
     private static PageMemory mapTransparent(long lengthBytes) {
         long mapped = mapOrThrow(lengthBytes + HUGE_PAGE_BYTES, 0);
@@ -62,7 +62,7 @@ public final class PageMemory implements AutoCloseable {
         if (excess > 0) {
             Libc.munmap(address + lengthBytes, excess);
         }
-        // Advice only: a system without transparent huge pages refuses it, and nothing is lost.
+        // A system without transparent huge pages rejects the advice, which does no harm.
         Libc.madvise(address, lengthBytes, Libc.MADV_HUGEPAGE);
         for (long page = 0; page < lengthBytes; page += PAGE_BYTES) {
             NativeMemory.putByte(address + page, (byte) 0);
@@ -79,7 +79,7 @@ public final class PageMemory implements AutoCloseable {
         return address;
     }
 
-    /** Returns the first byte's address, a multiple of the page size. */
+    /** Returns the address of the first byte, a multiple of the page size. */
     public long address() {
         return address;
     }
@@ -89,7 +89,7 @@ public final class PageMemory implements AutoCloseable {
         return lengthBytes;
     }
 
-    /** Returns a view of a part of this memory, valid until {@link #close()}; using it later ends the process. */
+    /** Returns a view of a part of this memory. Using the view after {@link #close()} crashes the process. */
     public ByteBuffer view(long offsetBytes, int viewLengthBytes) {
         if (offsetBytes < 0 || viewLengthBytes < 0 || offsetBytes + viewLengthBytes > lengthBytes) {
             throw new IndexOutOfBoundsException(offsetBytes + "+" + viewLengthBytes + " of " + lengthBytes);

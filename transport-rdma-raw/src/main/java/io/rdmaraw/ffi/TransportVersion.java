@@ -9,7 +9,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Properties;
 
-/** The version of these classes, and whether the class path has those of another version, too. */
+/** The version of these classes. Also detects several versions on the class path. */
 public final class TransportVersion {
     public static final String UNKNOWN = "unknown";
 
@@ -18,16 +18,16 @@ public final class TransportVersion {
     private TransportVersion() {
     }
 
-    /** Returns the version, such as {@code 1.2.3}, or {@link #UNKNOWN} without its resource. */
+    /** Returns the version, such as {@code 1.2.3}, or {@link #UNKNOWN} if its resource is missing. */
     public static String get() {
         URL resource = TransportVersion.class.getResource(RESOURCE);
         return resource == null ? UNKNOWN : read(resource);
     }
 
     /**
-     * Returns the places of the class path that have the transport, each with its version, if it is there in more than
-     * one version; else null. Which class is whose then depends on the order of the jars. Not asked of modules, of
-     * which there is one.
+     * Returns the locations of the transport on the class path with their versions, or null if all have the
+     * same version. With several versions, the order of the jars determines which classes are used. Not needed
+     * on the module path, which permits only one.
      */
     public static Map<String, String> conflict() {
         Map<String, String> versions = new LinkedHashMap<>();
@@ -52,7 +52,7 @@ public final class TransportVersion {
         try (InputStream in = resource.openStream()) {
             properties.load(in);
         } catch (IOException e) {
-            // Unknown is an answer too.
+            // The version remains unknown.
         }
         return properties.getProperty("version", UNKNOWN);
     }

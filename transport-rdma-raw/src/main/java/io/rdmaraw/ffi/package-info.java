@@ -1,6 +1,6 @@
 /**
- * What Java needs of C, by the foreign function and memory API: native memory by absolute address
- * ({@link io.rdmaraw.ffi.NativeMemory}), functions by pointer ({@link io.rdmaraw.ffi.NativeCall}), libraries, and the
- * calls of libc that waiting takes. Knows nothing of RDMA or Netty.
+ * Foreign function support: native memory by absolute address ({@link io.rdmaraw.ffi.NativeMemory}), C
+ * functions by pointer ({@link io.rdmaraw.ffi.NativeCall}), shared libraries, and functions of libc. This
+ * package depends neither on RDMA nor on Netty.
  */
 package io.rdmaraw.ffi;

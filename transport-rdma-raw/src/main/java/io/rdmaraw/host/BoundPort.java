@@ -4,26 +4,29 @@ import io.rdmaraw.net.IpAddress;
 import io.rdmaraw.net.PortSharing;
 
 /**
- * A port of a {@link PortTable} that is in use. Immutable; the table replaces it when the port connects.
+ * A bound port in a {@link PortTable}. Immutable; the table replaces the entry when the port is connected.
  *
  * @param protocol the IP protocol
- * @param id tells ports apart that share a number; on a loopback device the MAC address that frames for it go to
- * @param local the address it is bound to, may be a wildcard
- * @param dualStack whether a wildcard takes both IP versions
- * @param port the local port
- * @param remoteOrNull the peer when connected
- * @param remotePort the peer's port when connected
- * @param sharing with which other sockets it shares the number
- * @param ownerOrNull gets the packets for the port; null on a loopback device, where rules bring them
- * @param use the same for all entries of one bind
+ * @param id distinguishes ports with the same number; on a loopback device the MAC address of the port
+ * @param local the local address, which may be a wildcard
+ * @param dualStack whether a wildcard address accepts both IP versions
+ * @param port the local port number
+ * @param remoteOrNull the peer's address if connected, else null
+ * @param remotePort the peer's port if connected
+ * @param sharing the sockets that may share the port number
+ * @param ownerOrNull receives packets for the port; null on a loopback device, where flow rules deliver them
+ * @param use shared by all entries of one bind
  */
 public record BoundPort(int protocol, long id, IpAddress local, boolean dualStack, int port, IpAddress remoteOrNull,
         int remotePort, PortSharing sharing, PortOwner ownerOrNull, PortUse use) {
     private static final int CONNECTED_SCORE = 2;
-    /** More than all else together: what is new is for who listens, not for what is left of who did. */
+    /**
+     * Exceeds the sum of the other scores: a new packet goes to the present listener, not to a port that only the
+     * connections of an earlier listener still use.
+     */
     private static final int IN_USE_SCORE = 4;
 
-    /** Returns whether packets of an IP version can be for it. */
+    /** Returns whether the port accepts packets of an IP version. */
     public boolean takesVersion(int ipVersion) {
         return local.isAny() && dualStack || local.version() == ipVersion;
     }
@@ -38,7 +41,10 @@ public record BoundPort(int protocol, long id, IpAddress local, boolean dualStac
         return commonVersion && (local.isAny() || other.local.isAny() || local.equals(other.local));
     }
 
-    /** Returns how well a packet fits: -1 not at all; connected beats bound to an address beats wildcard. */
+    /**
+     * Returns how well the port matches a packet, or -1 if it does not match. A connected port scores higher than one
+     * bound to an address, and that one higher than a wildcard.
+     */
     int score(IpAddress source, int sourcePort, IpAddress destination) {
         boolean any = local.isAny();
         if (any ? !takesVersion(destination.version()) : !local.equals(destination)) {

@@ -11,113 +11,134 @@ import java.net.InetSocketAddress;
 import java.util.List;
 import java.util.concurrent.ScheduledExecutorService;
 
-/**
- * What a datagram channel asks of the IP network under it. Made for one channel; for its loop's thread, except
- * {@link #unbind()}.
- */
+/** The IP network of one datagram channel. Used on the loop's thread only, except {@link #unbind()}. */
 public interface DatagramNetwork {
-    /** The channel's settings; read on every use because the user may change them. */
+    /** The options of the channel. They are read on every use because the user may change them. */
     interface Options {
-        /** Returns who else may have the port. */
+        /** Returns which other sockets may use the port. */
         PortSharing portSharing();
 
-        /** Tells whether the channel may send to broadcast addresses. */
+        /** Returns whether the channel may send to broadcast addresses. */
         boolean isBroadcast();
 
-        /** Tells whether the channel is to have a kernel socket on its port. */
+        /** Returns whether the channel should have a kernel socket on its port. */
         boolean isKernelSocket();
 
-        /** Returns what policy rules may ask for of the channel's datagrams ({@code SO_MARK}), 0 for nothing. */
+        /** Returns the {@code SO_MARK} of the channel's datagrams for policy routing; 0 if unset. */
         int mark();
 
-        /** Returns the address that datagrams to groups come from, or null when none was chosen. */
+        /** Returns the source address for multicast datagrams; null if the user has not set one. */
         InetAddress groupSourceOrNull(boolean ipv4);
     }
 
-    /** Returns the device whose queue the channel uses. */
+    /** Returns the name of the device that the channel uses. */
     String deviceName();
 
     /**
-     * The channel is on this loop from now on, whose next hops and narrow paths are its own. Called before paths are
-     * resolved there; those that were found before are not to be used any more.
+     * Moves the network to a loop. The next hops and path MTUs of that loop are used from now on, and paths found
+     * earlier must not be used any more. Must be called before paths are resolved on the loop.
      */
     default void moveTo(IpContext hostView, ScheduledExecutorService loop) {
     }
 
     /**
-     * Takes a port for the channel.
+     * Binds the channel to a port.
      *
-     * @param local address and port, either may be a wildcard
-     * @return the address with the port that was taken
-     * @throws IOException when the address is not there or the port is taken
+     * @param local address and port; either may be a wildcard
+     * @return the address with the port number
+     * @throws IOException if the address is not local or the port is in use
      */
     InetSocketAddress bind(InetSocketAddress local) throws IOException;
 
     /**
-     * Ties the bound port to a peer.
+     * Connects the bound port to a peer.
      *
-     * @return the local address from now on, a source address chosen if it was a wildcard
-     * @throws IOException when there is no way to the peer
+     * @return the new local address; if it was a wildcard, a source address has been selected
+     * @throws IOException if there is no route to the peer
      */
     InetSocketAddress connect(InetSocketAddress remote) throws IOException;
 
-    /** Unties the port from its peer; returns the local address from now on. */
+    /** Disconnects the port from its peer. Returns the new local address. */
     InetSocketAddress disconnect() throws IOException;
 
-    /** Gives the port back. Any thread. */
+    /** Releases the port. May be called on any thread. */
     void unbind();
 
-    /** Returns the rules that steer the channel's unicast and broadcast datagrams to its queue. */
+    /** Returns the flow rules for the channel's unicast and broadcast datagrams. */
     List<FlowSpec> flows();
 
-    /** Returns those of the channel's rules that it shares with channels of the same port on other loops. */
+    /** Returns the flow rules that the channel shares with channels of the same port on other loops. */
     List<FlowSpec> rssFlows();
 
     /**
-     * Returns what to do with when the device has no room for the channel's rules: fewer and coarser ones, which bring
-     * more than is meant, or none where the kernel's socket receives all.
+     * Returns replacement rules for a device that has no room for the channel's rules. They are fewer and match more
+     * packets. The list is empty if the kernel socket receives all datagrams instead.
      */
     List<FlowSpec> coarseFlows();
 
-    /** Tells whether the kernel's socket receives what no rule takes. */
+    /**
+     * Returns whether the kernel socket or the rule of a userspace host receives the datagrams that no other rule
+     * matches.
+     */
     boolean isKernelServed();
 
-    /** Returns the rules that steer a group's datagrams to its queue. */
+    /** Returns the flow rules for the datagrams of a multicast group. */
     List<FlowSpec> groupFlows(InetSocketAddress group);
 
     /**
-     * Tells the routers and switches of a link that a membership of the channel changes, if the network does so.
+     * Announces a change of a group membership to the routers and switches of the link, if this network does that.
      *
-     * @param change what is done
-     * @param filter what the channel wants of the group afterwards
-     * @throws IOException when the membership cannot be had
+     * @param change the change
+     * @param filter the sources that the channel accepts after the change
+     * @throws IOException if the group cannot be joined
      */
     default void announce(GroupChange change, SourceFilter filter) throws IOException {
     }
 
-    /** Returns a number that changes when paths found before may be wrong. */
+    /** Returns a number that changes when paths found earlier may have become invalid. */
     long generation();
 
-    /** Tells whether datagrams never leave this host, so that those to groups have no members elsewhere. */
+    /** Returns the scope id for link-local IPv6 addresses (RFC 4007 section 6); 0 if the host has no links. */
+    default int scopeId() {
+        return 0;
+    }
+
+    /**
+     * Returns whether the source address of a received datagram must be forged: it is an address of this host, or the
+     * broadcast address of a subnet.
+     */
+    default boolean isMartianSource(long high, long low) {
+        return false;
+    }
+
+    /**
+     * Returns whether an address is one of this host or a broadcast address of its subnets. The check is needed because
+     * the rule for broadcasts matches every destination.
+     */
+    default boolean isForHost(long high, long low) {
+        return true;
+    }
+
+    /** Returns whether datagrams never leave this host. Groups then have no members elsewhere. */
     default boolean isWithinHost() {
         return false;
     }
 
     /**
-     * Hands a datagram to the owner of its port on this host; for paths of the kind {@link DatagramPath.Kind#SELF}.
+     * Delivers a datagram to another port of this host. Used for paths of the kind {@link DatagramPath.Kind#SELF}.
      *
-     * @param content taken from by index; keeps its reference
-     * @return false when the port is closed
+     * @param content read by index; the caller retains its reference
+     * @return false if the port is closed
      */
     default boolean handOver(DatagramPath path, ByteBuf content, int index, int lengthBytes) {
         throw new UnsupportedOperationException("this network has no such paths");
     }
 
     /**
-     * Finds the way to a destination.
+     * Finds the path to a destination.
      *
-     * @param sourceOrNull the address to send from when the channel is bound to a wildcard and the user chose one
-     * @throws IOException when there is none
+     * @param sourceOrNull source address set by the user for a channel that is bound to a wildcard, or null
+     * @throws IOException if there is no path
      */
     DatagramPath resolve(InetSocketAddress destination, InetSocketAddress sourceOrNull) throws IOException;
 }

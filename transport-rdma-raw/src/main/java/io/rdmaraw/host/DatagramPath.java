@@ -11,31 +11,31 @@ import java.net.InetSocketAddress;
 import java.security.SecureRandom;
 
 /**
- * The path from a channel to one destination: what the headers of every datagram to it have in common. Immutable; valid
- * as long as the network's generation is the same.
+ * The path from a channel to one destination: the values that the headers of all datagrams to it have in common.
+ * Immutable. Valid while the generation of the network is unchanged.
  *
- * @param generation of the network when the path was found
- * @param destination as the user gave it
- * @param nextHopOrNull the next hop, null when there is none to be kept fresh
- * @param mtuBytes the longest IP packet, where that is less than the link's
- * @param flowLabel of IPv6, the same for all datagrams between two ports
- * @param identificationCounter chooses the counter of {@link PacketIdentifications}
- * @param pseudoHeaderSum the checksum's sum over the addresses; protocol and length are still to be added
+ * @param generation generation of the network when the path was found
+ * @param destination the destination as specified by the user
+ * @param nextHopOrNull the next hop; null if it need not be kept reachable
+ * @param mtuBytes maximum length of an IP packet; Integer.MAX_VALUE if it is not limited
+ * @param flowLabel IPv6 flow label, the same for all datagrams between two ports
+ * @param identificationCounter selects the counter of {@link PacketIdentifications}
+ * @param pseudoHeaderSum checksum over the addresses of the pseudo header, without protocol and length
  */
 public record DatagramPath(Kind kind, long generation, InetSocketAddress destination, IpAddress source, int sourcePort,
         IpAddress target, int targetPort, long sourceMac, long targetMac, NextHop nextHopOrNull, int mtuBytes,
         int flowLabel, int identificationCounter, long pseudoHeaderSum) {
-    /** How datagrams get there. */
+    /** The way in which datagrams reach the destination. */
     public enum Kind {
-        /** By the device. */
+        /** Sent by the device. */
         DEVICE,
-        /** By the kernel's socket of the same port. */
+        /** Sent by the kernel socket of the same port. */
         KERNEL,
-        /** By the device, once the next hop's MAC address is known. */
+        /** Sent by the device as soon as the MAC address of the next hop is known. */
         UNRESOLVED,
-        /** To a port of the same userspace host, by its {@link DatagramNetwork#handOver}. */
+        /** Delivered to a port of the same userspace host by {@link DatagramNetwork#handOver}. */
         SELF,
-        /** The port is free. */
+        /** No socket is bound to the destination port. */
         PORT_UNREACHABLE
     }
 
@@ -45,7 +45,7 @@ public record DatagramPath(Kind kind, long generation, InetSocketAddress destina
         return new FlowLabels(new SipHash(random.nextLong(), random.nextLong()));
     }
 
-    /** Makes the path to a destination by a next hop. */
+    /** Creates the path to a destination through a next hop. */
     static DatagramPath byHop(Kind kind, long generation, InetSocketAddress destination, IpAddress source,
             int sourcePort, IpAddress target, long sourceMac, long targetMac, NextHop nextHopOrNull, int mtuBytes) {
         int targetPort = destination.getPort();
@@ -58,19 +58,19 @@ public record DatagramPath(Kind kind, long generation, InetSocketAddress destina
                 PacketIdentifications.SHARED.counterOf(source, target, IpProtocol.UDP), sum);
     }
 
-    /** Makes the path to a destination that is on the device's link itself, or that needs no next hop. */
+    /** Creates the path to a destination on the device's link, or to one that needs no next hop. */
     public static DatagramPath direct(Kind kind, long generation, InetSocketAddress destination, IpAddress source,
             int sourcePort, IpAddress target, long sourceMac, long targetMac) {
         return byHop(kind, generation, destination, source, sourcePort, target, sourceMac, targetMac, null,
                 Integer.MAX_VALUE);
     }
 
-    /** Returns the same path with the MAC address that has become known. */
+    /** Returns this path with the resolved MAC address. */
     public DatagramPath resolved(long mac) {
         return with(Kind.DEVICE, mac, mtuBytes);
     }
 
-    /** Returns the same path for packets that are not longer. */
+    /** Returns this path with a limit for the packet length. */
     DatagramPath limitedTo(int packetBytes) {
         return packetBytes >= mtuBytes ? this : with(kind, targetMac, packetBytes);
     }
@@ -80,12 +80,15 @@ public record DatagramPath(Kind kind, long generation, InetSocketAddress destina
                 newTargetMac, nextHopOrNull, newMtuBytes, flowLabel, identificationCounter, pseudoHeaderSum);
     }
 
-    /** Tells whether routers may not fragment the packet: on the device's own link there is no router. */
+    /**
+     * Returns whether packets carry "don't fragment". They do on a path without a next hop (to a group, a broadcast
+     * address or within the host), because it leads through no router.
+     */
     public boolean isDontFragment() {
         return nextHopOrNull == null;
     }
 
-    /** Keeps the next hop fresh: a datagram goes this way. */
+    /** Records that a datagram uses the next hop, so that it is kept reachable. */
     public void touch() {
         if (nextHopOrNull != null) {
             nextHopOrNull.touch();

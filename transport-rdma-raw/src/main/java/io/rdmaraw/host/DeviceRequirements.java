@@ -16,17 +16,17 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /**
- * What a device needs of the process and of the host, as far as it can be seen without opening it. The kernel refuses
- * one thing after the other; who sets a container up wants to hear of all of them at once.
+ * Checks the requirements of a device on the process and the host without opening the device. The kernel reports only
+ * the first missing requirement; this class reports all of them, which makes it easier to set up a container.
  */
 public final class DeviceRequirements {
-    /** Numbers of linux/capability.h. */
+    /** Constants of linux/capability.h. */
     private static final int CAP_NET_ADMIN = 12;
     private static final int CAP_NET_RAW = 13;
     private static final int CAP_SYS_ADMIN = 21;
     private static final int CAP_PERFMON = 38;
     private static final int CAP_BPF = 39;
-    /** From this version on the kernel's verifier takes the programs of AF_XDP without CAP_PERFMON. */
+    /** First kernel version that accepts the AF_XDP programs without CAP_PERFMON. */
     private static final int[] WITHOUT_PERFMON = {6, 17};
     private static final Pattern VERSION = Pattern.compile("(\\d+)\\.(\\d+).*", Pattern.DOTALL);
     /** SECCOMP_MODE_FILTER of linux/seccomp.h. */
@@ -39,15 +39,15 @@ public final class DeviceRequirements {
     private final Path root;
     private final boolean brokerNamed;
 
-    /** The requirements on this host. */
+    /** Checks this host. */
     public DeviceRequirements() {
         this(Path.of("/"), CapabilityBroker.isNamed());
     }
 
     /**
-     * The requirements on a host.
+     * Checks a host.
      *
-     * @param root where its {@code proc} and {@code sys} are
+     * @param root directory that contains its {@code proc} and {@code sys}
      * @param brokerNamed whether rdma-raw-broker opens devices for the process, which then needs no capability
      */
     DeviceRequirements(Path root, boolean brokerNamed) {
@@ -55,7 +55,7 @@ public final class DeviceRequirements {
         this.brokerNamed = brokerNamed;
     }
 
-    /** Returns what is wanting, a sentence for each thing with what to do about it; empty if nothing is seen. */
+    /** Returns the missing requirements, each as a sentence with a remedy. Empty if none is known. */
     public List<String> missing(String deviceName) {
         DeviceName device = new DeviceName(deviceName);
         List<String> missing = new ArrayList<>();
@@ -72,8 +72,8 @@ public final class DeviceRequirements {
     }
 
     /**
-     * Returns what to add to the message of an error that a device gave: all that is wanting, and not only what the
-     * kernel refused first. Empty if nothing is seen, or if the message has it.
+     * Returns a text with all missing requirements to append to the message of an error. Empty if none is known, or if
+     * the message already ends with the text.
      */
     public String addition(String deviceName, String message) {
         List<String> missing = missing(deviceName);
@@ -81,7 +81,10 @@ public final class DeviceRequirements {
         return message != null && message.endsWith(addition) ? "" : addition;
     }
 
-    /** Returns what to throw in the place of an error that a device gave: one of rights says all that is wanting. */
+    /**
+     * Returns the exception to throw instead of an error of a device. The message of a permission error is extended by
+     * all missing requirements.
+     */
     public static RuntimeException explained(RuntimeException error, String deviceName) {
         return error instanceof VerbsException e && (e.errno() == Errno.EPERM || e.errno() == Errno.EACCES)
                 ? e.adding(new DeviceRequirements().addition(deviceName, e.getMessage())) : error;
@@ -98,7 +101,7 @@ public final class DeviceRequirements {
                 missing.add(name + " is down: ip link set dev " + name + " up");
             }
         } catch (IOException | NumberFormatException e) {
-            // The kernel does not tell; opening the device will.
+            // The kernel does not provide the flags. Opening the device will report the error.
         }
     }
 
@@ -111,7 +114,7 @@ public final class DeviceRequirements {
         if (xdp && !has(held, CAP_NET_ADMIN)) {
             names.add("CAP_NET_ADMIN");
         }
-        // Kernels before 5.8 have neither of these; later ones accept CAP_SYS_ADMIN in their place.
+        // Kernels before 5.8 do not have these two capabilities; later ones accept CAP_SYS_ADMIN instead.
         if (xdp && !has(held, CAP_BPF) && !has(held, CAP_SYS_ADMIN)) {
             names.add("CAP_BPF");
         }
@@ -121,8 +124,8 @@ public final class DeviceRequirements {
         if (!names.isEmpty()) {
             missing.add("the process lacks " + String.join(", ", names) + ": run it as root, in a container with"
                     + " --cap-add, in a systemd unit with AmbientCapabilities, or use rdma-raw-broker"
-                    + " (docs/security.md)" + (xdp && isFiltered() ? "; its seccomp profile has to allow bpf(2) too, as"
-                    + " examples/containers/seccomp.json does" : ""));
+                    + " (docs/reference/security.md)" + (xdp && isFiltered() ? "; its seccomp profile has to allow"
+                    + " bpf(2) too, as examples/containers/seccomp.json does" : ""));
         }
     }
 
@@ -135,7 +138,7 @@ public final class DeviceRequirements {
         return Arrays.compare(kernel, WITHOUT_PERFMON) < 0;
     }
 
-    /** Whether a seccomp profile decides on the process's system calls: which of them cannot be seen. */
+    /** Returns whether a seccomp profile filters the system calls of the process. The filter itself cannot be read. */
     private boolean isFiltered() {
         return status("Seccomp").filter(SECCOMP_FILTER::equals).isPresent();
     }
@@ -144,7 +147,7 @@ public final class DeviceRequirements {
         return (set >>> capability & 1) != 0;
     }
 
-    /** Returns a field of proc_pid_status(5); empty if the kernel does not tell. */
+    /** Returns a field of proc_pid_status(5); empty if the kernel does not provide it. */
     private Optional<String> status(String field) {
         return read("proc/self/status").lines().filter(line -> line.startsWith(field + ":")).findFirst()
                 .map(line -> line.substring(field.length() + 1).strip());

@@ -18,35 +18,35 @@ import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
 
 /**
- * The local ports of the connections that the process opens in a network namespace. The kernel chooses each at random
- * and keeps other programs off it. When it has none left, connections to different peers share ports: a connection is
- * known by both of its ends, so there are as many as ports for each peer (RFC 6056 section 2.2). Thread-safe.
+ * The local ports for connections that the process opens in one network namespace. The kernel selects each port at
+ * random and reserves it against other programs. If the kernel has no free port left, connections to different peers
+ * share ports. This is possible because both ends identify a connection (RFC 6056 section 2.2). Thread-safe.
  */
 final class EphemeralPorts {
     private static final Map<String, EphemeralPorts> BY_NAMESPACE = new HashMap<>();
-    /** The kernel looks at all of its ports before it says that none is free, so it is not asked again at once. */
+    /** Pause after the kernel had no free port. Each such failure costs a search of its whole port range. */
     private static final long REFUSED_NANOS = TimeUnit.SECONDS.toNanos(1);
 
-    /** A port that other programs are kept off, and how it is given back. */
+    /** A port that is reserved against other programs, and the action that releases it. */
     record Reservation(int port, Runnable giveBack) {
         void close() {
             giveBack.run();
         }
     }
 
-    /** Keeps others off a port of an address, or off one of its own choice for 0. */
+    /** Reserves a port of an address; 0 lets the reserver select one. */
     interface Reserver {
         Reservation reserve(Local local, int port) throws IOException;
     }
 
-    /** An address of this host, with the link that a link-local one belongs to, or 0. */
+    /** An address of this host. The scope is the link of a link-local address, or 0. */
     record Local(IpAddress address, int scope) {
     }
 
     private record Peer(IpAddress address, int port) {
     }
 
-    /** A port with those that it is connected to. */
+    /** A reserved port and the peers it is connected to. */
     private static final class Shared {
         private final Reservation reservation;
         private final Set<Peer> peers = new HashSet<>(2);
@@ -72,7 +72,10 @@ final class EphemeralPorts {
         this.kernel = kernel;
     }
 
-    /** Returns those of the namespace that the calling thread lives in; made on first use, and then kept. */
+    /**
+     * Returns the instance for the network namespace of the calling thread. It is created on first use and never
+     * removed.
+     */
     static EphemeralPorts ofCallingThread() throws IOException {
         String namespace = Files.readSymbolicLink(Path.of("/proc/thread-self/ns/net")).toString();
         synchronized (BY_NAMESPACE) {
@@ -87,11 +90,11 @@ final class EphemeralPorts {
     }
 
     /**
-     * Takes a port for a connection, in the network namespace of the calling thread.
+     * Reserves a port for a connection in the network namespace of the calling thread.
      *
      * @param scope the link of a link-local IPv6 address, or 0
-     * @param port a port that is free, or 0 for one of the host's choice
-     * @throws BindException when it is taken, or all are taken towards this peer
+     * @param port the port, or 0 to select one
+     * @throws BindException if the port is in use, or if all ports are in use towards this peer
      */
     Reservation take(IpAddress address, int scope, int port, IpAddress remote, int remotePort) throws IOException {
         Local local = new Local(address, scope);
@@ -130,7 +133,10 @@ final class EphemeralPorts {
         return use(local, pool, made, peer);
     }
 
-    /** From a random one on, so that the port cannot be guessed (RFC 6056 section 3.3.1). */
+    /**
+     * Shares a reserved port with a connection to another peer. The search starts at a random port, so that the result
+     * cannot be guessed (RFC 6056 section 3.3.1).
+     */
     private synchronized Reservation share(Local local, Peer peer, boolean refused) {
         Pool pool = pools.get(local);
         if (pool == null) {

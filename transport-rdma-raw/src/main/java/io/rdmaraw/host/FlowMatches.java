@@ -7,16 +7,17 @@ import io.rdmaraw.wire.EthernetHeader;
 
 import java.net.Inet6Address;
 
-/** Steering rules of channels with IP addresses. */
+/** Creates the flow rules of channels with IP addresses. */
 public final class FlowMatches {
     /**
-     * The better a rule fits the earlier it is looked at; few shapes of match per priority keep the search short. In
-     * steps of two: a rule that loops share uses the odd priority too, see {@link io.rdmaraw.queue.RssFlows}.
+     * More specific rules have a higher priority (a lower number). Each priority has few combinations of matched
+     * fields, which keeps the lookup in the device short. The step is two because a rule that loops share uses the odd
+     * priority, too; see {@link io.rdmaraw.queue.RssFlows}.
      */
     static final int CONNECTED_PRIORITY = 0;
     static final int ADDRESS_PRIORITY = 2;
     static final int WILDCARD_PRIORITY = 4;
-    /** What has no ports: fragments. */
+    /** Priority of rules for packets without ports, that is, fragments. */
     public static final int REST_PRIORITY = 6;
 
     private FlowMatches() {
@@ -26,18 +27,18 @@ public final class FlowMatches {
         return FlowSpec.builder().priority(priority).destinationMac(mac, EthernetHeader.BROADCAST);
     }
 
-    /** Returns the rule for UDP that comes to a port: by three fields, or by five when connected. */
+    /** Returns the rule for UDP to a port: three fields, or five if the port is connected. */
     public static FlowSpec udp(long mac, IpAddress local, int port, IpAddress remoteOrNull, int remotePort,
             int ipVersion) {
         return ports(addresses(mac, local, remoteOrNull, ipVersion).udp(), port, remoteOrNull, remotePort);
     }
 
-    /** Returns the rule for TCP that comes to a port: by three fields, or by five for one connection. */
+    /** Returns the rule for TCP to a port: three fields, or five for a single connection. */
     static FlowSpec tcp(long mac, IpAddress local, int port, IpAddress remoteOrNull, int remotePort, int ipVersion) {
         return ports(addresses(mac, local, remoteOrNull, ipVersion).tcp().whole(), port, remoteOrNull, remotePort);
     }
 
-    /** Returns the rule for TCP that comes to a port of one of the addresses that a wildcard stands for. */
+    /** Returns the rule for TCP to a port at one of the addresses that a wildcard stands for. */
     static FlowSpec wildcardTcp(long mac, IpAddress local, int port) {
         return addresses(mac, local, null, local.version()).tcp().whole().priority(WILDCARD_PRIORITY)
                 .destinationPort(port).build();
@@ -66,7 +67,7 @@ public final class FlowMatches {
         return (remoteOrNull != null ? flow.sourcePort(remotePort) : flow).build();
     }
 
-    /** Returns a rule for a group's packets, to be completed with a port. */
+    /** Returns the builder of a rule for a group's packets. The caller adds the port. */
     public static FlowSpecBuilder group(IpAddress group) {
         FlowSpecBuilder flow = toMac(groupMac(group), ADDRESS_PRIORITY);
         setDestination(flow, group);

@@ -5,16 +5,16 @@ import io.rdmaraw.net.IpAddress;
 import java.net.NetworkInterface;
 
 /**
- * What a datagram channel does about a multicast group.
+ * A change of a datagram channel's membership in a multicast group.
  *
- * @param interfaceOrNull the interface of the group's link, or null for that of the device
- * @param sourceOrNull the source that is meant, or null for all
+ * @param interfaceOrNull the network interface of the membership; null for that of the device
+ * @param sourceOrNull the source address; null for all sources
  */
 public record GroupChange(Kind kind, IpAddress group, NetworkInterface interfaceOrNull, IpAddress sourceOrNull) {
-    /** What is done. */
+    /** The kind of change. */
     public enum Kind {
         JOIN, LEAVE,
-        /** Take no more from a source of a group that was joined for all. */
+        /** Block one source of a group that was joined for all sources. */
         BLOCK
     }
 }

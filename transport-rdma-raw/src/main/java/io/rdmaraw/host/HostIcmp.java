@@ -15,8 +15,9 @@ import java.util.Map;
 import java.util.concurrent.CopyOnWriteArrayList;
 
 /**
- * What ICMP says of the segments of a network namespace's TCP: a thread that reads raw sockets, since the kernel knows
- * no connection that it could tell. It tells every stack, as connections may have moved. Thread-safe.
+ * Receives ICMP errors about the TCP segments of one network namespace. A thread reads raw sockets, because the kernel
+ * does not know the connections and so cannot deliver the errors. Each error is passed to all stacks, because
+ * connections may have moved. Thread-safe.
  */
 final class HostIcmp {
     private static final InternalLogger LOGGER = InternalLoggerFactory.getInstance(HostIcmp.class);
@@ -27,7 +28,10 @@ final class HostIcmp {
     private HostIcmp() {
     }
 
-    /** Returns the one of the namespace that the calling thread lives in; made on first use, and then kept. */
+    /**
+     * Returns the instance for the network namespace of the calling thread. It is created on first use and never
+     * removed.
+     */
     static HostIcmp ofCallingThread() throws IOException {
         String namespace = Files.readSymbolicLink(Path.of("/proc/thread-self/ns/net")).toString();
         synchronized (BY_NAMESPACE) {
@@ -46,8 +50,8 @@ final class HostIcmp {
         try {
             socket = new IcmpSocket();
         } catch (IOException e) {
-            LOGGER.warn("cannot receive ICMP errors ({}): unreachable peers and small path MTUs will show only as"
-                    + " time-outs; CAP_NET_RAW is what that takes", e.getMessage());
+            LOGGER.warn("cannot receive ICMP errors ({}): unreachable peers and small path MTUs show only as"
+                    + " time-outs. Grant CAP_NET_RAW to the process", e.getMessage());
             return;
         }
         Thread thread = new Thread(() -> run(socket), "rdma-raw-icmp");
@@ -62,7 +66,7 @@ final class HostIcmp {
                 socket.poll(this::tell);
             }
         } catch (IOException e) {
-            LOGGER.warn("no ICMP errors are received any more: unreachable peers and small path MTUs will show only as"
+            LOGGER.warn("ICMP errors are no longer received: unreachable peers and small path MTUs show only as"
                     + " time-outs", e);
         }
     }

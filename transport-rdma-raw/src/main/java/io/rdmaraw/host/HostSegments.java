@@ -19,9 +19,9 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 
 /**
- * The segments for our ports that come in by a link and reach the kernel, as it alone puts fragments together and skips
- * extension headers: a thread that reads raw sockets and hands them to a stack on that link. It runs while there is a
- * stack. Thread-safe.
+ * Receives the TCP segments for our ports that arrive on one link but reach only the kernel: fragments, which the
+ * kernel reassembles, and packets with extension headers. A thread reads raw sockets and passes the segments to a stack
+ * of the link. The thread runs as long as there is a stack. Thread-safe.
  */
 final class HostSegments {
     private static final InternalLogger LOGGER = InternalLoggerFactory.getInstance(HostSegments.class);
@@ -33,11 +33,11 @@ final class HostSegments {
     private final String linkName;
     private final List<PortOwner> stacks = new CopyOnWriteArrayList<>();
     private final EventFd wakeup = new EventFd();
-    /** How many hold each port; guarded by this, as is what follows. */
+    /** Number of users of each port. This field and the following ones are guarded by this. */
     private final int[] holders = new int[PORTS];
     private final BitSet ports = new BitSet();
     private boolean portsChanged;
-    /** The sockets are not read any more. */
+    /** Set when the thread has stopped reading the sockets. */
     private boolean ended;
 
     private HostSegments(String name, String linkName) {
@@ -45,7 +45,7 @@ final class HostSegments {
         this.linkName = linkName;
     }
 
-    /** Returns the one of a link of the namespace that the calling thread lives in, with a stack more. */
+    /** Adds a stack to the instance for a link in the network namespace of the calling thread. Returns the instance. */
     static HostSegments join(String linkName, PortOwner stack) throws IOException {
         String name = Files.readSymbolicLink(Path.of("/proc/thread-self/ns/net")) + " " + linkName;
         synchronized (BY_LINK) {
@@ -60,7 +60,7 @@ final class HostSegments {
         }
     }
 
-    /** A stack ends; the last one takes the thread with it. */
+    /** Removes a stack. The thread ends with the last one. */
     void leave(PortOwner stack) {
         synchronized (BY_LINK) {
             stacks.remove(stack);
@@ -71,7 +71,7 @@ final class HostSegments {
         }
     }
 
-    /** Segments for a port are wanted. */
+    /** Starts receiving segments for a port. */
     synchronized void hold(int port) {
         if (holders[port]++ == 0) {
             ports.set(port);
@@ -79,7 +79,7 @@ final class HostSegments {
         }
     }
 
-    /** They are not any more, unless the port has another user. */
+    /** Stops receiving segments for a port, unless it has another user. */
     synchronized void release(int port) {
         if (--holders[port] == 0) {
             ports.clear(port);
@@ -87,7 +87,7 @@ final class HostSegments {
         }
     }
 
-    /** The sockets' filters follow when the thread comes to it: many changes may make one. */
+    /** Makes the thread update the socket filters. One update may cover several changes. */
     private void portsChange() {
         if (!portsChanged) {
             portsChanged = true;
@@ -95,7 +95,7 @@ final class HostSegments {
         }
     }
 
-    /** Ports are given back after the last stack has left, and the thread with it. */
+    /** Wakes the thread, unless it has ended. Ports may be released after the last stack has left. */
     private synchronized void wake() {
         if (!ended) {
             wakeup.signal();
@@ -118,7 +118,7 @@ final class HostSegments {
         try {
             socket = new SegmentSocket(linkName);
         } catch (IOException e) {
-            LOGGER.warn("TCP segments that come to {} in fragments or behind extension headers are lost: {}", linkName,
+            LOGGER.warn("TCP segments to {} in fragments or with extension headers are lost: {}", linkName,
                     e.getMessage());
             end();
             return;
@@ -142,8 +142,9 @@ final class HostSegments {
     }
 
     /**
-     * Has the filters follow the ports. The kernel compiles each, and connections that come and go change them all the
-     * time, so that is held to a share of it. Returns for how long to wait until it may go on, or -1.
+     * Updates the socket filters to the present ports. The kernel compiles the filters on each update, and every
+     * connection changes the ports. So updates are limited to a share of the time. Returns how long to wait for the
+     * next update in nanoseconds, or -1.
      */
     private long select(SegmentSocket socket, SnapshotRateLimiter budget) {
         long now = System.nanoTime();
@@ -158,7 +159,7 @@ final class HostSegments {
         return -1;
     }
 
-    /** A failure, of want of memory perhaps, costs the segment that met it, and not all that follow. */
+    /** An error such as a lack of memory loses the present segment, but later segments are still received. */
     private void poll(SegmentSocket socket) {
         try {
             socket.poll(this::hand);
@@ -166,8 +167,8 @@ final class HostSegments {
             if (bad > 0) {
                 stacks.stream().findFirst().ifPresent(stack -> stack.badSegmentsByKernel(bad));
             }
-        } catch (RuntimeException | OutOfMemoryError e) {
-            LOGGER.warn("a TCP segment that the kernel has put together was lost", e);
+        } catch (Throwable e) {
+            LOGGER.warn("dropped a TCP segment that the kernel has reassembled", e);
             LockSupport.parkNanos(PAUSE_NANOS);
         }
     }
@@ -178,7 +179,7 @@ final class HostSegments {
         }
     }
 
-    /** Any stack knows the others of its device. */
+    /** Passes a segment to one stack, which knows the other stacks of its device. */
     private void hand(ByteBuf frame) {
         for (PortOwner stack : stacks) {
             stack.segmentByKernel(frame);

@@ -16,8 +16,8 @@ import java.util.Set;
 import java.util.concurrent.Executor;
 
 /**
- * How the channels of one loop see their host, which they share: the next hops and narrow paths that are known, the
- * memory of its kernel sockets, and what reads the headers that come in. For the loop's thread.
+ * State that the channels of one loop share on one host: next hops, path MTUs, the buffer of the kernel sockets, and
+ * the parsers of received headers. Used on the loop's thread only, unless a method says otherwise.
  */
 public final class IpContext {
     private final FrameParser parser;
@@ -26,7 +26,7 @@ public final class IpContext {
     private final SocketAddressCache addresses = new SocketAddressCache();
     private final Executor loop;
     private final int maxWaitingPackets;
-    /** Made by the loop; others ask what it has counted. */
+    /** Created by the loop. Other threads read its counters. */
     private volatile LoopNeighbors neighbors;
     private final Set<Runnable> followers = new LinkedHashSet<>();
     private KernelBuffer kernelBuffer;
@@ -34,8 +34,8 @@ public final class IpContext {
     private final IcmpErrors icmpErrors = new IcmpErrors(new ParseCounters());
 
     /**
-     * @param maxWaitingPackets how many packets wait for the MAC addresses of next hops
-     * @param origin where the frames come from
+     * @param maxWaitingPackets maximum number of packets that wait for the MAC addresses of next hops
+     * @param origin origin of the received frames
      */
     public IpContext(Executor loop, int maxWaitingPackets, FrameOrigin origin) {
         parser = new FrameParser(new ParseCounters(), origin);
@@ -43,7 +43,7 @@ public final class IpContext {
         this.maxWaitingPackets = maxWaitingPackets;
     }
 
-    /** Returns the next hops of this loop, and what waits for them. */
+    /** Returns the next hops of this loop and the packets that wait for them. */
     LoopNeighbors neighbors(IpHost host) {
         if (neighbors == null) {
             neighbors = new LoopNeighbors(host, loop, maxWaitingPackets, this::hostChanged);
@@ -51,7 +51,7 @@ public final class IpContext {
         return neighbors;
     }
 
-    /** Has something done whenever the MAC or IP addresses of the host change. */
+    /** Registers an action that runs on the loop when the MAC or IP addresses of the host change. */
     public void follow(Runnable onHostChange) {
         followers.add(onHostChange);
     }
@@ -68,40 +68,43 @@ public final class IpContext {
         neighbors.await(packet);
     }
 
-    /** Returns how many times the host could not ask for a neighbour of this loop's. Any thread. */
+    /** Returns how often the host could not solicit a neighbour for this loop. May be called on any thread. */
     public long refusedSolicitations() {
         LoopNeighbors known = neighbors;
         return known == null ? 0 : known.refusedSolicitations();
     }
 
-    /** Returns how many packets were dropped because too many waited for next hops. Any thread. */
+    /** Returns how many packets were dropped because too many waited for next hops. May be called on any thread. */
     public long displacedPackets() {
         LoopNeighbors known = neighbors;
         return known == null ? 0 : known.displacedPackets();
     }
 
-    /** Returns how often changes of the host's network were lost, and all was read anew. Any thread. */
+    /**
+     * Returns how often notifications of network changes were lost and the network was read again. May be called on any
+     * thread.
+     */
     public long lostNotifications() {
         LoopNeighbors known = neighbors;
         return known == null ? 0 : known.lostNotifications();
     }
 
-    /** Returns the verdicts on all frames that this loop's datagram channels received. */
+    /** Returns the parser verdicts of the frames received by this loop's datagram channels. */
     public ParseCounters parseCounters() {
         return parser.counters();
     }
 
-    /** Returns what is known of paths that carry less than the link. */
+    /** Returns the paths with an MTU smaller than that of the link. */
     public PathMtus pathMtus() {
         return pathMtus;
     }
 
-    /** Returns what reads ICMP errors. */
+    /** Returns the parser of ICMP errors. */
     public IcmpErrors icmpErrors() {
         return icmpErrors;
     }
 
-    /** Returns the memory through which the loop's kernel sockets send and receive. */
+    /** Returns the buffer through which the loop's kernel sockets send and receive. */
     KernelBuffer kernelBuffer() {
         if (kernelBuffer == null) {
             kernelBuffer = new KernelBuffer();
@@ -122,7 +125,7 @@ public final class IpContext {
         return addresses;
     }
 
-    /** Returns what {@link #parse} found last. */
+    /** Returns the result of the last {@link #parse}. */
     public ParsedFrame parsed() {
         return parsed;
     }
@@ -136,12 +139,12 @@ public final class IpContext {
         return parser.parseVerifiedUdp(address, lengthBytes, udp);
     }
 
-    /** Returns what {@link #parseVerifiedUdp} found last. */
+    /** Returns the result of the last {@link #parseVerifiedUdp}. */
     public UdpIpv4HeaderCodec udp() {
         return udp;
     }
 
-    /** Parses what an ICMP error quotes; see {@link FrameParser#parseQuote}. */
+    /** Parses the packet quoted by an ICMP error; see {@link FrameParser#parseQuote}. */
     public ParseVerdict parseQuote(ParsedFrame error, ParsedFrame quote) {
         return parser.parseQuote(error, quote);
     }

@@ -11,8 +11,8 @@ import java.net.InetSocketAddress;
 import java.net.SocketException;
 
 /**
- * What the networks of all kinds of devices do in the same way for a datagram channel: they keep its port, and decide
- * which destinations it may send to and from which address. How a host is reached is for the subclass.
+ * Base class of the datagram networks of all devices. It keeps the port, checks destinations and selects source
+ * addresses. Subclasses find the path to a host.
  */
 public abstract class IpDatagramNetwork implements DatagramNetwork {
     private final String deviceName;
@@ -22,39 +22,39 @@ public abstract class IpDatagramNetwork implements DatagramNetwork {
     private IpAddress boundLocal;
     private volatile BoundPort bound;
 
-    /** @param ipv4Only whether the channel is for IPv4 alone */
+    /** @param ipv4Only whether the channel supports IPv4 only */
     protected IpDatagramNetwork(String deviceName, boolean ipv4Only, Options options) {
         this.deviceName = deviceName;
         this.ipv4Only = ipv4Only;
         this.options = options;
     }
 
-    /** Takes a port. */
+    /** Binds a port. */
     protected abstract BoundPort takePort(InetSocketAddress wanted, PortSharing sharing) throws IOException;
 
-    /** Connects the port to a peer, and chooses the local address if the port is bound to a wildcard. */
+    /** Connects the port to a peer. Selects the local address if the port is bound to a wildcard. */
     protected abstract BoundPort connectPort(BoundPort port, InetSocketAddress remote) throws IOException;
 
-    /** Disconnects the port from its peer; its local address is {@link #boundLocal} again. */
+    /** Disconnects the port from its peer. The local address becomes {@link #boundLocal} again. */
     protected abstract BoundPort disconnectPort(BoundPort port) throws IOException;
 
-    /** Tells whether an address means all hosts of a link. */
+    /** Returns whether an address is a broadcast address of a link. */
     protected abstract boolean isBroadcast(IpAddress target);
 
-    /** Returns the address that datagrams to groups and broadcasts come from if the user has chosen none. */
+    /** Returns the source address for groups and broadcasts if the user has set none. */
     protected abstract IpAddress groupSource(IpAddress target) throws SocketException;
 
-    /** Returns the MAC address that frames come from. */
+    /** Returns the source MAC address of frames. */
     protected abstract long sourceMac() throws SocketException;
 
-    /** Returns the longest IP packet to a group. */
+    /** Returns the maximum length of an IP packet to a group. */
     protected abstract int groupMtuBytes() throws SocketException;
 
     /**
      * Finds the path to a host.
      *
-     * @param generation of the path
-     * @param source chosen by the user, else a wildcard
+     * @param generation generation to store in the path
+     * @param source the source address set by the user, or a wildcard
      */
     protected abstract DatagramPath toHost(long generation, InetSocketAddress destination, IpAddress target,
             IpAddress source) throws IOException;
@@ -72,17 +72,17 @@ public abstract class IpDatagramNetwork implements DatagramNetwork {
         return options;
     }
 
-    /** Returns the port as it is bound or connected now; null before {@link #bind}. */
+    /** Returns the port in its present state; null before {@link #bind}. */
     protected final BoundPort bound() {
         return bound;
     }
 
-    /** Returns the address that the user has bound the port to, in the channel's IP version. */
+    /** Returns the local address set by {@link #bind}, converted to the channel's IP version. */
     protected final IpAddress boundLocal() {
         return boundLocal;
     }
 
-    /** Returns the address to bind to, in the channel's IP version. */
+    /** Converts the address to bind to the channel's IP version. */
     protected final IpAddress localOf(InetSocketAddress wanted) throws BindException {
         IpAddress address = IpAddress.of(wanted.getAddress());
         if (!ipv4Only || address.isIpv4()) {
@@ -106,7 +106,7 @@ public abstract class IpDatagramNetwork implements DatagramNetwork {
     @Override
     public final InetSocketAddress connect(InetSocketAddress remote) throws IOException {
         bound = connectPort(bound, remote);
-        // What the user bound to keeps its name and its scope.
+        // If the address is unchanged, return the object passed to bind, which has a host name and a scope.
         return new InetSocketAddress(bound.local().equals(boundLocal) ? boundAddress.getAddress()
                 : bound.local().toInetAddress(), bound.port());
     }
@@ -120,8 +120,11 @@ public abstract class IpDatagramNetwork implements DatagramNetwork {
     @Override
     public final DatagramPath resolve(InetSocketAddress destination, InetSocketAddress sourceOrNull)
             throws IOException {
-        // Read first: a path that was found in a later state is only looked up again sooner than necessary.
+        // Read first. If the network changes now, the path is only looked up again sooner than necessary.
         long generation = generation();
+        if (destination.getPort() == 0) {
+            throw new SocketException("Invalid argument: " + destination + " has port 0");
+        }
         IpAddress target = targetOf(destination.getAddress());
         IpAddress source = sourceOrNull == null ? bound.local() : IpAddress.of(sourceOrNull.getAddress());
         if (target.isMulticast()) {
@@ -134,10 +137,16 @@ public abstract class IpDatagramNetwork implements DatagramNetwork {
             throw new SocketException("Permission denied: " + destination
                     + " is a broadcast address; set ChannelOption.SO_BROADCAST to send to it");
         }
+        return toBroadcast(generation, destination, target, source);
+    }
+
+    /** Finds the path to the broadcast address of a subnet. */
+    protected DatagramPath toBroadcast(long generation, InetSocketAddress destination, IpAddress target,
+            IpAddress source) throws IOException {
         return toGroup(generation, destination, target, source, EthernetHeader.BROADCAST);
     }
 
-    /** Returns the address to send to. */
+    /** Returns the destination address, or throws an exception if the channel does not support its IP version. */
     protected IpAddress targetOf(InetAddress address) throws SocketException {
         IpAddress target = IpAddress.of(address);
         if (ipv4Only && !target.isIpv4()) {
@@ -147,15 +156,20 @@ public abstract class IpDatagramNetwork implements DatagramNetwork {
         return target;
     }
 
-    private DatagramPath toGroup(long generation, InetSocketAddress destination, IpAddress target, IpAddress wanted,
-            long mac) throws SocketException {
+    /**
+     * Finds the path to a group or to a broadcast address.
+     *
+     * @param wanted the source address set by the user, or a wildcard
+     */
+    protected DatagramPath toGroup(long generation, InetSocketAddress destination, IpAddress target, IpAddress wanted,
+            long mac) throws IOException {
         IpAddress source = wanted.isAny() ? sourceToGroup(target) : wanted;
         Refusals.requireSameVersion(source, target);
         return direct(DatagramPath.Kind.DEVICE, generation, destination, target, source, mac)
                 .limitedTo(groupMtuBytes());
     }
 
-    /** Returns the address that datagrams to a group or a broadcast come from. */
+    /** Returns the source address for a group or a broadcast. */
     protected final IpAddress sourceToGroup(IpAddress target) throws SocketException {
         InetAddress chosen = options.groupSourceOrNull(target.isIpv4());
         return chosen != null ? IpAddress.of(chosen) : groupSource(target);

@@ -3,41 +3,57 @@ package io.rdmaraw.host;
 import io.rdmaraw.net.IpAddress;
 import io.rdmaraw.net.NetworkSnapshot;
 
+import java.io.IOException;
 import java.util.function.Consumer;
 
 /**
- * The host whose addresses the channels of a device have: the one the process runs on, by the kernel's knowledge
- * ({@link KernelIpHost}), or one of our own. Thread-safe.
+ * The host that the addresses of a device's channels belong to. It is either the host of the process, with the kernel's
+ * network ({@link KernelIpHost}), or a userspace host. Thread-safe.
  */
 public interface IpHost {
-    /** Returns the links, addresses, routes and neighbours as they are now. */
+    /** Returns the kernel's network in the network namespace of the calling thread. */
+    static IpHost ofKernel() throws IOException {
+        return KernelIpHost.ofCallingThread();
+    }
+
+    /** Returns the present links, addresses, routes and neighbours. */
     NetworkSnapshot snapshot();
 
     /**
-     * Returns the way to a destination, or null when there is none.
+     * Returns the path to a destination; null if there is no route.
      *
-     * @param sourceOrNull the address that will be sent from, when it is known: routes may depend on it
-     * @param mark what {@code SO_MARK} says of the sender, 0 for nothing: routes may depend on it too
+     * @param sourceOrNull the source address if it is known, because routes may depend on it
+     * @param mark {@code SO_MARK} of the sender, because routes may depend on it; 0 if unset
+     * @param preferredLink the link to prefer if a route has several next hops
      */
     default NetworkSnapshot.Path path(NetworkSnapshot snapshot, IpAddress destination, IpAddress sourceOrNull,
-            int mark) {
-        return snapshot.path(destination, destination.hashCode());
+            int mark, int preferredLink) {
+        return snapshot.path(destination, destination.hashCode(), preferredLink);
     }
 
-    /** Adds someone to tell of each new snapshot, on the thread that makes them. */
+    /** Starts to log when the link of a device goes down, comes up, is renamed or is removed. */
+    default void watch(int linkIndex, String deviceName) {
+    }
+
+    /** Adds a listener for new snapshots. It is called on the thread that creates them. */
     void addListener(Consumer<NetworkSnapshot> listener);
 
-    /** Tells this one no more; it may hear of a snapshot that is being handed out. */
+    /** Removes a listener. It may still be called for a snapshot that is being published. */
     void removeListener(Consumer<NetworkSnapshot> listener);
 
     /**
-     * Has a neighbour's address found out or confirmed; the answer comes in a snapshot.
+     * Resolves the MAC address of a neighbour or confirms it. The result is published in a snapshot.
      *
-     * @param refused called when the host cannot ask for it, on any thread
+     * @param refused called on any thread if the host cannot send a solicitation
      */
     void solicit(int linkIndex, IpAddress hop, Runnable refused);
 
-    /** Returns how often the host changed so fast that changes were lost, and all was read anew. */
+    /** Reads the complete network state again, for tests that reuse a host. The result is published in a snapshot. */
+    default void rereadAll() {
+        throw new UnsupportedOperationException("only the kernel's network can be read again");
+    }
+
+    /** Returns how often notifications of changes were lost and the network was read again. */
     default long lostNotifications() {
         return 0;
     }

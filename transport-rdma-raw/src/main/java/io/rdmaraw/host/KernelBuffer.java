@@ -6,7 +6,7 @@ import io.rdmaraw.ffi.PageMemory;
 
 import java.nio.ByteBuffer;
 
-/** What passes between a loop's buffers and the kernel's sockets: memory for the largest datagram. */
+/** Native memory for one datagram of the maximum size, between a loop's buffers and its kernel sockets. */
 final class KernelBuffer implements AutoCloseable {
     static final int LENGTH_BYTES = 1 << 16;
 
@@ -17,13 +17,13 @@ final class KernelBuffer implements AutoCloseable {
         return memory.address();
     }
 
-    /** Returns where a part of the content lies in native memory: copied here. */
+    /** Copies a part of the content into this memory and returns the address. */
     long copyIn(ByteBuf content, int index, int lengthBytes) {
         content.getBytes(index, bytes.clear().limit(lengthBytes));
         return memory.address();
     }
 
-    /** Returns the first bytes as a buffer of their own. */
+    /** Copies the first bytes into a new buffer. */
     ByteBuf copyOut(ByteBufAllocator allocator, int lengthBytes) {
         return allocator.buffer(lengthBytes).writeBytes(bytes.clear().limit(lengthBytes));
     }

@@ -5,9 +5,11 @@ import io.netty.util.internal.logging.InternalLoggerFactory;
 import io.rdmaraw.ffi.EventFd;
 import io.rdmaraw.ffi.FdWaiter;
 import io.rdmaraw.net.IpAddress;
+import io.rdmaraw.net.Link;
 import io.rdmaraw.net.NetworkSnapshot;
-import io.rdmaraw.net.netlink.RouteQuery;
-import io.rdmaraw.net.netlink.RtnetlinkMonitor;
+import io.rdmaraw.net.rtnetlink.RouteQuery;
+import io.rdmaraw.net.rtnetlink.RtnetlinkMonitor;
+import io.rdmaraw.net.socket.NeighborSolicitation;
 
 import java.io.IOException;
 import java.nio.file.Files;
@@ -16,25 +18,28 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Queue;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 
 /**
- * The kernel's network as all loops of the process see it, one per network namespace: a thread that reads the kernel's
- * notifications, publishes snapshots, and has the kernel resolve neighbours. Thread-safe.
+ * The kernel's network in one network namespace, shared by all loops of the process. A thread reads the kernel's
+ * notifications, publishes snapshots and makes the kernel resolve neighbours. Thread-safe.
  */
 final class KernelIpHost implements IpHost {
     private static final InternalLogger LOGGER = InternalLoggerFactory.getInstance(KernelIpHost.class);
     private static final Map<String, KernelIpHost> BY_NAMESPACE = new HashMap<>();
-    /** A kernel that does not answer is asked again after a second. */
+    /** Charged to the rate limiter if the kernel does not respond, so that the next attempt follows after a second. */
     private static final long FAILURE_COST_NANOS =
             SnapshotRateLimiter.AT_ONCE_NANOS + TimeUnit.SECONDS.toNanos(1) / SnapshotRateLimiter.SHARE;
-    /** Solicitations beyond this are dropped; the loops ask again. */
+    /** Maximum number of queued solicitations. Further ones are rejected, and the loops repeat them. */
     private static final int MAX_QUEUED = 4096;
 
-    /** A full table of neighbours refuses many a second: at most one line in this time tells of it. */
+    /**
+     * Minimum interval of log messages about refused solicitations. A full neighbour table refuses many in a second.
+     */
     private static final long REFUSAL_LINE_NANOS = TimeUnit.SECONDS.toNanos(10);
 
     private record Solicitation(int linkIndex, IpAddress hop, Runnable refused) {
@@ -44,8 +49,10 @@ final class KernelIpHost implements IpHost {
     private final RouteQuery routes;
     private final EventFd wakeup = new EventFd();
     private final Queue<Solicitation> solicitations = new ConcurrentLinkedQueue<>();
+    private volatile boolean mustRereadAll;
     private long refusals;
     private long refusalToldNanos;
+    private final Map<Integer, LinkWatch> watched = new ConcurrentHashMap<>();
     private final List<Consumer<NetworkSnapshot>> listeners = new CopyOnWriteArrayList<>();
 
     private KernelIpHost(RtnetlinkMonitor kernel, RouteQuery routes) {
@@ -56,7 +63,10 @@ final class KernelIpHost implements IpHost {
         thread.start();
     }
 
-    /** Returns the network of the namespace that the calling thread lives in; made on first use, and then kept. */
+    /**
+     * Returns the instance for the network namespace of the calling thread. It is created on first use and never
+     * removed.
+     */
     static KernelIpHost ofCallingThread() throws IOException {
         String namespace = Files.readSymbolicLink(Path.of("/proc/thread-self/ns/net")).toString();
         synchronized (BY_NAMESPACE) {
@@ -74,25 +84,46 @@ final class KernelIpHost implements IpHost {
         return kernel.snapshot();
     }
 
-    /** As long as the host has no policy rules the snapshot knows the routes; else the kernel is asked for each. */
+    /** Uses the routes of the snapshot. If the host has policy rules, the kernel is queried for each path instead. */
     @Override
     public NetworkSnapshot.Path path(NetworkSnapshot snapshot, IpAddress destination, IpAddress sourceOrNull,
-            int mark) {
+            int mark, int preferredLink) {
         if (!snapshot.hasPolicyRules()) {
-            return IpHost.super.path(snapshot, destination, sourceOrNull, mark);
+            return IpHost.super.path(snapshot, destination, sourceOrNull, mark, preferredLink);
         }
         try {
-            return snapshot.path(routes.ask(destination, sourceOrNull, mark), destination, 0);
+            return ask(snapshot, destination, sourceOrNull, mark, preferredLink);
         } catch (IOException e) {
             if (mark != 0) {
-                // Unmarked it might go where it must not.
-                LOGGER.warn("the kernel does not say how {} is reached with the mark {}; nothing is sent there",
+                // Do not send: without the mark, the packet could take a forbidden route.
+                LOGGER.warn("the kernel's route lookup for {} with the mark {} failed; packets to it are dropped",
                         destination, mark, e);
                 return null;
             }
-            LOGGER.warn("the kernel does not say how {} is reached; its main table is taken", destination, e);
-            return IpHost.super.path(snapshot, destination, sourceOrNull, mark);
+            LOGGER.warn("the kernel's route lookup for {} failed; using its main table", destination, e);
+            return IpHost.super.path(snapshot, destination, sourceOrNull, mark, preferredLink);
         }
+    }
+
+    /**
+     * Queries the kernel, which returns one next hop. If that hop is on another link, a second query checks whether the
+     * route also has a next hop on the preferred link.
+     */
+    private NetworkSnapshot.Path ask(NetworkSnapshot snapshot, IpAddress destination, IpAddress sourceOrNull, int mark,
+            int preferredLink) throws IOException {
+        NetworkSnapshot.Path path = snapshot.path(routes.ask(destination, sourceOrNull, mark, false), destination, 0,
+                preferredLink);
+        if (path == null || path.link().index() == preferredLink) {
+            return path;
+        }
+        NetworkSnapshot.Path preferred = snapshot.path(routes.ask(destination, sourceOrNull, mark, true), destination,
+                destination.hashCode(), preferredLink);
+        return preferred != null && preferred.link().index() == preferredLink ? preferred : path;
+    }
+
+    @Override
+    public void watch(int linkIndex, String deviceName) {
+        watched.computeIfAbsent(linkIndex, index -> new LinkWatch(deviceName, kernel.snapshot().link(index)));
     }
 
     @Override
@@ -105,7 +136,7 @@ final class KernelIpHost implements IpHost {
         listeners.remove(listener);
     }
 
-    /** Returns how many are told of each new snapshot, for tests. */
+    /** Returns the number of listeners, for tests. */
     int listenerCount() {
         return listeners.size();
     }
@@ -121,13 +152,20 @@ final class KernelIpHost implements IpHost {
     }
 
     @Override
+    public void rereadAll() {
+        mustRereadAll = true;
+        wakeup.signal();
+    }
+
+    @Override
     public long lostNotifications() {
         return kernel.overflows();
     }
 
     /**
-     * Never ends. Under a flood of addresses on the link the kernel reports so many neighbours that it has to drop
-     * some. Following them is limited to a share of the time; solicitations are not.
+     * Runs forever. If many addresses appear on the link, the kernel sends more neighbour notifications than can be
+     * read, and some are lost. Therefore reading notifications is limited to a share of the time. Solicitations are not
+     * limited.
      */
     private void run() {
         try (FdWaiter all = new FdWaiter(kernel.fd(), wakeup.fd()); FdWaiter apart = new FdWaiter(wakeup.fd())) {
@@ -153,25 +191,41 @@ final class KernelIpHost implements IpHost {
 
     private boolean follow() {
         try {
+            if (mustRereadAll) {
+                mustRereadAll = false;
+                kernel.rereadAll();
+            }
             if (kernel.poll()) {
+                watched.forEach((index, watch) -> watch.follow(kernel.snapshot().link(index)));
                 tellListeners();
             }
             return true;
         } catch (IOException | RuntimeException e) {
-            LOGGER.warn("the kernel's network cannot be followed; routes and neighbours stay as they are until it"
-                    + " answers, which is tried again in a second", e);
+            LOGGER.warn("cannot monitor the kernel's routes and neighbours; the last known state is used. Retrying in a"
+                    + " second", e);
             return false;
         }
     }
 
-    /** Who could not be resolved is asked for again by the loop that needs it, so a refusal is only worth a line. */
+    /**
+     * Sends the queued solicitations. A refusal is only logged, because the loop repeats the solicitation when it needs
+     * the neighbour.
+     */
     private void solicitAll() {
         for (Solicitation next = solicitations.poll(); next != null; next = solicitations.poll()) {
             try {
-                kernel.solicit(next.linkIndex(), next.hop());
+                solicit(next.linkIndex(), next.hop());
             } catch (IOException e) {
                 refused(next, e);
             }
+        }
+    }
+
+    private void solicit(int linkIndex, IpAddress hop) throws IOException {
+        kernel.solicit(linkIndex, hop);
+        Link link = kernel.snapshot().link(linkIndex);
+        if (!hop.isIpv4() && link != null && !kernel.snapshot().hasLinkLocalAddress(linkIndex)) {
+            NeighborSolicitation.send(linkIndex, link.mac(), hop);
         }
     }
 
@@ -192,7 +246,7 @@ final class KernelIpHost implements IpHost {
             try {
                 listener.accept(snapshot);
             } catch (RuntimeException e) {
-                // A loop that has shut down takes no more tasks.
+                // The loop has shut down and rejects tasks.
                 listeners.remove(listener);
             }
         }

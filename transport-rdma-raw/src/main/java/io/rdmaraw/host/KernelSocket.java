@@ -15,23 +15,23 @@ import java.net.InetAddress;
 import java.net.InetSocketAddress;
 
 /**
- * The kernel's side of a channel's port: an ordinary socket that the channel's loop serves. It keeps the port from
- * other programs, and carries what does not come or go by the device. All methods but {@link #close()} of a channel
- * that is on no loop are for the loop's thread.
+ * The kernel socket of a channel's port, served by the channel's loop. It reserves the port against other programs and
+ * carries the datagrams that the device cannot send or receive. Used on the loop's thread only. {@link #close()} may
+ * also be called while the channel is not registered with a loop.
  */
 public final class KernelSocket implements LoopDescriptors.Handler {
-    /** Received at once before the loop looks at its queues again. */
+    /** Maximum number of datagrams received before the loop polls its queues again. */
     private static final int MAX_DATAGRAMS_PER_TURN = 16;
 
-    /** Who gets what the kernel has. */
+    /** Receives datagrams and errors from the kernel socket. */
     public interface Receiver {
-        /** Takes a datagram and its reference. */
+        /** Receives a datagram and takes its reference. */
         void receiveFromKernel(ByteBuf content, InetSocketAddress sender);
 
-        /** The datagrams at hand have been received. */
+        /** Called when all available datagrams have been received. */
         void kernelReadComplete();
 
-        /** The kernel has heard of an error, for example that the peer has no such port. */
+        /** Reports an error from the socket's error queue, for example an unreachable port of the peer. */
         void kernelError(SocketErrorQueue.Entry error);
     }
 
@@ -47,7 +47,7 @@ public final class KernelSocket implements LoopDescriptors.Handler {
         this.ipv4Only = ipv4Only;
     }
 
-    /** The owner is on this loop now; the socket goes along. */
+    /** Registers the socket with a loop, because its owner has been registered there. */
     public void joinLoop(IpContext newLoop, LoopDescriptors newDescriptors) {
         loop = newLoop;
         descriptors = newDescriptors;
@@ -56,7 +56,7 @@ public final class KernelSocket implements LoopDescriptors.Handler {
         }
     }
 
-    /** The owner is on no loop now. */
+    /** Removes the socket from the loop, because its owner has been deregistered. */
     public void leaveLoop() {
         if (socket != null && descriptors != null) {
             descriptors.remove(socket.fd(), this);
@@ -66,9 +66,9 @@ public final class KernelSocket implements LoopDescriptors.Handler {
     }
 
     /**
-     * Opens the socket; returns the port.
+     * Opens and binds the socket. Returns the port number.
      *
-     * @param mark {@code SO_MARK} of what it sends, 0 for none
+     * @param mark {@code SO_MARK} of sent datagrams; 0 if unset
      */
     public int bind(InetSocketAddress local, PortSharing sharing, int mark) throws IOException {
         KernelUdpSocket opened = KernelUdpSocket.open(ipv4Only);
@@ -87,7 +87,7 @@ public final class KernelSocket implements LoopDescriptors.Handler {
         }
     }
 
-    /** Connects; returns the local address that the kernel has chosen. */
+    /** Connects the socket. Returns the local address that the kernel has selected. */
     public InetAddress connect(InetSocketAddress remote) throws IOException {
         if (connected) {
             disconnect();
@@ -104,7 +104,7 @@ public final class KernelSocket implements LoopDescriptors.Handler {
         }
     }
 
-    /** Joins or leaves a group, or blocks a source of one. */
+    /** Joins or leaves a group, or blocks a source of a group. */
     void changeGroup(GroupChange change, int linkIndex) throws IOException {
         switch (change.kind()) {
             case JOIN -> socket.changeMembership(true, change.group(), linkIndex, change.sourceOrNull());
@@ -118,16 +118,17 @@ public final class KernelSocket implements LoopDescriptors.Handler {
     }
 
     /**
-     * Sends a datagram; returns why it could not, or null.
+     * Sends a datagram. Returns the error, or null on success.
      *
-     * @param index where the datagram begins in the content, which keeps its reference
+     * @param index start of the datagram in the content; the caller retains the reference of the content
      */
     public IOException send(ByteBuf content, int index, int lengthBytes, InetSocketAddress destination) {
         IpAddress target = IpAddress.of(destination.getAddress());
         long buffer = loop.kernelBuffer().copyIn(content, index, lengthBytes);
         int errno = sendNow(buffer, lengthBytes, target, destination);
         if (errno != 0 && errno != Errno.EAGAIN) {
-            // The socket tells of an error of an earlier datagram first; the error queue has that one too.
+            // The socket may have reported a pending error of an earlier datagram. The error queue contains that error,
+            // too.
             errno = sendNow(buffer, lengthBytes, target, destination);
         }
         return errno == 0 ? null : KernelUdpSocket.failure(errno, target, destination.getPort());
@@ -147,12 +148,12 @@ public final class KernelSocket implements LoopDescriptors.Handler {
             if (lengthBytes >= 0) {
                 received++;
                 ByteBuf content = buffer.copyOut(ByteBufAllocator.DEFAULT, lengthBytes);
-                receiver.receiveFromKernel(content,
-                        loop.addresses().get(socket.senderHigh(), socket.senderLow(), socket.senderPort()));
+                receiver.receiveFromKernel(content, loop.addresses().get(socket.senderHigh(), socket.senderLow(),
+                        socket.senderPort(), socket.senderScope()));
             } else if (lengthBytes == -Errno.EAGAIN) {
                 break;
             }
-            // Any other error is one that the queue tells more of.
+            // Other errors are in the error queue, with more details.
         }
         if (received > 0) {
             receiver.kernelReadComplete();

@@ -2,7 +2,6 @@ package io.rdmaraw.host;
 
 import io.rdmaraw.net.IpAddress;
 import io.rdmaraw.net.Link;
-import io.rdmaraw.net.LocalAddress;
 import io.rdmaraw.net.NetworkSnapshot;
 import io.rdmaraw.net.Route;
 import io.rdmaraw.verbs.flow.FlowSpec;
@@ -18,15 +17,21 @@ import java.util.List;
 import java.util.concurrent.ScheduledExecutorService;
 
 /**
- * The network of a device that leads to a link, for one datagram channel: rules for the host's MAC and IP addresses,
- * paths by its routes and neighbours. Whose addresses and ports they are is for the subclass.
+ * The flow rules and next hops of one datagram channel on the device of a network interface. Rules match the host's MAC
+ * and IP addresses; paths come from its routes and neighbours. Subclasses define the host that owns the addresses and
+ * ports.
  */
 public abstract class LinkDatagramNetwork extends IpDatagramNetwork {
     private final String linkName;
+    /** Constant, even if the link is renamed. */
+    private final int linkIndex;
     private final IpHost host;
-    /** These three are of the loop that the channel is on. */
+    private final OurAddresses ours = new OurAddresses();
+    /** Next hops of {@link #loop}. */
     private LoopNeighbors neighbors;
+    /** Context of {@link #loop}. */
     private IpContext hostView;
+    /** The loop with which the channel is registered. */
     private ScheduledExecutorService loop;
     private long lastMac;
 
@@ -35,7 +40,8 @@ public abstract class LinkDatagramNetwork extends IpDatagramNetwork {
         super(deviceName, ipv4Only, options);
         this.host = host;
         linkName = NetworkDevices.ofDevice(deviceName);
-        Refusals.requireLink(host.snapshot(), deviceName, linkName);
+        linkIndex = Refusals.requireLink(host.snapshot(), deviceName, linkName).index();
+        host.watch(linkIndex, deviceName);
     }
 
     @Override
@@ -46,35 +52,38 @@ public abstract class LinkDatagramNetwork extends IpDatagramNetwork {
     }
 
     /**
-     * Returns the addresses that stand in rules for a wildcard. A wildcard itself matches whatever is sent to the MAC
-     * address of the link, and a host that forwards packets gets those of others there.
+     * Returns the addresses to install rules for if the channel is bound to a wildcard address. One rule without an
+     * address would match every packet to the MAC address of the link, also the packets that this host forwards.
      */
     protected abstract List<IpAddress> wildcardAddresses(NetworkSnapshot snapshot);
 
-    /** Returns a rule for what the kernel may want as well: groups and broadcasts. */
+    /**
+     * Returns the rule for multicast or broadcast packets. If the kernel needs these packets too, the returned rule
+     * lets it receive a copy.
+     */
     protected abstract FlowSpec togetherWithKernel(FlowSpec rule);
 
-    /** Returns the path to a destination that is not on the device's link: this host itself, or behind another link. */
+    /**
+     * Returns the path to a destination that the device cannot reach: this host, a host on another link, or one without
+     * a route or source address.
+     */
     protected abstract DatagramPath elsewhere(NetworkSnapshot snapshot, InetSocketAddress destination, IpAddress target,
             IpAddress source) throws IOException;
 
-    protected final String linkName() {
-        return linkName;
-    }
-
-    protected final int linkIndex() throws SocketException {
-        return link(host.snapshot()).index();
+    /** Returns the index of the device's link. The link may no longer exist. */
+    protected final int linkIndex() {
+        return linkIndex;
     }
 
     private Link link(NetworkSnapshot snapshot) throws SocketException {
-        return Refusals.requireLink(snapshot, deviceName(), linkName);
+        return Refusals.requireLink(snapshot, deviceName(), linkName, linkIndex);
     }
 
     @Override
     public List<FlowSpec> flows() {
         BoundPort bound = bound();
         List<FlowSpec> flows = new ArrayList<>();
-        if (!isRss()) {
+        if (!isSharedPort()) {
             addUnicast(flows);
         }
         if (bound.takesVersion(4) && bound.remoteOrNull() == null && bound.local().isAny()) {
@@ -87,13 +96,15 @@ public abstract class LinkDatagramNetwork extends IpDatagramNetwork {
     @Override
     public List<FlowSpec> rssFlows() {
         List<FlowSpec> flows = new ArrayList<>();
-        if (isRss()) {
+        if (isSharedPort()) {
             addUnicast(flows);
         }
         return flows;
     }
 
-    /** The rule of the port alone, which all channels can share that are connected from it, or none. */
+    /**
+     * Returns one rule for the local address and port, which all channels connected from this port can share, or none.
+     */
     @Override
     public List<FlowSpec> coarseFlows() {
         BoundPort bound = bound();
@@ -104,8 +115,11 @@ public abstract class LinkDatagramNetwork extends IpDatagramNetwork {
         return List.of(FlowMatches.udp(mac(host.snapshot()), local, bound.port(), null, 0, local.version()));
     }
 
-    /** A connected channel's rule is its own: no other socket can have the same pair of ends. */
-    private boolean isRss() {
+    /**
+     * Returns whether the port's rule is shared with other loops. The rule of a connected channel is not: no other
+     * socket can have the same pair of addresses and ports.
+     */
+    private boolean isSharedPort() {
         BoundPort bound = bound();
         return (bound.sharing().reuseAddress() || bound.sharing().reusePort()) && bound.remoteOrNull() == null;
     }
@@ -128,9 +142,9 @@ public abstract class LinkDatagramNetwork extends IpDatagramNetwork {
         }
     }
 
-    /** Returns the link's MAC address, the last one when the link is gone. */
+    /** Returns the MAC address of the link, or the last known one if the link no longer exists. */
     private long mac(NetworkSnapshot snapshot) {
-        Link link = snapshot.link(linkName);
+        Link link = snapshot.link(linkIndex);
         if (link != null) {
             lastMac = link.mac();
         }
@@ -149,9 +163,44 @@ public abstract class LinkDatagramNetwork extends IpDatagramNetwork {
     }
 
     @Override
+    public final boolean isMartianSource(long high, long low) {
+        return host.snapshot().isMartianSource(high, low);
+    }
+
+    @Override
+    public final boolean isForHost(long high, long low) {
+        NetworkSnapshot snapshot = host.snapshot();
+        return ours.contains(snapshot, high, low) || IpAddress.isIpv4(high, low)
+                && (low == IpAddress.BROADCAST.low() || snapshot.isBroadcast((int) low));
+    }
+
+    @Override
     protected final boolean isBroadcast(IpAddress target) {
         Route route = host.snapshot().route(target);
         return target.equals(IpAddress.BROADCAST) || route != null && route.type() == Route.BROADCAST;
+    }
+
+    /** Returns {@link #elsewhere} for the broadcast address of another link's subnet. */
+    @Override
+    protected final DatagramPath toBroadcast(long generation, InetSocketAddress destination, IpAddress target,
+            IpAddress source) throws IOException {
+        NetworkSnapshot snapshot = host.snapshot();
+        Route route = snapshot.route(target);
+        boolean elsewhere = route != null && route.type() == Route.BROADCAST
+                && route.nextHops().stream().noneMatch(hop -> hop.linkIndex() == linkIndex);
+        return elsewhere ? elsewhere(snapshot, destination, target, source.isAny() ? target : source)
+                : super.toBroadcast(generation, destination, target, source);
+    }
+
+    @Override
+    protected final DatagramPath toGroup(long generation, InetSocketAddress destination, IpAddress target,
+            IpAddress wanted, long mac) throws IOException {
+        NetworkSnapshot snapshot = host.snapshot();
+        Link link = link(snapshot);
+        boolean isUsable = link.isEnabled() && (!wanted.isAny()
+                || options().groupSourceOrNull(target.isIpv4()) != null || snapshot.groupSource(link, target) != null);
+        return isUsable ? super.toGroup(generation, destination, target, wanted, mac)
+                : elsewhere(snapshot, destination, target, wanted.isAny() ? target : wanted);
     }
 
     @Override
@@ -159,30 +208,32 @@ public abstract class LinkDatagramNetwork extends IpDatagramNetwork {
             IpAddress source) throws IOException {
         NetworkSnapshot snapshot = host.snapshot();
         Link link = link(snapshot);
-        NetworkSnapshot.Path path = isOfLink(destination, target, link) ? snapshot.onLink(link, target)
-                : host.path(snapshot, target, source.isAny() ? null : source, options().mark());
-        if (target.isAny() || snapshot.isLocal(target) || path != null && path.link().index() != link.index()) {
+        int scope = scopeOf(destination, target, link);
+        NetworkSnapshot.Path path = scope == link.index() ? snapshot.onLink(link, target)
+                : host.path(snapshot, target, source.isAny() ? null : source, options().mark(), link.index());
+        if (target.isAny() || snapshot.isLocal(target) || scope != 0 && scope != link.index() || path == null
+                || source.isAny() && path.source() == null || path.link().index() != link.index()) {
             return elsewhere(snapshot, destination, target, source.isAny() ? target : source);
-        }
-        if (path == null) {
-            throw Refusals.noRoute(destination);
         }
         return toHop(snapshot, destination, target, source.isAny() ? path.source() : source, path);
     }
 
     /**
-     * Link-local addresses are of this link unless they name another (RFC 4007 section 6): every link has the route.
+     * Returns the index of the link of an IPv6 link-local address, or 0 for other addresses. Every link has a route to
+     * fe80::/64, so the scope id decides, not the route (RFC 4007 section 6). An address without scope id refers to the
+     * device's link.
      */
-    private static boolean isOfLink(InetSocketAddress destination, IpAddress target, Link link) {
-        return target.isLinkLocal() && destination.getAddress() instanceof Inet6Address ipv6
-                && (ipv6.getScopeId() == 0 || ipv6.getScopeId() == link.index());
+    private static int scopeOf(InetSocketAddress destination, IpAddress target, Link link) {
+        if (!target.isLinkLocal() || !(destination.getAddress() instanceof Inet6Address ipv6)) {
+            return 0;
+        }
+        return ipv6.getScopeId() == 0 ? link.index() : ipv6.getScopeId();
     }
 
     private DatagramPath toHop(NetworkSnapshot snapshot, InetSocketAddress destination, IpAddress target,
             IpAddress source, NetworkSnapshot.Path path) throws SocketException {
         Refusals.requireSameVersion(source, target);
-        int linkIndex = path.link().index();
-        NextHop hop = neighbors.find(snapshot, linkIndex, path.nextHop(), loop);
+        NextHop hop = neighbors.find(snapshot, path.link().index(), path.nextHop(), loop);
         boolean resolved = hop.isResolved();
         return DatagramPath.byHop(resolved ? DatagramPath.Kind.DEVICE : DatagramPath.Kind.UNRESOLVED,
                 snapshot.generation(), destination, source, bound().port(), target, path.link().mac(),
@@ -203,12 +254,9 @@ public abstract class LinkDatagramNetwork extends IpDatagramNetwork {
     @Override
     protected final IpAddress groupSource(IpAddress target) throws SocketException {
         NetworkSnapshot snapshot = host.snapshot();
-        int linkIndex = link(snapshot).index();
-        for (LocalAddress address : snapshot.addresses()) {
-            if (address.linkIndex() == linkIndex && address.address().version() == target.version()
-                    && address.isUsable()) {
-                return address.address();
-            }
+        IpAddress source = snapshot.groupSource(link(snapshot), target);
+        if (source != null) {
+            return source;
         }
         throw new SocketException("Network is unreachable: " + linkName + " has no address to send to " + target
                 + " from");

@@ -23,17 +23,23 @@ import java.util.Objects;
 import java.util.concurrent.ScheduledExecutorService;
 
 /**
- * The network of a device that leads to a link, for one loop's TCP: a listener's rule names the port, a connection's
- * both ends; paths by the host's routes and neighbours. Whose addresses and ports they are is for the subclass.
+ * The network of one loop's TCP on a device that is attached to a link. The rule of a listener matches its port, and
+ * the rule of a connection both ends. Paths come from the host's routes and neighbours. Subclasses define the host that
+ * owns the addresses and ports.
  */
 public abstract class LinkTcpNetwork implements TcpNetwork {
     private static final InternalLogger LOGGER = InternalLoggerFactory.getInstance(LinkTcpNetwork.class);
 
-    /** A link with more addresses takes connections to the rest by the kernel, or by the rules of a userspace host. */
+    /**
+     * Maximum number of rules of a wildcard listener. For the remaining addresses the kernel or the rules of a
+     * userspace host receive the connections.
+     */
     private static final int MAX_WILDCARD_RULES = 64;
 
     private final String deviceName;
     private final String linkName;
+    /** Constant, even if the link is renamed. */
+    private final int linkIndex;
     private final IpHost host;
     private final LoopNeighbors neighbors;
     private final IpContext hostView;
@@ -50,10 +56,11 @@ public abstract class LinkTcpNetwork implements TcpNetwork {
         routes = new RouteCache(host);
         linkName = NetworkDevices.ofDevice(deviceName);
         neighbors = hostView.neighbors(host);
-        link(host.snapshot());
+        linkIndex = Refusals.requireLink(host.snapshot(), deviceName, linkName).index();
+        host.watch(linkIndex, deviceName);
     }
 
-    /** A port with its rules, and how it is given back. */
+    /** A binding without flow rules. */
     private record Taken(IpAddress local, int port, List<FlowSpec> flows, Runnable giveBack) implements Binding {
         @Override
         public void close() {
@@ -61,21 +68,71 @@ public abstract class LinkTcpNetwork implements TcpNetwork {
         }
     }
 
+    /** The port of one connection. Its rule follows the MAC address of the link. Used on the loop's thread only. */
+    private final class Connected implements Binding {
+        private final IpAddress local;
+        private final Port port;
+        private final IpAddress remote;
+        private final int remotePort;
+        private long mac;
+        private List<FlowSpec> flows;
+
+        Connected(Link link, IpAddress local, Port port, IpAddress remote, int remotePort) {
+            this.local = local;
+            this.port = port;
+            this.remote = remote;
+            this.remotePort = remotePort;
+            setMac(link.mac());
+        }
+
+        private void setMac(long newMac) {
+            mac = newMac;
+            flows = List.of(FlowMatches.tcp(mac, local, port.number, remote, remotePort, remote.version()));
+        }
+
+        @Override
+        public IpAddress local() {
+            return local;
+        }
+
+        @Override
+        public int port() {
+            return port.number;
+        }
+
+        @Override
+        public List<FlowSpec> flows() {
+            Link link = host.snapshot().link(linkIndex);
+            if (link != null && link.mac() != mac) {
+                setMac(link.mac());
+            }
+            return flows;
+        }
+
+        @Override
+        public void close() {
+            port.giveBack.run();
+        }
+    }
+
     /**
-     * A port that was taken, and how it is given back.
+     * A bound port and the action that releases it.
      *
-     * @param useOrNull that of a port to listen on; null for others, and where the kernel has the ports
+     * @param useOrNull the use of a listening port; null for other ports, and if the kernel manages the ports
      */
     public record Port(int number, PortUse useOrNull, Runnable giveBack) {
     }
 
-    /** Takes a port to listen on. */
+    /** Binds a port for a listener. */
     protected abstract Port takePort(IpAddress local, int port, PortSharing sharing) throws IOException;
 
-    /** Takes a port for one connection; 0 for one of the host's choice. */
+    /** Binds a port for a connection; 0 selects one. */
     protected abstract Port takePort(IpAddress local, int port, IpAddress remote, int remotePort) throws IOException;
 
-    /** Returns why a connection to this host's own address, or by another link, is not for the device. */
+    /** Binds a port without a flow rule; 0 selects one. */
+    protected abstract Port reservePort(IpAddress local, int port) throws IOException;
+
+    /** Returns the error message for a peer that is this host or that is reached through another link. */
     protected abstract String elsewhere(IpAddress remote);
 
     protected final String deviceName() {
@@ -87,7 +144,7 @@ public abstract class LinkTcpNetwork implements TcpNetwork {
     }
 
     private Link link(NetworkSnapshot snapshot) throws SocketException {
-        return Refusals.requireLink(snapshot, deviceName, linkName);
+        return Refusals.requireLink(snapshot, deviceName, linkName, linkIndex);
     }
 
     @Override
@@ -98,21 +155,24 @@ public abstract class LinkTcpNetwork implements TcpNetwork {
     @Override
     public final Binding listen(InetSocketAddress local, PortSharing sharing) throws IOException {
         IpAddress address = IpAddress.of(local.getAddress());
-        checkLocal(address);
+        if (!isKernelServed()) {
+            checkLocal(address);
+        }
         Link link = link(host.snapshot());
         Port port = takePort(address, local.getPort(), sharing);
-        if (!address.isAny() && !host.snapshot().isServedBy(link, address)) {
+        // The kernel's socket is bound already. An address that was added a moment ago may be missing in the snapshot.
+        if (!address.isAny() && host.snapshot().isLocal(address) && !host.snapshot().isServedBy(link, address)) {
             LOGGER.warn("{} is not an address of {}, so the kernel serves port {}: bind to an address of {} or to the"
                     + " wildcard address to use {}", address, linkName, port.number, linkName, deviceName);
         }
         return new Listening(address, port);
     }
 
-    /** A port to listen on. Its rules follow the host's MAC and IP addresses. */
+    /** A listening port. Its rules follow the host's MAC and IP addresses. */
     private final class Listening implements Binding {
         private final IpAddress local;
         private final Port port;
-        /** What the rules were made from, and they. */
+        /** The state that {@link #flows} was computed from. */
         private List<Link> links;
         private List<LocalAddress> addresses;
         private Map<FlowSpec, IpAddress> flows = Map.of();
@@ -138,10 +198,13 @@ public abstract class LinkTcpNetwork implements TcpNetwork {
             return List.copyOf(flows.keySet());
         }
 
-        /** While the link is gone the rules stay as they were: the device tells of its end by itself. */
+        /**
+         * Computes the rules if links or addresses have changed. While the link does not exist, the rules remain
+         * unchanged; the device reports its removal separately.
+         */
         private void update() {
             NetworkSnapshot snapshot = host.snapshot();
-            Link link = snapshot.link(linkName);
+            Link link = snapshot.link(linkIndex);
             if (link == null || snapshot.links().equals(links) && snapshot.addresses().equals(addresses)) {
                 return;
             }
@@ -155,8 +218,8 @@ public abstract class LinkTcpNetwork implements TcpNetwork {
         }
 
         /**
-         * A wildcard is a rule for each address: one rule for all would take what a host that forwards packets gets for
-         * others.
+         * Returns one rule for each address. A single rule for all addresses would also match packets that the host
+         * only forwards.
          */
         private Map<FlowSpec, IpAddress> wildcardFlows(NetworkSnapshot snapshot, Link link) {
             Map<FlowSpec, IpAddress> made = new LinkedHashMap<>();
@@ -170,7 +233,7 @@ public abstract class LinkTcpNetwork implements TcpNetwork {
 
         @Override
         public synchronized Steered steered(List<FlowSpec> rules) {
-            Link link = host.snapshot().link(linkName);
+            Link link = host.snapshot().link(linkIndex);
             return link == null || !isKernelServed() ? null
                     : new Steered(link.index(), rules.stream().map(flows::get).filter(Objects::nonNull).toList());
         }
@@ -204,67 +267,78 @@ public abstract class LinkTcpNetwork implements TcpNetwork {
     }
 
     /**
-     * The way of a connection that is to be opened.
+     * Source address and path for a new connection.
      *
-     * @param source the address it comes from
-     * @param pathOrNull null when there is none
+     * @param source the source address
+     * @param pathOrNull null if there is no path
      */
     private record Way(IpAddress source, NetworkSnapshot.Path pathOrNull) {
     }
 
-    /** As the kernel does: the route gives the source where none was chosen, and the source can change the route. */
+    /**
+     * Finds source address and path as the kernel does. If no source is given, the route determines it. The source in
+     * turn can change the route.
+     */
     private Way wayTo(NetworkSnapshot snapshot, InetSocketAddress localOrNull, IpAddress remote, int mark) {
         IpAddress wanted = localOrNull == null ? IpAddress.ANY_IPV6 : IpAddress.of(localOrNull.getAddress());
         if (!wanted.isAny()) {
             return new Way(wanted, wanted.version() == remote.version() ? path(snapshot, remote, wanted, mark) : null);
         }
         NetworkSnapshot.Path first = isOfLink(remote) ? onLink(snapshot, remote)
-                : host.path(snapshot, remote, null, mark);
-        return first == null ? new Way(wanted, null)
+                : host.path(snapshot, remote, null, mark, linkIndex);
+        return first == null || first.source() == null ? new Way(wanted, null)
                 : new Way(first.source(), path(snapshot, remote, first.source(), mark));
     }
 
-    /** Every link has addresses of this kind: those of packets that come by the device are of its link. */
+    /**
+     * Returns whether an address is link-local. Such addresses exist on every link. The path to one is on the device's
+     * link.
+     */
     private static boolean isOfLink(IpAddress remote) {
         return remote.isLinkLocal();
     }
 
     private NetworkSnapshot.Path onLink(NetworkSnapshot snapshot, IpAddress remote) {
-        Link link = snapshot.link(linkName);
+        Link link = snapshot.link(linkIndex);
         return link == null || !link.isUp() ? null : snapshot.onLink(link, remote);
     }
 
     private NetworkSnapshot.Path path(NetworkSnapshot snapshot, IpAddress remote, IpAddress source, int mark) {
         return isOfLink(remote) ? onLink(snapshot, remote) : routes.path(snapshot, remote, source, mark,
-                System.nanoTime());
+                linkIndex, System.nanoTime());
     }
 
     private boolean isLocal(NetworkSnapshot snapshot, IpAddress remote) {
-        Link link = snapshot.link(linkName);
+        Link link = snapshot.link(linkIndex);
         return isOfLink(remote) && link != null ? snapshot.isServedBy(link, remote) : snapshot.isLocal(remote);
     }
 
-    /** Tells whether the device leads to a peer. */
+    /**
+     * Returns whether the device can reach a peer. Without a route this returns false, so that the kernel reports the
+     * error. A marked connection without a route is an exception: kernel sockets carry no mark, so the connection must
+     * fail here.
+     */
     protected final boolean reaches(InetSocketAddress localOrNull, IpAddress remote, int mark) {
         NetworkSnapshot snapshot = host.snapshot();
-        return reaches(snapshot, remote, wayTo(snapshot, localOrNull, remote, mark).pathOrNull);
+        NetworkSnapshot.Path path = wayTo(snapshot, localOrNull, remote, mark).pathOrNull;
+        return (path != null || mark != 0) && reaches(snapshot, remote, path);
     }
 
     private boolean reaches(NetworkSnapshot snapshot, IpAddress remote, NetworkSnapshot.Path pathOrNull) {
-        return !isLocal(snapshot, remote) && (pathOrNull == null || pathOrNull.link().name().equals(linkName));
+        return !isLocal(snapshot, remote) && (pathOrNull == null || pathOrNull.link().index() == linkIndex);
     }
 
-    /** Returns the link that a local address belongs to where several can have it, else 0. */
+    /** Returns the link of a local address if several links can have this address, else 0. */
     protected final int scopeOf(IpAddress local) throws SocketException {
         return local.isLinkLocal() ? link(host.snapshot()).index() : 0;
     }
 
-    /** Tells whether a scope id of an IPv6 address (RFC 4007 section 6) names another link than the device's. */
+    /** Returns whether the scope id of an IPv6 address (RFC 4007 section 6) denotes a link other than the device's. */
     protected final boolean isOfOtherLink(InetAddress remote) {
         if (!(remote instanceof Inet6Address ipv6) || ipv6.getScopeId() == 0 || !ipv6.isLinkLocalAddress()) {
             return false;
         }
-        Link link = host.snapshot().link(linkName);
+        Link link = host.snapshot().link(linkIndex);
         return link != null && link.index() != ipv6.getScopeId();
     }
 
@@ -289,8 +363,15 @@ public abstract class LinkTcpNetwork implements TcpNetwork {
             throw new NoRouteToHostException("Network is unreachable");
         }
         Port port = takePort(source, localOrNull == null ? 0 : localOrNull.getPort(), remote, remotePort);
-        return new Taken(source, port.number, List.of(FlowMatches.tcp(link.mac(), source, port.number, remote,
-                remotePort, remote.version())), port.giveBack);
+        return new Connected(link, source, port, remote, remotePort);
+    }
+
+    @Override
+    public final Binding reserve(InetSocketAddress local) throws IOException {
+        IpAddress address = IpAddress.of(local.getAddress());
+        checkLocal(address);
+        Port port = reservePort(address, local.getPort());
+        return new Taken(address, port.number, List.of(), port.giveBack);
     }
 
     @Override
@@ -302,8 +383,7 @@ public abstract class LinkTcpNetwork implements TcpNetwork {
 
     @Override
     public final int linkIndex() {
-        Link link = host.snapshot().link(linkName);
-        return link == null ? 0 : link.index();
+        return host.snapshot().link(linkIndex) == null ? NetworkSnapshot.NO_LINK : linkIndex;
     }
 
     @Override
@@ -332,6 +412,11 @@ public abstract class LinkTcpNetwork implements TcpNetwork {
     }
 
     @Override
+    public final boolean isMartianSource(long high, long low) {
+        return host.snapshot().isMartianSource(high, low);
+    }
+
+    @Override
     public final boolean isBroadcast(int ipv4) {
         return host.snapshot().isBroadcast(ipv4);
     }
@@ -343,32 +428,52 @@ public abstract class LinkTcpNetwork implements TcpNetwork {
 
     @Override
     public final TcpPath path(long sourceHigh, long sourceLow, int sourcePort, long targetHigh, long targetLow,
-                              int targetPort, int mark) {
+                              int targetPort, int mark, long peerMac) {
         NetworkSnapshot snapshot = host.snapshot();
         IpAddress target = new IpAddress(targetHigh, targetLow);
-        return pathTo(target, snapshot, path(snapshot, target, new IpAddress(sourceHigh, sourceLow), mark));
+        return pathTo(target, snapshot, path(snapshot, target, new IpAddress(sourceHigh, sourceLow), mark), peerMac);
     }
 
     @Override
     public final TcpPath pathOfReply(long sourceHigh, long sourceLow, int sourcePort, long targetHigh,
-                                        long targetLow, int targetPort, int mark) {
+                                        long targetLow, int targetPort, int mark, long peerMac) {
         NetworkSnapshot snapshot = host.snapshot();
         IpAddress target = new IpAddress(targetHigh, targetLow);
         IpAddress source = new IpAddress(sourceHigh, sourceLow);
         if (!isOfLink(target) && !routes.knowsOrMayAsk(snapshot, target, source, mark, System.nanoTime())) {
             return TcpPath.NOT_ASKED;
         }
-        return pathTo(target, snapshot, path(snapshot, target, source, mark));
+        return pathTo(target, snapshot, path(snapshot, target, source, mark), peerMac);
     }
 
-    private TcpPath pathTo(IpAddress target, NetworkSnapshot snapshot, NetworkSnapshot.Path path) {
-        if (path == null || !path.link().name().equals(linkName)) {
+    /**
+     * Returns a path to the MAC address that the peer's segments come from, because the route uses another link. The
+     * kernel would reply through the route, but the device cannot. The kernel accepts such segments unless
+     * {@code rp_filter} of the link is strict, and so does this method.
+     */
+    private TcpPath wayBack(IpAddress target, NetworkSnapshot snapshot, NetworkSnapshot.Path path, long peerMac) {
+        Link link = snapshot.link(linkIndex);
+        if (peerMac == 0 || link == null || !link.isUp()
+                || target.isIpv4() && snapshot.reversePathFilters().isStrict(link.index())) {
+            return TcpPath.OTHER_LINK;
+        }
+        int mtuBytes = Math.min(path.mtuBytes(), link.mtuBytes());
+        int pathMtuBytes = Math.min(mtuBytes, hostView.pathMtus().limit(target, System.nanoTime()));
+        return new TcpPath(snapshot.generation(), link.mac(), peerMac, mtuBytes, pathMtuBytes,
+                path.advertisedMssBytes(), null, true);
+    }
+
+    private TcpPath pathTo(IpAddress target, NetworkSnapshot snapshot, NetworkSnapshot.Path path, long peerMac) {
+        if (path == null) {
             return null;
+        }
+        if (path.link().index() != linkIndex) {
+            return wayBack(target, snapshot, path, peerMac);
         }
         int linkIndex = path.link().index();
         NextHop hop = neighbors.find(snapshot, linkIndex, path.nextHop(), loop);
         int pathMtuBytes = Math.min(path.mtuBytes(), hostView.pathMtus().limit(target, System.nanoTime()));
         return new TcpPath(snapshot.generation(), path.link().mac(), hop.isResolved() ? hop.mac() : 0, path.mtuBytes(),
-                pathMtuBytes, hop);
+                pathMtuBytes, path.advertisedMssBytes(), hop, false);
     }
 }

@@ -15,8 +15,9 @@ import java.util.concurrent.atomic.LongAdder;
 import java.util.function.Consumer;
 
 /**
- * One loop's next hops in a host's network: has the host ask for those that are not known, sends what waited, and
- * keeps those in use fresh. For the loop's thread.
+ * The next hops that one loop uses in a host's network. Unknown hops are solicited through the host, waiting packets
+ * are sent when a hop is resolved, and hops in use are kept reachable. Used on the loop's thread only, unless a method
+ * says otherwise.
  */
 final class LoopNeighbors {
     private static final long MAX_TIMER_NANOS = TimeUnit.SECONDS.toNanos(10);
@@ -27,15 +28,15 @@ final class LoopNeighbors {
     private final NeighborTable<PendingPacket> table;
     private final Runnable onHostChange;
     private final Consumer<NetworkSnapshot> listener;
-    /** Solicitations that the host refused; counted on its thread. */
+    /** Number of solicitations that the host refused. May be incremented on any thread. */
     private final LongAdder refusals = new LongAdder();
     private boolean timerRuns;
     private List<Link> links;
     private List<LocalAddress> addresses;
 
     /**
-     * @param maxWaiting how many packets wait, over all hops
-     * @param onHostChange what to do when the host's links or addresses have changed
+     * @param maxWaiting maximum number of waiting packets of all hops
+     * @param onHostChange runs on the loop when the host's links or addresses have changed
      */
     LoopNeighbors(IpHost host, Executor loop, int maxWaiting, Runnable onHostChange) {
         this.host = host;
@@ -59,8 +60,9 @@ final class LoopNeighbors {
     }
 
     /**
-     * The host does the asking and the waiting for an answer; an address that it has stays good until it says no. A
-     * packet that waits for one that is known by now is sent later: the caller may be about to send a burst.
+     * Requests the resolution of a hop by the host. Returns immediately; {@link #onSnapshot} receives the result. If
+     * the host knows the address already, a later task sends the waiting packets. Sending them here would interleave
+     * them with a burst that the caller may be building.
      */
     private void solicit(int linkIndex, IpAddress hop) {
         host.solicit(linkIndex, hop, refusals::increment);
@@ -70,6 +72,7 @@ final class LoopNeighbors {
         }
     }
 
+    /** Applies the host's results to the table. A known address stays valid until the host reports a failure. */
     private void onSnapshot(NetworkSnapshot snapshot) {
         long now = System.nanoTime();
         table.forEachHop((linkIndex, hop) -> {
@@ -90,8 +93,8 @@ final class LoopNeighbors {
     }
 
     /**
-     * Returns a hop as frames are sent to it now. One that the host has forgotten is known here as long as it is in
-     * use: the kernel's table is small, and a flood of addresses on the link fills it.
+     * Returns the present state of a hop. An entry that the host has removed remains valid here while it is in use: the
+     * kernel's table is small, and a flood of addresses on the link can fill it.
      */
     NextHop find(NetworkSnapshot snapshot, int linkIndex, IpAddress hop, ScheduledExecutorService timers) {
         Neighbor neighbor = snapshot.neighbor(linkIndex, hop);
@@ -110,34 +113,40 @@ final class LoopNeighbors {
         table.await(hop.linkIndex(), hop.address(), packet, System.nanoTime());
     }
 
-    /** Has a hop asked for, for an answer that does not wait. */
+    /** Solicits a hop for a reply that is not queued. */
     void request(NextHop hop, ScheduledExecutorService timers) {
         runTimer(timers);
         table.request(hop.linkIndex(), hop.address(), System.nanoTime());
     }
 
-    /** Has it asked again whether a hop is where it was. */
+    /**
+     * Starts a reachability probe of a hop, unless one was started within the retry interval. The result arrives in a
+     * snapshot.
+     */
     void suspect(NextHop hop, ScheduledExecutorService timers) {
         runTimer(timers);
         table.suspect(hop.linkIndex(), hop.address(), System.nanoTime());
     }
 
-    /** Returns how many packets were dropped because too many waited. Any thread. */
+    /** Returns how many packets were dropped because too many waited. May be called on any thread. */
     long displacedPackets() {
         return table.displacedCount();
     }
 
-    /** Returns how many times the host could not ask for a neighbour. Any thread. */
+    /** Returns how often the host could not solicit a neighbour. May be called on any thread. */
     long refusedSolicitations() {
         return refusals.sum();
     }
 
-    /** Returns how often changes of the host's network were lost, and all was read anew. Any thread. */
+    /**
+     * Returns how often notifications of network changes were lost and the network was read again. May be called on any
+     * thread.
+     */
     long lostNotifications() {
         return host.lostNotifications();
     }
 
-    /** The loop ends: what waits is let go of. */
+    /** Stops listening to the host and discards the waiting packets. Called when the loop ends. */
     void close() {
         host.removeListener(listener);
         table.close();

@@ -1,11 +1,11 @@
 package io.rdmaraw.host;
 
-import io.rdmaraw.net.rdma.PortInterfaces;
+import io.rdmaraw.verbs.port.PortInterfaces;
 import io.rdmaraw.verbs.DeviceName;
 
 import java.io.IOException;
 
-/** Which Linux network interface a device is. */
+/** Finds the Linux network interface of a device. */
 public final class NetworkDevices {
     private static final int FIRST_PORT = 1;
 
@@ -13,22 +13,22 @@ public final class NetworkDevices {
     }
 
     /**
-     * Returns the name of the network interface whose addresses the channels of a device share.
+     * Returns the name of the network interface with the addresses that the channels of a device share.
      *
      * @param deviceName such as {@code mlx5_0}, {@code soft:xdp:eth0} or the name of an interface
-     * @throws IOException when it is not in this network namespace
+     * @throws IOException if the interface is not in this network namespace
      */
     public static String ofDevice(String deviceName) throws IOException {
         String name = ofDeviceOrNull(deviceName);
         if (name == null) {
             throw new IOException("the network interface of the RDMA device " + deviceName + " is not in this network"
-                    + " namespace, so its addresses are not known; move it here (ip link set DEV netns PID), or give"
-                    + " the channels a host of their own (ownAddress)");
+                    + " namespace, so its addresses are not known; move it here (ip link set DEV netns PID), or"
+                    + " configure a userspace host (ownAddress)");
         }
         return name;
     }
 
-    /** As {@link #ofDevice}; null where that fails. */
+    /** Like {@link #ofDevice}, but returns null instead of throwing an exception. */
     public static String ofDeviceOrNull(String deviceName) {
         DeviceName name = new DeviceName(deviceName);
         if (name.isSoftware()) {

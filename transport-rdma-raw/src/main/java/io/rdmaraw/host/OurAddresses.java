@@ -4,15 +4,15 @@ import io.rdmaraw.net.IpAddress;
 import io.rdmaraw.net.NetworkSnapshot;
 
 /**
- * Which destinations are unicast addresses of this host that others may send to. Remembers the last answers, so that
- * floods to a few addresses cost no look at the routes and no objects. For the loop's thread.
+ * Checks whether a destination is a unicast address of this host that other hosts may use. Caches recent results, so
+ * that a flood to a few addresses causes neither route lookups nor allocations. Used on the loop's thread only.
  */
 final class OurAddresses {
     private static final int ENTRIES = 64;
 
     private final long[] highs = new long[ENTRIES];
     private final long[] lows = new long[ENTRIES];
-    /** Of the snapshot that the answer is from; no snapshot has 0. */
+    /** Generations of the snapshots that the results were computed from. No snapshot has generation 0. */
     private final long[] generations = new long[ENTRIES];
     private final boolean[] answers = new boolean[ENTRIES];
 
@@ -28,7 +28,10 @@ final class OurAddresses {
         return answers[i];
     }
 
-    /** A VRF has its local routes in a table of its own, so the addresses count too. */
+    /**
+     * Returns whether an address belongs to this host. Also checks the list of addresses, because the local routes of a
+     * VRF are in a separate table.
+     */
     private static boolean isOurs(NetworkSnapshot snapshot, IpAddress address) {
         return !address.isLoopback() && !address.isAny() && (snapshot.isLocal(address)
                 || snapshot.addresses().stream().anyMatch(each -> each.address().equals(address)));

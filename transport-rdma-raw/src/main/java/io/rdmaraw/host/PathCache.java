@@ -2,19 +2,20 @@ package io.rdmaraw.host;
 
 import io.rdmaraw.net.IpAddress;
 
+import java.net.Inet6Address;
 import java.net.InetSocketAddress;
 
 /**
- * The paths to the peers that a channel sent to last. A peer has two places; the cache doubles when peers take each
- * other's, up to a limit, so that a client costs a few places and a server of thousands finds each of its peers again.
- * For one loop.
+ * Cache of the paths to recent peers of one channel. A path can be in one of two places. If entries displace each
+ * other, the cache doubles up to a limit. A client thus uses little memory, and a server with thousands of peers finds
+ * each path in the cache. Used on one loop only.
  */
 public final class PathCache {
     static final int MIN_PATHS = 64;
     static final int MAX_PATHS = 1 << 16;
-    /** So many paths of the same generation pushed out, as a share of all places, make the cache grow. */
+    /** Denominator of the share of displaced entries at which the cache grows. */
     private static final int PUSHED_OUT_SHARE = 8;
-    /** The golden ratio as a fraction of 2^32: spreads hash codes that differ in few bits. */
+    /** The golden ratio as a fraction of 2^32. Distributes hash codes that differ in few bits. */
     private static final int SPREAD = 0x9e37_79b9;
 
     private DatagramPath[] paths = new DatagramPath[MIN_PATHS];
@@ -25,7 +26,7 @@ public final class PathCache {
         return destination.hashCode() * SPREAD >>> shift;
     }
 
-    /** Returns the path to a destination if one of this generation is known, else null. */
+    /** Returns the path to a destination if the cache has one of this generation, else null. */
     public DatagramPath find(InetSocketAddress destination, long generation) {
         int place = placeOf(destination);
         DatagramPath path = paths[place];
@@ -38,10 +39,16 @@ public final class PathCache {
 
     private static boolean leadsTo(DatagramPath path, InetSocketAddress destination, long generation) {
         return path.generation() == generation
-                && (path.destination() == destination || path.destination().equals(destination));
+                && (path.destination() == destination || path.destination().equals(destination)
+                        && scopeOf(path.destination()) == scopeOf(destination));
     }
 
-    /** Keeps a path that {@link #find} did not find. */
+    /** Returns the scope id, which {@code equals} of the JDK ignores. */
+    private static int scopeOf(InetSocketAddress address) {
+        return address.getAddress() instanceof Inet6Address ipv6 ? ipv6.getScopeId() : 0;
+    }
+
+    /** Adds a path that {@link #find} did not find. */
     public void add(DatagramPath path, long generation) {
         int place = placeOf(path.destination());
         if (isTaken(place, generation)) {
@@ -52,7 +59,7 @@ public final class PathCache {
                 add(path, generation);
                 return;
             } else {
-                // What came last has the first place, so the other one goes.
+                // The newest entry has the first place, so the entry in the second one is replaced.
                 paths[place ^ 1] = paths[place];
             }
         }
@@ -76,7 +83,7 @@ public final class PathCache {
         }
     }
 
-    /** Forgets the paths to a host. */
+    /** Removes the paths to a host. */
     public void forget(IpAddress target) {
         for (int i = 0; i < paths.length; i++) {
             if (paths[i] != null && paths[i].target().equals(target)) {

@@ -7,13 +7,14 @@ import java.util.Map;
 import java.util.concurrent.TimeUnit;
 
 /**
- * The paths that carry less than their first link, as routers on them have said (RFC 8201, RFC 1191). Forgotten after a
- * while, as a path may have changed for the better. For one loop; time is given.
+ * MTUs of paths that are smaller than the MTU of their first link, as reported by routers (RFC 8201, RFC 1191). Entries
+ * expire, because a path may change. Used on one loop only. Never reads the clock; callers pass the current time in
+ * nanoseconds.
  */
 public final class PathMtus {
-    /** RFC 8201 section 4: no less than 5 minutes, 10 recommended. */
+    /** RFC 8201 section 4: at least 5 minutes, 10 recommended. */
     private static final long LIFETIME_NANOS = TimeUnit.MINUTES.toNanos(10);
-    /** What every IPv6 link carries (RFC 8200 section 5), and what Linux takes for the least of IPv4. */
+    /** Minimum IPv6 MTU (RFC 8200 section 5), and below it the minimum that Linux accepts for IPv4. */
     private static final int MIN_BYTES_IPV6 = 1280;
     private static final int MIN_BYTES_IPV4 = 552;
     private static final int MAX_PATHS = 4096;
@@ -21,10 +22,10 @@ public final class PathMtus {
     private record Limit(int mtuBytes, long untilNanos) {
     }
 
-    /** In the order they were learned: the oldest makes room. */
+    /** Entries in the order of insertion; the oldest one is removed first. */
     private final Map<IpAddress, Limit> limits = new LinkedHashMap<>();
 
-    /** A router says that packets to a destination can only be so long. A larger figure than is known is ignored. */
+    /** Records an MTU reported by a router. It is ignored if it is not smaller than the known MTU. */
     public void learned(IpAddress destination, int mtuBytes, long nowNanos) {
         int mtu = Math.max(mtuBytes, destination.isIpv4() ? MIN_BYTES_IPV4 : MIN_BYTES_IPV6);
         if (mtu >= limit(destination, nowNanos)) {
@@ -37,7 +38,7 @@ public final class PathMtus {
         limits.put(destination, new Limit(mtu, nowNanos + LIFETIME_NANOS));
     }
 
-    /** Returns the longest IP packet for a destination, Integer.MAX_VALUE when no limit is known. */
+    /** Returns the maximum length of an IP packet to a destination; Integer.MAX_VALUE if no limit is known. */
     int limit(IpAddress destination, long nowNanos) {
         Limit limit = limits.get(destination);
         if (limit == null) {

@@ -2,18 +2,17 @@ package io.rdmaraw.host;
 
 import java.util.concurrent.ScheduledExecutorService;
 
-
-/** What waits for the MAC address of its next hop. */
+/** A packet that waits for the MAC address of its next hop. */
 public interface PendingPacket {
     /** Returns the next hop. */
     NextHop nextHop();
 
-    /** Returns the loop it waits on. */
+    /** Returns the loop on which the packet waits. */
     ScheduledExecutorService loop();
 
-    /** The address is known: sends it. */
+    /** Sends the packet to the resolved MAC address. */
     void send(long mac);
 
-    /** The hop does not answer, or too many packets wait: releases the packet. */
+    /** Releases the packet because the hop is unreachable, too many packets wait, or the loop ends. */
     void discard();
 }

@@ -7,34 +7,40 @@ import io.rdmaraw.net.IpAddress;
 import java.util.concurrent.Executor;
 
 /**
- * Who has a port, as the host sees it: whom it hands what came by no rule of the port's own. All calls but
- * {@link #loop()} come on the owner's loop; a loop's TCP takes errors, and what the kernel has, on any thread.
+ * The owner of a port, as seen by the host. It receives packets that did not match a flow rule of the port. Methods are
+ * called on the owner's loop, unless they say otherwise. A TCP stack accepts ICMP errors on any thread.
  */
 public interface PortOwner {
-    /** Returns where the owner lives now; refuses tasks when it is on no loop. Any thread. */
+    /**
+     * Returns the present loop of the owner. It rejects tasks if the owner is not registered with a loop. May be called
+     * on any thread.
+     */
     Executor loop();
 
     /**
-     * Takes a whole frame and its reference: the device had no room for the port's rules, or a segment of TCP came in
-     * fragments, which no rule for a port matches.
+     * Receives a complete frame and takes its reference. Called if the device had no room for the port's rules, or if a
+     * TCP segment arrived in fragments, which match no rule with a port.
      */
     void receiveUnsteered(ByteBuf frame, boolean checksumVerified);
 
-    /** Takes a datagram put together from fragments, or of the same host, its UDP header first, and its reference. */
+    /**
+     * Receives a datagram that begins with the UDP header, and takes its reference. It was reassembled from fragments
+     * or sent by this host.
+     */
     void receiveReassembled(ByteBuf packet, IpAddress source, IpAddress destination);
 
     /**
-     * Takes a TCP segment that came by the kernel, as a frame and its reference, for any stack of the device; on any
-     * thread.
+     * Receives a TCP segment from the kernel as a frame and takes its reference. The segment may belong to any stack of
+     * the device. Called on any thread.
      */
     default void segmentByKernel(ByteBuf frame) {
         frame.release();
     }
 
-    /** So many such segments were dropped, as their checksum is wrong; on any thread. */
+    /** Reports segments from the kernel that were dropped because of a wrong checksum. Called on any thread. */
     default void badSegmentsByKernel(int count) {
     }
 
-    /** An ICMP error quotes a packet of the port's. */
+    /** Receives an ICMP error about a packet that was sent from the port. */
     void icmpError(IcmpError error);
 }

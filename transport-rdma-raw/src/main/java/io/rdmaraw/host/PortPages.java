@@ -6,9 +6,9 @@ import java.util.Objects;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 
 /**
- * The ports of TCP and UDP that are in use: a page for each 256 numbers, made when the first of them is taken. Written
- * under the lock of the {@link PortTable}; a read takes no lock and makes no object, as each connection that is opened
- * reads several times.
+ * The TCP and UDP ports in use. Each page has 256 port numbers and is allocated when the first of them is used. Writes
+ * need the lock of the {@link PortTable}. Reads are lock-free and allocate nothing, because each new connection reads
+ * several times.
  */
 final class PortPages {
     private static final int PAGE_BITS = 8;
@@ -19,7 +19,7 @@ final class PortPages {
     private final AtomicReferenceArray<AtomicReferenceArray<BoundPort[]>> tcp = new AtomicReferenceArray<>(PAGES);
     private final AtomicReferenceArray<AtomicReferenceArray<BoundPort[]>> udp = new AtomicReferenceArray<>(PAGES);
 
-    /** Returns the pages of a protocol; null for one that has no ports here. */
+    /** Returns the pages of a protocol; null if the protocol has no ports. */
     private AtomicReferenceArray<AtomicReferenceArray<BoundPort[]>> pages(int protocol) {
         return switch (protocol) {
             case IpProtocol.TCP -> tcp;
@@ -29,8 +29,8 @@ final class PortPages {
     }
 
     /**
-     * Returns those that share a port number, which the caller must not change; empty when it is free. The protocol
-     * may be any that a packet names.
+     * Returns the entries of a port number, which the caller must not modify. Empty if the port is free. Accepts any
+     * protocol number.
      */
     BoundPort[] get(int protocol, int port) {
         AtomicReferenceArray<AtomicReferenceArray<BoundPort[]>> pages = pages(protocol);
@@ -39,7 +39,7 @@ final class PortPages {
         return bound == null ? NONE : bound;
     }
 
-    /** Replaces those that share a port number of TCP or UDP; none make it free. */
+    /** Replaces the entries of a TCP or UDP port number. An empty array frees the port. */
     void set(int protocol, int port, BoundPort[] bound) {
         AtomicReferenceArray<AtomicReferenceArray<BoundPort[]>> pages = Objects.requireNonNull(pages(protocol));
         AtomicReferenceArray<BoundPort[]> page = pages.get(port >>> PAGE_BITS);

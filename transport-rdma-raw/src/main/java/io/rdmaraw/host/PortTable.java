@@ -12,11 +12,11 @@ import java.util.function.Predicate;
 import java.util.random.RandomGenerator;
 
 /**
- * The ports of TCP and UDP of a host that the process itself is: behind a loopback device, or in user space.
- * Thread-safe; lookups take no lock.
+ * The TCP and UDP ports of a host that exists only in this process: the host behind a loopback device or a userspace
+ * host. Thread-safe; lookups are lock-free.
  */
 public final class PortTable {
-    /** Linux's default range for ports that the system chooses. */
+    /** Linux's default range of ephemeral ports. */
     private static final int FIRST_EPHEMERAL_PORT = 32768;
     private static final int LAST_EPHEMERAL_PORT = 60999;
     private static final BoundPort[] NONE = {};
@@ -27,15 +27,15 @@ public final class PortTable {
     private volatile long generation;
 
     /**
-     * @param addresses tells whether the host has an address
-     * @param random chooses ports; its state must not be known from what it has given (RFC 6056 section 3.4)
+     * @param addresses tests whether the host has an address
+     * @param random selects ports; its output must not reveal its state (RFC 6056 section 3.4)
      */
     public PortTable(Predicate<IpAddress> addresses, RandomGenerator random) {
         this.addresses = addresses;
         this.random = random;
     }
 
-    /** Returns a number that changes whenever {@link #find} may give another answer. */
+    /** Returns a number that changes whenever the result of {@link #find} may change. */
     public long generation() {
         return generation;
     }
@@ -44,9 +44,9 @@ public final class PortTable {
      * Binds a port.
      *
      * @param id see {@link BoundPort#id}
-     * @param port the port, 0 for a free one
+     * @param port the port; 0 selects a free one
      * @param ownerOrNull see {@link BoundPort#ownerOrNull}
-     * @throws BindException when the address is not this host's or the port is taken
+     * @throws BindException if the address is not local or the port is in use
      */
     public BoundPort bind(int protocol, long id, IpAddress local, boolean dualStack, int port,
             PortSharing sharing, PortOwner ownerOrNull) throws BindException {
@@ -54,13 +54,13 @@ public final class PortTable {
     }
 
     /**
-     * Binds a port of TCP to listen on. One that only connections of earlier listeners keep is free.
+     * Binds a TCP port for a listener. A port that is used only by connections of earlier listeners counts as free.
      *
      * @param id see {@link BoundPort#id}
-     * @param port the port, 0 for a free one
-     * @param sharing of which {@code SO_REUSEPORT} alone counts here
+     * @param port the port; 0 selects a free one
+     * @param sharing only {@code SO_REUSEPORT} is considered
      * @param ownerOrNull see {@link BoundPort#ownerOrNull}
-     * @throws BindException when the address is not this host's or the port is taken
+     * @throws BindException if the address is not local or the port is in use
      */
     public BoundPort listen(long id, IpAddress local, int port, PortSharing sharing, PortOwner ownerOrNull)
             throws BindException {
@@ -82,16 +82,16 @@ public final class PortTable {
         return add(bound);
     }
 
-    /** Adds one more to those that share a port number; the hash of the flow chooses among them. */
+    /** Adds another entry to a shared port number. The hash of a flow selects one of the entries. */
     public synchronized BoundPort share(BoundPort bound, long id) {
         return add(new BoundPort(bound.protocol(), id, bound.local(), bound.dualStack(), bound.port(), null, 0,
                 bound.sharing(), bound.ownerOrNull(), bound.use()));
     }
 
-    /** A port that the system chooses has no other user yet, even if its owner would share it. */
+    /** Selects a port without any user, even if its users would share it. */
     private int freePort(int protocol) throws BindException {
         int count = LAST_EPHEMERAL_PORT - FIRST_EPHEMERAL_PORT + 1;
-        // RFC 6056 section 3.3.1: random start, then in sequence.
+        // RFC 6056 section 3.3.1: start at a random port, then proceed in sequence.
         int start = random.nextInt(count);
         for (int i = 0; i < count; i++) {
             int port = FIRST_EPHEMERAL_PORT + (start + i) % count;
@@ -127,9 +127,9 @@ public final class PortTable {
     }
 
     /**
-     * Connects a port, or disconnects it with a null peer.
+     * Connects a port; a null peer disconnects it.
      *
-     * @return the port that stands in its place
+     * @return the entry that replaces the port's entry
      */
     public synchronized BoundPort connect(BoundPort bound, IpAddress local, IpAddress remoteOrNull, int remotePort) {
         BoundPort connected = bound.with(local, remoteOrNull, remotePort);
@@ -143,11 +143,11 @@ public final class PortTable {
         return connected;
     }
 
-    /** Gives the port back; does nothing if that was done before. */
+    /** Releases a port. Does nothing if it has already been released. */
     public synchronized void close(BoundPort bound) {
         BoundPort[] before = ports.get(bound.protocol(), bound.port());
         if (before.length == 1) {
-            // The port of nearly every connection has no other user.
+            // Fast path: the port of a connection usually has one user.
             if (isSame(before[0], bound)) {
                 publish(bound, NONE);
             }
@@ -163,7 +163,7 @@ public final class PortTable {
         return first.id() == second.id() && first.use() == second.use();
     }
 
-    /** Returns the port that a unicast packet is for, or null if there is none. */
+    /** Returns the port that a unicast packet is delivered to; null if there is none. */
     public BoundPort find(int protocol, IpAddress source, int sourcePort, IpAddress destination, int destinationPort) {
         BoundPort best = null;
         int bestScore = -1;
@@ -175,7 +175,8 @@ public final class PortTable {
             }
             equals = score == bestScore ? equals + 1 : 1;
             bestScore = score;
-            // Of equals, the hash of the flow chooses, but with SO_REUSEADDR the one bound last receives.
+            // If several ports score equally, the hash of the flow selects one. With SO_REUSEADDR the port bound last
+            // receives.
             if (equals == 1 || bound.sharing().reuseAddress() && !bound.sharing().reusePort()
                     || choice(source, sourcePort, equals) == 0) {
                 best = bound;
@@ -184,7 +185,10 @@ public final class PortTable {
         return best;
     }
 
-    /** Takes the n-th of equal ports with a chance of 1/n, always the same for the same flow. */
+    /**
+     * Returns 0 with a probability of 1/n, and always the same value for a flow. Applied to each of several equal ports
+     * in turn, it selects all of them with the same probability.
+     */
     private static int choice(IpAddress source, int sourcePort, int n) {
         long mixed = (source.hashCode() * 31L + sourcePort + (long) n << 32) * 0x9e37_79b9_7f4a_7c15L;
         return (int) Long.remainderUnsigned(mixed >>> 32, n);

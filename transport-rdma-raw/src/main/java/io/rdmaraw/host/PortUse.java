@@ -1,20 +1,20 @@
 package io.rdmaraw.host;
 
 /**
- * What the entries of one bind in a {@link PortTable} have in common: whether its socket listens, or only connections
- * keep the port. Another may listen on such a port beside those of an earlier listener, as on Linux with
+ * State shared by the entries of one bind in a {@link PortTable}: whether the socket still listens or only its
+ * connections use the port. In the latter case another socket may listen on the port, as on Linux with
  * {@code SO_REUSEADDR}. Thread-safe.
  */
 public final class PortUse {
     private final boolean ofListener;
     private volatile boolean connectionsOnly;
 
-    /** @param ofListener whether it was taken for TCP to listen on */
+    /** @param ofListener whether the port was bound for a TCP listener */
     PortUse(boolean ofListener) {
         this.ofListener = ofListener;
     }
 
-    /** Says whether the listener listens, as at first, or only its connections keep the port. */
+    /** Sets whether the socket listens, which is the initial state, or only its connections use the port. */
     public void setListening(boolean listening) {
         connectionsOnly = !listening;
     }
@@ -23,7 +23,7 @@ public final class PortUse {
         return connectionsOnly;
     }
 
-    /** Tells whether another may bind the port beside what is left of this one. */
+    /** Returns whether another listener may bind the port although this use still exists. */
     boolean admits(PortUse next) {
         return connectionsOnly && next.ofListener;
     }

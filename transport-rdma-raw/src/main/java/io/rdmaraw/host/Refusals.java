@@ -8,35 +8,35 @@ import java.net.BindException;
 import java.net.NoRouteToHostException;
 import java.net.SocketException;
 
-/** The errors that networks of all kinds have in common, in the words of Linux. */
+/** Creates the exceptions that networks of all kinds have in common, with the messages of Linux. */
 public final class Refusals {
     private Refusals() {
     }
 
-    /** A local address that the host does not have. */
+    /** Returns the exception for a local address that the host does not have. */
     public static BindException notLocal(IpAddress address) {
         return new BindException("Cannot assign requested address: " + address + " is not an address of this host");
     }
 
-    /** A destination without a route. */
+    /** Returns the exception for a destination without a route. */
     public static NoRouteToHostException noRoute(Object destination) {
         return new NoRouteToHostException("Network is unreachable: there is no route to " + destination);
     }
 
-    /** A destination that is not this host's, on a device that leads to no other. */
+    /** Returns the exception for a remote destination on a device that cannot leave this host. */
     public static NoRouteToHostException notOnDevice(String deviceName, Object destination) {
         return new NoRouteToHostException("Network is unreachable: " + deviceName + " does not lead to "
                 + destination);
     }
 
-    /** Requires two addresses of one IP version. */
+    /** Throws an exception unless both addresses have the same IP version. */
     public static void requireSameVersion(IpAddress source, IpAddress target) throws SocketException {
         if (source.version() != target.version()) {
             throw new SocketException("Network is unreachable: " + target + " cannot be reached from " + source);
         }
     }
 
-    /** Returns the network interface of a device. */
+    /** Returns the network interface of a device. Throws an exception if it does not exist. */
     static Link requireLink(NetworkSnapshot snapshot, String deviceName, String linkName) throws SocketException {
         Link link = snapshot.link(linkName);
         if (link == null) {
@@ -45,7 +45,20 @@ public final class Refusals {
         return link;
     }
 
-    /** A device whose network interface does not exist. */
+    /**
+     * Returns the network interface of a device by its index, so that it may have been renamed. Throws an exception if
+     * it does not exist.
+     */
+    static Link requireLink(NetworkSnapshot snapshot, String deviceName, String linkName, int linkIndex)
+            throws SocketException {
+        Link link = snapshot.link(linkIndex);
+        if (link == null) {
+            throw missing(deviceName, linkName);
+        }
+        return link;
+    }
+
+    /** Returns the exception for a device without a network interface. */
     static SocketException missing(String deviceName, String linkName) {
         if (!deviceName.equals(linkName)) {
             return new SocketException("the network interface " + linkName + " of " + deviceName

@@ -15,11 +15,14 @@ import java.net.NetworkInterface;
 import java.util.List;
 
 /**
- * The kernel's network for one datagram channel: the kernel's own MAC and IP addresses, its routes and neighbours. What
- * is for this host, for other interfaces, or in fragments goes by the kernel's socket of the same port.
+ * The kernel's network for one datagram channel: it uses the MAC and IP addresses, routes and neighbours of the kernel.
+ * The kernel socket of the same port carries datagrams to this host, through other interfaces, and in fragments.
  */
 public final class SharedDatagramNetwork extends LinkDatagramNetwork {
-    /** What comes for the rest of a link's addresses goes by the kernel's socket. */
+    /**
+     * Maximum number of rules for a wildcard. The kernel socket receives datagrams for the remaining addresses of the
+     * link.
+     */
     private static final int MAX_WILDCARD_RULES = 64;
 
     private final KernelSocket kernel;
@@ -54,20 +57,25 @@ public final class SharedDatagramNetwork extends LinkDatagramNetwork {
         kernel.close();
     }
 
-    /** The kernel's socket joins too, so that the kernel answers the queries of IGMP and MLD. */
+    /** The kernel socket joins the group, so that the kernel answers IGMP and MLD queries. */
     @Override
     public void announce(GroupChange change, SourceFilter filter) throws IOException {
         NetworkInterface chosen = change.interfaceOrNull();
         kernel.changeGroup(change, chosen == null ? linkIndex() : chosen.getIndex());
     }
 
-    /** Those of the link; what comes for addresses of other links goes by the kernel's socket. */
+    /** Returns the addresses of the link. The kernel socket receives datagrams for addresses of other links. */
     @Override
     protected List<IpAddress> wildcardAddresses(NetworkSnapshot snapshot) {
-        Link link = snapshot.link(linkName());
+        Link link = snapshot.link(linkIndex());
         return link == null ? List.of() : snapshot.addresses().stream()
                 .filter(address -> address.linkIndex() == link.index() && address.isUsable())
                 .map(LocalAddress::address).distinct().limit(MAX_WILDCARD_RULES).toList();
+    }
+
+    @Override
+    public int scopeId() {
+        return linkIndex();
     }
 
     @Override
@@ -75,7 +83,7 @@ public final class SharedDatagramNetwork extends LinkDatagramNetwork {
         return true;
     }
 
-    /** The port is the channel's, also for groups: the kernel's socket of the port gets nothing of it. */
+    /** Leaves the rule unchanged, so that the kernel socket receives no copy of the channel's datagrams. */
     @Override
     protected FlowSpec togetherWithKernel(FlowSpec rule) {
         return rule;

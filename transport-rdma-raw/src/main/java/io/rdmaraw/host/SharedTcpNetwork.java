@@ -4,6 +4,8 @@ import io.netty.util.internal.logging.InternalLogger;
 import io.netty.util.internal.logging.InternalLoggerFactory;
 import io.rdmaraw.net.IpAddress;
 import io.rdmaraw.net.PortSharing;
+import io.rdmaraw.net.socket.PortReservation;
+import io.rdmaraw.wire.IpProtocol;
 
 import java.io.IOException;
 import java.net.InetAddress;
@@ -11,15 +13,15 @@ import java.net.InetSocketAddress;
 import java.util.concurrent.ScheduledExecutorService;
 
 /**
- * The kernel's network for one loop's TCP: the kernel's own MAC and IP addresses, its routes and neighbours. Kernel
- * sockets that are bound to the ports keep other programs off them; what ICMP says of our segments comes by the kernel.
+ * The kernel's network for one loop's TCP: it uses the MAC and IP addresses, routes and neighbours of the kernel.
+ * Kernel sockets bound to the ports reserve them against other programs. ICMP errors are received from the kernel.
  */
 public final class SharedTcpNetwork extends LinkTcpNetwork {
     private static final InternalLogger LOGGER = InternalLoggerFactory.getInstance(SharedTcpNetwork.class);
 
     private final HostIcmp icmp;
     private final EphemeralPorts ports;
-    /** Null where nothing is to be had from the kernel. */
+    /** Null if segments cannot be received from the kernel. */
     private HostSegments segments;
 
     public SharedTcpNetwork(String deviceName, IpContext hostView, ScheduledExecutorService loop)
@@ -35,7 +37,7 @@ public final class SharedTcpNetwork extends LinkTcpNetwork {
         try {
             segments = HostSegments.join(linkName(), stack);
         } catch (IOException e) {
-            LOGGER.warn("TCP segments in fragments cannot be had from the kernel", e);
+            LOGGER.warn("cannot receive fragmented TCP segments from the kernel; they are dropped", e);
         }
     }
 
@@ -47,7 +49,7 @@ public final class SharedTcpNetwork extends LinkTcpNetwork {
         }
     }
 
-    /** The kernel listens on the port too, so it has a socket there already. */
+    /** Reserves nothing, because the kernel also listens on the port and thus has a socket. */
     @Override
     protected Port takePort(IpAddress local, int port, PortSharing sharing) {
         return held(port, () -> { });
@@ -59,7 +61,13 @@ public final class SharedTcpNetwork extends LinkTcpNetwork {
         return held(taken.port(), taken::close);
     }
 
-    /** What the kernel puts together for the port is ours. */
+    @Override
+    protected Port reservePort(IpAddress local, int port) throws IOException {
+        PortReservation taken = PortReservation.reserve(IpProtocol.TCP, local, local.isAny(), port, scopeOf(local));
+        return new Port(taken.port(), null, taken::close);
+    }
+
+    /** Returns the port, and receives the segments for it that the kernel reassembles. */
     private Port held(int port, Runnable giveBack) {
         HostSegments from = segments;
         if (from == null) {
@@ -77,9 +85,18 @@ public final class SharedTcpNetwork extends LinkTcpNetwork {
         return remote + " is not reached by " + linkName() + " of " + deviceName() + " any more; connect again";
     }
 
+    /**
+     * Also returns true if there is no route. The kernel reports the correct error then, or knows a route that is
+     * unknown here.
+     */
     @Override
     public boolean isForKernel(InetSocketAddress localOrNull, InetAddress remote, int mark) {
         return isOfOtherLink(remote) || !reaches(localOrNull, IpAddress.of(remote), mark);
+    }
+
+    @Override
+    public int scopeId() {
+        return linkIndex();
     }
 
     @Override

@@ -1,15 +1,16 @@
 package io.rdmaraw.host;
 
 /**
- * Limits the share of a thread's time that goes into new snapshots of the network. The cost of one grows with the
- * number of neighbours, and a flood of addresses on the link changes the network with every frame. So beyond a short
- * burst the share is a tenth, and changes are gathered. Never reads the clock; callers pass the current time in
- * nanoseconds. It is no token bucket: it limits time spent, which is known only afterwards. For one thread at a time.
+ * Limits the share of a thread's time spent on new snapshots of the network. The cost of a snapshot grows with the
+ * number of neighbours, and a flood of addresses on the link changes the network with every frame. After a short burst
+ * the share is limited to a tenth. Callers then combine changes until {@link #dueNanos}. Unlike a token bucket, this
+ * class limits time, which is known only after it was spent. One snapshot may therefore exceed the limit; the next one
+ * is delayed accordingly. Never reads the clock; callers pass the current time in nanoseconds. Not thread-safe.
  */
 public final class SnapshotRateLimiter {
-    /** So much may be taken before anything waits: a host that starts learns many things one after the other. */
+    /** Time that may be spent before the limit applies. A starting host publishes many snapshots in a row. */
     static final long AT_ONCE_NANOS = 5_000_000;
-    /** One of so many nanoseconds. */
+    /** The limit is 1/SHARE of the elapsed time. */
     static final int SHARE = 10;
 
     private long owedNanos;
@@ -19,19 +20,19 @@ public final class SnapshotRateLimiter {
         lastNanos = nowNanos;
     }
 
-    /** Tells whether a picture may be made now. */
+    /** Returns whether a snapshot may be created now. */
     public boolean allows(long nowNanos) {
         owedNanos = Math.max(0, owedNanos - (nowNanos - lastNanos) / SHARE);
         lastNanos = nowNanos;
         return owedNanos < AT_ONCE_NANOS;
     }
 
-    /** Returns when the next may be made if {@link #allows} has just said no. */
+    /** Returns the earliest time of the next snapshot after {@link #allows} has returned false. */
     public long dueNanos() {
         return lastNanos + SHARE * (owedNanos - AT_ONCE_NANOS + 1);
     }
 
-    /** A picture took so long. */
+    /** Records the time spent on a snapshot. */
     public void spent(long nanos) {
         owedNanos += nanos;
     }

@@ -5,13 +5,13 @@ import io.rdmaraw.net.IpAddress;
 import java.net.InetSocketAddress;
 
 /**
- * The socket addresses of the peers heard of last, so that a datagram from a known peer costs no address object. A peer
- * has two places; the cache doubles when peers take each other's, up to a limit. For one loop.
+ * Cache of the socket addresses of recent peers, so that a datagram from a known peer allocates no address. An address
+ * can be in one of two places. If entries displace each other, the cache doubles up to a limit. Used on one loop only.
  */
 public final class SocketAddressCache {
     static final int MIN_ADDRESSES = 1 << 10;
     static final int MAX_ADDRESSES = 1 << 16;
-    /** So many addresses pushed out, as a share of all places, make the cache grow. */
+    /** Denominator of the share of displaced entries at which the cache grows. */
     private static final int PUSHED_OUT_SHARE = 8;
 
     private int shift = Long.SIZE - Integer.numberOfTrailingZeros(MIN_ADDRESSES);
@@ -21,8 +21,23 @@ public final class SocketAddressCache {
     private InetSocketAddress[] addresses = new InetSocketAddress[MIN_ADDRESSES];
     private int pushedOut;
 
-    /** Returns the socket address; {@code high} and {@code low} as in {@link IpAddress}. */
-    public InetSocketAddress get(long addressHigh, long addressLow, int portNumber) {
+    /**
+     * Returns the socket address. {@code addressHigh} and {@code addressLow} are encoded as in {@link IpAddress}.
+     *
+     * @param scopeId scope id for link-local IPv6 addresses; 0 if the host has no links
+     */
+    public InetSocketAddress get(long addressHigh, long addressLow, int portNumber, int scopeId) {
+        boolean scoped = scopeId != 0 && IpAddress.isLinkLocal(addressHigh);
+        return scoped ? find(addressHigh, addressLow, portNumber | scopeId << Short.SIZE)
+                : find(addressHigh, addressLow, portNumber);
+    }
+
+    /**
+     * Returns a cached address or adds it.
+     *
+     * @param portNumber port in the lower 16 bits; the scope id of a link-local address above them
+     */
+    private InetSocketAddress find(long addressHigh, long addressLow, int portNumber) {
         int place = placeOf(addressHigh, addressLow, portNumber);
         if (isAt(place, addressHigh, addressLow, portNumber)) {
             return addresses[place];
@@ -51,10 +66,11 @@ public final class SocketAddressCache {
             place = placeOf(addressHigh, addressLow, portNumber);
         }
         if (addresses[place] != null) {
-            // What came last has the first place, so what is in the other one goes.
+            // The newest entry has the first place, so the entry in the second one is replaced.
             move(place, place ^ 1);
         }
-        addresses[place] = new InetSocketAddress(new IpAddress(addressHigh, addressLow).toInetAddress(), portNumber);
+        addresses[place] = new InetSocketAddress(
+                new IpAddress(addressHigh, addressLow).toInetAddress(portNumber >>> Short.SIZE), portNumber & 0xffff);
         high[place] = addressHigh;
         low[place] = addressLow;
         port[place] = portNumber;

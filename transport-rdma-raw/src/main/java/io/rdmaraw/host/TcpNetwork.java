@@ -9,167 +9,199 @@ import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.util.List;
 
-/** What the TCP of a loop asks of the IP network under it. For the loop's thread. */
+/** The IP network of one loop's TCP. Used on the loop's thread only, unless a method says otherwise. */
 public interface TcpNetwork {
     /**
-     * What a listener's rules take from the kernel.
+     * The packets that the rules of a listener match.
      *
-     * @param linkIndex the link that it comes in by
-     * @param addresses its destinations
+     * @param linkIndex the link that the packets arrive on
+     * @param addresses their destination addresses
      */
     record Steered(int linkIndex, List<IpAddress> addresses) {
     }
 
-    /** A port that was taken. */
+    /** A bound port. */
     interface Binding {
-        /** Returns the address, which may be a wildcard for listeners. */
+        /** Returns the local address, which may be a wildcard for listeners. */
         IpAddress local();
 
-        /** Returns the port. */
         int port();
 
         /**
-         * Returns the rules that steer what comes to the port, none when the stack's own rules do. A listener's are
-         * those for the host's addresses of now, on any thread.
+         * Returns the flow rules for the port; none if the rules of the stack cover it. They match the host's present
+         * MAC and IP addresses. For a listener this may be called on any thread.
          */
         List<FlowSpec> flows();
 
-        /** Returns what some of the rules of a listener take from the kernel; null where it has no part in it. */
+        /**
+         * Returns the packets matched by some rules of a listener; null if the kernel does not use the same addresses.
+         */
         default Steered steered(List<FlowSpec> rules) {
             return null;
         }
 
         /**
-         * Says whether a server listens on the port, as at first, or only connections keep it: another server may
-         * listen beside them then.
+         * Sets whether a server listens on the port, which is the initial state, or only connections use it. In the
+         * latter case another server may listen on the port.
          */
         default void setListening(boolean listening) {
         }
 
-        /** Gives the port back. */
+        /** Releases the port. */
         void close();
     }
 
-    /** The stack of this loop is there now; it takes ICMP errors on any thread. */
+    /** Reports that the stack of this loop has started. It accepts ICMP errors on any thread. */
     default void joined(PortOwner stack) {
     }
 
-    /** The stack of this loop ends. */
+    /** Reports that the stack of this loop has ended. */
     default void left(PortOwner stack) {
     }
 
-    /** Tells whether an IPv4 address means all hosts of a subnet of this host's. */
+    /** Returns whether an IPv4 address is the broadcast address of a subnet of this host. */
     default boolean isBroadcast(int ipv4) {
         return false;
     }
 
-    /** A router on the way to a peer has said, and the connection believes, how long packets may be. */
+    /** Returns the scope id for link-local IPv6 addresses (RFC 4007 section 6); 0 if the host has no links. */
+    default int scopeId() {
+        return 0;
+    }
+
+    /**
+     * Returns whether the source address of a received segment must be forged: it is an address of this host, or the
+     * broadcast address of a subnet.
+     */
+    default boolean isMartianSource(long high, long low) {
+        return false;
+    }
+
+    /** Records the MTU of the path to a peer. A router has reported it, and the connection has accepted it. */
     default void tooBig(IpAddress remote, int mtuBytes) {
     }
 
-    /** Returns the rules that steer to the stack what is for none of its bindings' rules. */
+    /** Returns the rules of the stack. They match segments that no rule of a binding matches. */
     List<FlowSpec> flows();
 
     /**
-     * Takes a port to listen on.
+     * Binds a port for a listener.
      *
-     * @param local address and port, either may be a wildcard
-     * @throws IOException when the address is not there or the port is taken
+     * @param local address and port; either may be a wildcard
+     * @throws IOException if the address is not local or the port is in use
      */
     Binding listen(InetSocketAddress local, PortSharing sharing) throws IOException;
 
     /**
-     * Takes part in what another loop's network listens on.
+     * Adds this loop to a listener that another loop's network has bound.
      *
-     * @return this loop's share, to be closed with the port; null when there is nothing to it
+     * @return this loop's part, to be closed with the port; null if there is nothing to close
      */
     default Binding join(Binding listening) {
         return null;
     }
 
-    /** Has something done on the loop whenever the rules of listeners may have become others. */
+    /** Adds an action that runs on the loop whenever the rules of bindings may have changed. */
     default void follow(Runnable onHostChange) {
     }
 
-    /** Does it no more. */
+    /** Removes the action. */
     default void unfollow(Runnable onHostChange) {
     }
 
     /**
-     * Tells whether a received segment's destination is a unicast address of this host that others may send to. One for
-     * any other address is neither answered nor taken (RFC 1122 sections 3.2.1.3 and 4.2.3.10).
+     * Returns whether a destination is a unicast address of this host that other hosts may use. Segments for other
+     * destinations are neither accepted nor answered (RFC 1122 sections 3.2.1.3 and 4.2.3.10).
      */
     default boolean isOurs(long destinationHigh, long destinationLow) {
         return true;
     }
 
-    /** Tells whether bindings have rules of their own, which several loops may share. */
+    /** Returns whether each binding has separate rules, which several loops may share. */
     boolean isSteered();
 
     /**
-     * Takes a local address and port to connect from.
+     * Binds a local address and port for a connection.
      *
-     * @param localOrNull what the user chose, either part may be a wildcard
-     * @param mark the connection's {@code SO_MARK}, which its route may depend on; 0 for none
-     * @throws IOException when there is no way to the peer, or the port is taken
+     * @param localOrNull address and port set by the user; either may be a wildcard
+     * @param mark {@code SO_MARK} of the connection, because its route may depend on it; 0 if unset
+     * @throws IOException if there is no path to the peer or the port is in use
      */
     Binding connect(InetSocketAddress localOrNull, IpAddress remote, int remotePort, int mark) throws IOException;
 
     /**
-     * Checks an address to connect from.
+     * Binds a local port for a connection that has no peer yet. No rule leads to the port. It must be released before
+     * {@link #connect} binds it.
      *
-     * @throws IOException when this host does not have it
+     * @param local address and port; either may be a wildcard
+     * @throws IOException if the address is not local or the port is in use
+     */
+    Binding reserve(InetSocketAddress local) throws IOException;
+
+    /**
+     * Checks a local address for a connection.
+     *
+     * @throws IOException if this host does not have the address
      */
     void checkLocal(IpAddress local) throws IOException;
 
-    /** Tells whether the kernel has sockets on the same addresses, so that a listener's port is its port too. */
+    /**
+     * Returns whether the kernel has sockets on the same addresses, so that a listener also needs the port in the
+     * kernel.
+     */
     boolean isKernelServed();
 
-    /** Returns the index of the link that the device receives by, 0 where there is none now. */
+    /** Returns the index of the link that the device is attached to; 0 if it has none now. */
     default int linkIndex() {
         return 0;
     }
 
     /**
-     * Tells whether the kernel, and not the device's link, leads to this peer.
+     * Returns whether the kernel must carry a connection to this peer because the device's link does not lead there.
      *
-     * @param localOrNull what the user chose to connect from, either part may be a wildcard
-     * @param remote no wildcard
-     * @param mark the connection's {@code SO_MARK}, 0 for none
+     * @param localOrNull local address and port set by the user; either may be a wildcard
+     * @param remote the peer, not a wildcard
+     * @param mark {@code SO_MARK} of the connection; 0 if unset
      */
     default boolean isForKernel(InetSocketAddress localOrNull, InetAddress remote, int mark) {
         return false;
     }
 
-    /** Keeps a packet until its next hop's address is known, or newer ones take its place. */
+    /** Queues a packet until its next hop is resolved. Newer packets may displace it. */
     void await(PendingPacket packet);
 
-    /** Has a next hop's address found out for what does not wait for it. */
+    /** Resolves a next hop for a packet that is not queued. */
     default void request(NextHop hop) {
     }
 
-    /** Those who are sent to by a hop do not answer: it is asked again whether it is there (RFC 4861 section 7.3.1). */
+    /**
+     * Checks whether a next hop is still reachable, because peers behind it do not respond (RFC 4861 section 7.3.1).
+     */
     default void suspect(NextHop hop) {
     }
 
-    /** Returns a number that changes when paths found before may be wrong. */
+    /** Returns a number that changes when paths found earlier may have become invalid. */
     long generation();
 
     /**
-     * Finds the way of segments, or null when there is none.
+     * Finds the path for outgoing segments. Returns null if there is none, or {@link TcpPath#OTHER_LINK} if the device
+     * does not lead to the peer.
      *
-     * @param source of our segments, as are the other addresses
-     * @param mark the connection's {@code SO_MARK}, 0 for none
+     * @param sourceHigh upper half of our address; see {@link IpAddress}
+     * @param targetHigh upper half of the peer's address
+     * @param mark {@code SO_MARK} of the connection; 0 if unset
+     * @param peerMac source MAC address of the peer's segments, used as next hop if the route uses another link; 0 if
+     *     unknown
      */
     TcpPath path(long sourceHigh, long sourceLow, int sourcePort, long targetHigh, long targetLow, int targetPort,
-                 int mark);
+                 int mark, long peerMac);
 
     /**
-     * Finds the way of a reply to an unknown sender, which need not be where its packets say: as {@link #path}, but
-     * {@link TcpPath#NOT_ASKED} when too many such ways have been looked for.
+     * Finds the path for a reply to an unknown sender, which may have forged its address. Like {@link #path}, but
+     * returns {@link TcpPath#NOT_ASKED} if the rate limit for such lookups is reached.
      */
     default TcpPath pathOfReply(long sourceHigh, long sourceLow, int sourcePort, long targetHigh, long targetLow,
-                                   int targetPort, int mark) {
-        return path(sourceHigh, sourceLow, sourcePort, targetHigh, targetLow, targetPort, mark);
+                                   int targetPort, int mark, long peerMac) {
+        return path(sourceHigh, sourceLow, sourcePort, targetHigh, targetLow, targetPort, mark, peerMac);
     }
 }

@@ -1,6 +1,7 @@
 /**
- * The IP networks under the channels: which address and port a channel has, which flow rules steer to it, and which
- * path its packets take. {@link io.rdmaraw.host.DatagramNetwork} serves a datagram channel, {@link
- * io.rdmaraw.host.TcpNetwork} a loop's TCP; {@link io.rdmaraw.host.IpHost} is the host whose addresses they use.
+ * The IP networks of the channels. They provide the address and port of a channel, its flow rules, and the paths of its
+ * packets. {@link io.rdmaraw.host.DatagramNetwork} is the network of a datagram channel and
+ * {@link io.rdmaraw.host.TcpNetwork} that of a loop's TCP. {@link io.rdmaraw.host.IpHost} is the host that owns the
+ * addresses.
  */
 package io.rdmaraw.host;

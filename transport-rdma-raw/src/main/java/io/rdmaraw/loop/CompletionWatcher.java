@@ -6,9 +6,9 @@ import io.rdmaraw.ffi.FdWaiter;
 import java.util.concurrent.Semaphore;
 
 /**
- * Wakes a loop that sleeps in a selector when one of its ports has an event. The JDK's selector takes no foreign
- * descriptor, so a thread waits in its place; only loops that host NIO channels beside queues have one, and it runs
- * only while such a loop sleeps.
+ * Wakes a loop that sleeps in a NIO selector when one of its queues has an event. A selector cannot watch
+ * foreign descriptors, so a thread watches them. Only loops with both NIO channels and queues have such a
+ * thread, and it runs only while the loop sleeps.
  */
 final class CompletionWatcher implements AutoCloseable {
     private final EventFd stopFd = new EventFd();
@@ -28,7 +28,7 @@ final class CompletionWatcher implements AutoCloseable {
         thread = Thread.ofPlatform().daemon().name("rdma-raw-completion-watcher").start(this::run);
     }
 
-    /** Requests one wake-up at the next event; does nothing if a request is pending. */
+    /** Requests a wake-up at the next event. Does nothing if a request is pending. */
     void watch() {
         if (!watching) {
             watching = true;

@@ -5,31 +5,33 @@ import io.rdmaraw.ffi.Epoll;
 import java.util.Arrays;
 
 /**
- * The descriptors that a loop serves itself, beside its queues: the kernel sockets behind channels. An epoll
- * instance, made with the first of them, tells which are ready. For the loop's thread.
+ * Descriptors that a loop serves in addition to its queues: kernel sockets behind channels. An epoll instance,
+ * created with the first descriptor, reports which are ready. Used on the loop's thread only.
  */
 public final class LoopDescriptors implements AutoCloseable {
     private static final int MAX_EVENTS = 64;
     private static final int NO_FD = -1;
 
-    /** The owner of a descriptor. */
+    /** Handles events of a descriptor. */
     public interface Handler {
-        /** The descriptor is readable, or has an error; called again until that is over (level triggered). */
+        /** Called while the descriptor is readable or has an error (level-triggered). */
         void ready();
     }
 
     private final Runnable onChange;
     private Epoll epoll;
-    /** Owners by the number that epoll carries. */
+    /** Handlers by the index stored in epoll. */
     private Handler[] handlers = new Handler[4];
     private int count;
 
-    /** @param onChange called when {@link #fd()} has changed */
+    /**
+     * @param onChange called when {@link #fd()} has changed
+     */
     public LoopDescriptors(Runnable onChange) {
         this.onChange = onChange;
     }
 
-    /** Returns the descriptor that is readable when one of them is, or -1 as long as there was none. */
+    /** Returns a descriptor that is readable when one of the descriptors is ready, or -1 if none was ever added. */
     public int fd() {
         return epoll == null ? NO_FD : epoll.fd();
     }
@@ -53,7 +55,7 @@ public final class LoopDescriptors implements AutoCloseable {
         count++;
     }
 
-    /** Stops serving the descriptor; to be called before it is closed. */
+    /** Stops serving a descriptor. Must be called before the descriptor is closed. */
     public void remove(int fd, Handler handler) {
         int index = Arrays.asList(handlers).indexOf(handler);
         if (index >= 0) {
@@ -63,7 +65,7 @@ public final class LoopDescriptors implements AutoCloseable {
         }
     }
 
-    /** Serves what is ready; returns how many descriptors were. */
+    /** Calls the handlers of ready descriptors and returns the number of ready descriptors. Does not block. */
     public int poll() {
         if (count == 0) {
             return 0;

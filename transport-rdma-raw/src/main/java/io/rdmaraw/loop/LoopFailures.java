@@ -6,24 +6,24 @@ import io.netty.util.internal.logging.InternalLoggerFactory;
 import java.util.concurrent.TimeUnit;
 
 /**
- * The unexpected exceptions that reached a loop: from user code in a channel, or from a bug of the transport. Only the
- * channel that caused one is closed; the loop and its other channels go on. For the loop's thread.
+ * Unexpected exceptions that reached a loop, thrown by user code or by a defect of the transport. Only the
+ * channel that caused one is closed; the loop continues. Used on the loop's thread only.
  */
 public final class LoopFailures {
     static final long LOG_INTERVAL_NANOS = TimeUnit.SECONDS.toNanos(1);
     private static final InternalLogger LOGGER = InternalLoggerFactory.getInstance(LoopFailures.class);
 
-    /** Written by the loop; other threads read values that may be a little old. */
+    /** Written by the loop. Other threads may read slightly stale values. */
     private long count;
     private long loggedFailures;
     private long nextLogNanos = System.nanoTime();
 
-    /** Returns how many failures the loop has survived. Any thread. */
+    /** Returns the number of failures. May be called on any thread. */
     public long count() {
         return count;
     }
 
-    /** Counts a failure, and logs it unless another was logged a moment ago. */
+    /** Counts a failure. Logs it, at most once per second. */
     public void add(Throwable failure) {
         count++;
         long nowNanos = System.nanoTime();

@@ -10,15 +10,15 @@ import java.util.stream.IntStream;
 import java.util.stream.Stream;
 
 /**
- * Lets a loop sleep until a completion event, an asynchronous event, a wake-up or a timer.
+ * Blocks a loop until a completion event, an asynchronous event, a wake-up or a timer.
  *
- * <p>No wake-up is lost: the loop announces its sleep with a compare-and-set and checks its tasks again before it
- * blocks; a waker that finds it blocked makes the descriptor readable, one that finds it awake leaves a mark that the
- * loop sees before it announces ({@link SleepState}).
+ * <p>No wake-up is lost. The loop announces its sleep with a compare-and-set and checks its tasks once more
+ * before it blocks. A waker that finds the loop blocked makes a descriptor readable. A waker that finds it
+ * awake sets a mark, which prevents the next announcement ({@link SleepState}).
  */
 public final class LoopSleeper implements AutoCloseable {
     private static final long LATE_WAKER_NANOS = 1_000_000_000L;
-    /** The position of the wake-up descriptor among those waited for. */
+    /** The bit of the wake-up descriptor in {@link #readyBits}. */
     private static final int WAKEUP_BIT = 1;
 
     private final NioLoop nio;
@@ -30,7 +30,7 @@ public final class LoopSleeper implements AutoCloseable {
     private int readyBits;
     private FdWaiter waiter = new FdWaiter(wakeupFd.fd());
     private CompletionWatcher portWatcher;
-    /** A waker has seen the loop blocked and signals, or has signalled, without the loop having seen it. */
+    /** Set if a waker found the loop blocked and the loop has not seen its signal yet. */
     private boolean signalOutstanding;
 
     public LoopSleeper(NioLoop nio) {
@@ -38,18 +38,18 @@ public final class LoopSleeper implements AutoCloseable {
     }
 
     /**
-     * Waits for these descriptors from now on.
+     * Sets the descriptors to wait for.
      *
-     * @param asyncFdsOfPorts descriptors of the devices' asynchronous events; ports of one device share one
-     * @param completionFds descriptors of the completion channels
-     * @param descriptorFd that of the {@link LoopDescriptors}, or -1
+     * @param asyncFdsOfPorts descriptors of asynchronous events; queues on one device have the same descriptor
+     * @param completionFds   descriptors of completion channels
+     * @param descriptorFd    the descriptor of {@link LoopDescriptors}, or -1
      */
     public void watch(int[] asyncFdsOfPorts, int[] completionFds, int descriptorFd) {
         Set<Integer> asyncFds = new LinkedHashSet<>();
         IntStream.of(asyncFdsOfPorts).forEach(asyncFds::add);
         Set<Integer> fds = new LinkedHashSet<>();
         IntStream.of(completionFds).forEach(fds::add);
-        // After the wake-up descriptor's bit come those of the asynchronous events.
+        // The bits of the asynchronous events follow the bit of the wake-up descriptor.
         asyncBits = (1 << asyncFds.size()) - 1 << 1;
         descriptorBit = 0;
         if (descriptorFd >= 0) {
@@ -65,7 +65,7 @@ public final class LoopSleeper implements AutoCloseable {
         closePortWatcher();
     }
 
-    /** Tells whether a wake-up has come since the last call of {@link #clearWoken()}. */
+    /** Returns whether a wake-up has arrived since the last {@link #clearWoken()}. */
     public boolean isWoken() {
         return state.isWoken();
     }
@@ -74,22 +74,23 @@ public final class LoopSleeper implements AutoCloseable {
         state.clearWoken();
     }
 
-    /** Called from any thread. */
+    /** Wakes the loop. May be called on any thread. */
     public void wakeup() {
         switch (state.wake()) {
             case SleepState.BLOCKED -> wakeupFd.signal();
             case SleepState.BLOCKED_IN_SELECTOR -> nio.wakeup();
             default -> {
-                // It is awake, and sees the mark, or another thread has woken it.
+                // The loop is awake and will see the mark, or another thread has woken it.
             }
         }
     }
 
     /**
-     * Blocks until there is something to do, unless there is already.
+     * Blocks until there is work, or returns at once if there is already.
      *
-     * @param nowNanos      the time, as {@link System#nanoTime()}, which the caller has just asked for
-     * @param deadlineNanos when to wake at the latest, as {@link System#nanoTime()}; {@link Long#MAX_VALUE} for never
+     * @param nowNanos      the current {@link System#nanoTime()}
+     * @param deadlineNanos latest time to return, in terms of {@link System#nanoTime()}; {@link Long#MAX_VALUE}
+     *                      for no limit
      */
     public void sleep(IoHandlerContext context, long nowNanos, long deadlineNanos) {
         readyBits = 0;
@@ -100,17 +101,20 @@ public final class LoopSleeper implements AutoCloseable {
         }
     }
 
-    /** Tells whether a device's asynchronous events may have ended the sleep. */
+    /** Returns whether an asynchronous event may have ended the sleep. */
     public boolean isAsyncReady() {
         return (readyBits & asyncBits) != 0;
     }
 
-    /** Tells whether a completion event may have ended the sleep; an event that was not seen ends the next one. */
+    /**
+     * Returns whether a completion event may have ended the sleep. An event that was missed ends the next
+     * sleep.
+     */
     public boolean isPortReady() {
         return (readyBits & ~(WAKEUP_BIT | asyncBits | descriptorBit)) != 0;
     }
 
-    /** Tells whether one of the kernel's sockets may have ended the sleep. */
+    /** Returns whether a kernel socket may have ended the sleep. */
     public boolean isDescriptorReady() {
         return (readyBits & descriptorBit) != 0;
     }
@@ -140,7 +144,7 @@ public final class LoopSleeper implements AutoCloseable {
         }
         nio.run(context, deadlineNanos);
         state.awake();
-        // The watcher does not say what it saw.
+        // The watcher does not report which descriptor was ready, so assume all.
         readyBits = ~WAKEUP_BIT;
     }
 
@@ -169,8 +173,9 @@ public final class LoopSleeper implements AutoCloseable {
         state.close();
         closePortWatcher();
         if (signalOutstanding) {
-            // The waker has won the exchange but may not have written yet; the descriptor must not be closed, and its
-            // number given to another file, before it has.
+            // A waker may have found the loop blocked but not written to the descriptor yet. Wait for its write.
+            // Otherwise the number of the closed descriptor could be reused, and the waker would write to another
+            // file.
             waiter.await(LATE_WAKER_NANOS);
         }
         waiter.close();

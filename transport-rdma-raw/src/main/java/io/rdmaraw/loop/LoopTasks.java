@@ -1,19 +1,34 @@
 package io.rdmaraw.loop;
 
+import io.netty.util.concurrent.EventExecutor;
+import io.netty.util.concurrent.GlobalEventExecutor;
+
 import java.util.concurrent.Executor;
 import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.TimeUnit;
 
-/** Hands tasks to event loops that may have ended. */
+/** Submits tasks to event loops that may have terminated. */
 public final class LoopTasks {
+    private static final long RETRY_MILLIS = 1;
+
     private LoopTasks() {
     }
 
-    /** Has a task done on a loop; if the loop has ended, {@code ended} is done here. Any thread. */
+    /**
+     * Executes a task on a loop, or runs {@code ended} on the calling thread if the loop has terminated. A running loop
+     * rejects a task if its bounded queue is full ({@code io.netty.eventLoop.maxPendingTasks}). Then the task is
+     * offered again until the loop accepts it, perhaps behind later tasks. Thread-safe.
+     */
     public static void executeOrElse(Executor loop, Runnable task, Runnable ended) {
         try {
             loop.execute(task);
         } catch (RejectedExecutionException e) {
-            ended.run();
+            if (loop instanceof EventExecutor running && !running.isShutdown()) {
+                GlobalEventExecutor.INSTANCE.schedule(() -> executeOrElse(loop, task, ended), RETRY_MILLIS,
+                        TimeUnit.MILLISECONDS);
+            } else {
+                ended.run();
+            }
         }
     }
 }

@@ -11,8 +11,8 @@ import io.netty.util.concurrent.ThreadAwareExecutor;
 import io.netty.util.concurrent.Ticker;
 
 /**
- * The ordinary NIO channels of a loop: Netty's own NIO handler, which alternates with the queues. Its selector is
- * created with the first such channel, so that a loop without any pays nothing.
+ * The NIO channels of a loop, served by Netty's NIO handler in turn with the queues. Its selector is created
+ * with the first such channel, so loops without NIO channels have no overhead.
  */
 public final class NioLoop {
     private final ThreadAwareExecutor executor;
@@ -20,7 +20,10 @@ public final class NioLoop {
     private final DeadlineContext untilDeadline = new DeadlineContext();
     private volatile IoHandler handler;
     private int handles;
-    /** A cancelled channel's descriptor is closed by the next look at the selector, so one more look is due. */
+    /**
+     * Set when a channel was cancelled. Its descriptor is closed by the next select call, so one more is
+     * needed.
+     */
     private boolean cancelled;
 
     public NioLoop(ThreadAwareExecutor executor) {
@@ -37,7 +40,7 @@ public final class NioLoop {
         return handles > 0 || cancelled;
     }
 
-    /** Tells whether a closed channel still holds its descriptor, and a server its port. */
+    /** Returns whether a closed channel still holds its descriptor, and thus possibly a listening port. */
     public boolean holdsClosed() {
         return cancelled;
     }
@@ -57,16 +60,16 @@ public final class NioLoop {
         return new CountedRegistration(registration);
     }
 
-    /** Serves what is ready without blocking. */
+    /** Handles ready channels without blocking. */
     public int runNow(IoHandlerContext context) {
         cancelled = false;
         return handler.run(nonBlocking.around(context));
     }
 
     /**
-     * Blocks in the selector until a channel is ready, a timer is due, or {@link #wakeup()} is called.
+     * Blocks in the selector until a channel is ready, a timer expires, or {@link #wakeup()} is called.
      *
-     * @param deadlineNanos when to return at the latest, as {@link System#nanoTime()}
+     * @param deadlineNanos latest time to return, in terms of {@link System#nanoTime()}
      */
     int run(IoHandlerContext context, long deadlineNanos) {
         cancelled = false;
@@ -130,7 +133,7 @@ public final class NioLoop {
         }
     }
 
-    /** Makes the NIO handler look without waiting. */
+    /** Prevents the NIO handler from blocking. */
     private static final class NonBlockingContext implements IoHandlerContext {
         private IoHandlerContext delegate;
 
@@ -155,7 +158,7 @@ public final class NioLoop {
         }
     }
 
-    /** Makes the NIO handler wait no longer than until a time. */
+    /** Limits the time for which the NIO handler blocks. */
     private static final class DeadlineContext implements IoHandlerContext {
         private IoHandlerContext delegate;
         private long limitNanos;

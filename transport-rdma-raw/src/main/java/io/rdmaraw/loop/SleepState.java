@@ -3,23 +3,26 @@ package io.rdmaraw.loop;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
- * Whether a loop sleeps, and who has to wake it. It announces its sleep, and looks once more for work before it blocks;
- * others make the work visible first and then call {@link #wake}. All accesses of both are sequentially consistent, so
- * that at least one of them sees the other: the loop the work, or the other one a loop that has to be signalled. The
- * work's own last store must be so too, or a compare-and-set, as that of Netty's task queues is.
+ * The sleep state of a loop, which determines whether a waker must signal the loop. The loop announces its
+ * sleep and then checks once more for work before it blocks. Other threads publish work and then call
+ * {@link #wake}.
+ *
+ * <p>All accesses to the state are sequentially consistent. So at least one side sees the other: the loop sees
+ * the work, or the other thread sees that it must signal the loop. The last store that publishes the work must
+ * also be sequentially consistent, or a compare-and-set, as in Netty's task queues.
  */
 final class SleepState {
     private static final int AWAKE = 0;
     private static final int WOKEN = 1;
-    /** The loop waits for descriptors. */
+    /** The loop blocks in a wait for descriptors. */
     static final int BLOCKED = 2;
-    /** The loop waits in a selector. */
+    /** The loop blocks in a selector. */
     static final int BLOCKED_IN_SELECTOR = 3;
     private static final int CLOSED = 4;
 
     private final AtomicInteger state = new AtomicInteger(AWAKE);
 
-    /** Tells whether a wake-up has come since the last call of {@link #clearWoken()}. */
+    /** Returns whether a wake-up has arrived since the last {@link #clearWoken()}. */
     boolean isWoken() {
         return state.get() == WOKEN;
     }
@@ -29,7 +32,8 @@ final class SleepState {
     }
 
     /**
-     * Announces that the loop is about to block, unless a wake-up has come, which this clears. Loop only.
+     * Announces that the loop is about to block. If a wake-up has arrived, clears it and returns false. Loop
+     * only.
      *
      * @param how {@link #BLOCKED} or {@link #BLOCKED_IN_SELECTOR}
      */
@@ -41,12 +45,17 @@ final class SleepState {
         return false;
     }
 
-    /** The loop blocks no more. Returns whether a wake-up has come since {@link #announce}. Loop only. */
+    /** Ends the announcement. Returns whether a wake-up has arrived since {@link #announce}. Loop only. */
     boolean awake() {
         return state.getAndSet(AWAKE) == WOKEN;
     }
 
-    /** Wakes the loop. Returns how it blocks, if the caller has to signal that it should not; else 0. Any thread. */
+    /**
+     * Wakes the loop. May be called on any thread.
+     *
+     * @return {@link #BLOCKED} or {@link #BLOCKED_IN_SELECTOR} if the caller must signal the loop, otherwise
+     *         another value
+     */
     int wake() {
         int before = state.get();
         while (before != WOKEN && before != CLOSED) {
@@ -58,7 +67,7 @@ final class SleepState {
         return AWAKE;
     }
 
-    /** From now on no thread is told to signal. */
+    /** Closes the state. From now on, {@link #wake} never requires its caller to signal. */
     void close() {
         state.set(CLOSED);
     }

@@ -3,67 +3,76 @@ package io.rdmaraw.loop;
 import java.util.random.RandomGenerator;
 
 /**
- * Whether polling on before a sleep is worth it. A spin that finds a frame spares the loop a sleep and a wake-up; where
- * that costs less than the spins do, the loop sleeps at once and tries a spin only occasionally. For one loop.
+ * Decides whether a loop polls for a while before it sleeps. A spin that finds a frame saves a sleep and a
+ * wake-up. If spins cost more than they save, the loop sleeps at once and tries a spin only occasionally. For
+ * one loop.
  *
- * <p>The cost of a sleep is a fraction of the longest spin. A longer spin setting therefore also means that a short
- * latency is worth more processor time.
+ * <p>The assumed cost of a sleep is a fraction of the maximum spin. A longer spin setting thus also means that
+ * a low latency is worth more CPU time.
  */
 public final class SpinPolicy {
     /**
-     * A frame found is worth this part of the longest spin. At the default of 20 us that is twice the processor time of
-     * a sleep and a wake-up; the other half is for the answer that comes sooner.
+     * Divisor of the maximum spin that gives the value of a frame found. At the default of 20 us, the value is
+     * twice the CPU time of a sleep and a wake-up; the excess accounts for the lower latency.
      */
     private static final int WORTH_PART = 2;
     /** Number of consecutive full-length spins without a frame after which the loop spins only occasionally. */
     private static final int PATIENCE = 4;
-    /** Approximate number of waits between trials, which find out whether the load has changed; it grows meanwhile. */
+    /**
+     * Approximate number of waits between two trials, which detect a change of the load. It doubles after each
+     * failed trial.
+     */
     private static final int SHORTEST_TRIAL_INTERVAL = 16;
     private static final int LONGEST_TRIAL_INTERVAL = 128;
     /**
-     * Number of consecutive waits of a trial. Trials come at random times: of two loops that answer each other, spins
-     * pay only when both try at once.
+     * Number of consecutive waits in a trial. Trials start at random times: if two loops exchange messages,
+     * spinning pays only when both spin at the same time.
      */
     private static final int TRIAL_SPINS = 4;
 
     private final long spinNanos;
     private final RandomGenerator random;
-    /** What spins have saved less what they have cost, bounded on both sides. Negative: spins are rare. */
+    /** Time saved by spins minus time spent, limited in both directions. If negative, spins are rare. */
     private long balanceNanos;
     private int trialInterval = SHORTEST_TRIAL_INTERVAL;
     private int waitsUntilTrial;
     private int trialSpinsLeft;
 
     /**
-     * @param spinNanos how long a spin may last
-     * @param random    when trials are
+     * @param spinNanos maximum duration of a spin
+     * @param random    determines the times of trials
      */
     public SpinPolicy(long spinNanos, RandomGenerator random) {
         this.random = random;
         this.spinNanos = Math.min(spinNanos, Long.MAX_VALUE / (2 * PATIENCE));
-        balanceNanos = mostNanos();
+        balanceNanos = maxNanos();
     }
 
-    private long mostNanos() {
+    private long maxNanos() {
         return PATIENCE * spinNanos - 1;
     }
 
-    /** Returns whether this wait begins with a spin. */
+    /** Returns whether the next wait should begin with a spin. */
     public boolean isWorthwhile() {
         return balanceNanos >= 0 || --waitsUntilTrial <= 0;
     }
 
-    /** The spin ended after this time; {@code found} says whether a frame had come. */
+    /**
+     * Reports the end of a spin.
+     *
+     * @param found whether the spin found a frame
+     * @param nanos duration of the spin
+     */
     public void ended(boolean found, long nanos) {
         long worthNanos = found ? spinNanos / WORTH_PART : 0;
         if (balanceNanos >= 0) {
-            balanceNanos = Math.min(balanceNanos + worthNanos - nanos, mostNanos());
+            balanceNanos = Math.min(balanceNanos + worthNanos - nanos, maxNanos());
             if (balanceNanos < 0) {
                 trialInterval = SHORTEST_TRIAL_INTERVAL;
                 awaitTrial();
             }
         } else if (worthNanos >= nanos) {
-            balanceNanos = mostNanos();
+            balanceNanos = maxNanos();
         } else if (--trialSpinsLeft == 0) {
             trialInterval = Math.min(2 * trialInterval, LONGEST_TRIAL_INTERVAL);
             awaitTrial();

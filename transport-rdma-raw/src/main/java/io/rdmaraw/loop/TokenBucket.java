@@ -1,32 +1,35 @@
 package io.rdmaraw.loop;
 
 /**
- * Limits a rate: a number of tokens may be taken at once, and one comes back with each interval. Never reads the clock;
- * callers pass the current time in nanoseconds. For one thread at a time.
+ * Limits a rate. Up to a number of tokens can be taken at once, and one token is added per interval. Never
+ * reads the clock; callers pass the current time. Not thread-safe.
  */
 public final class TokenBucket {
     private final long intervalNanos;
-    /** How far the bucket may be from full while there is a token. */
+    /** Maximum time until the bucket is full at which it still contains a token. */
     private final long maxMissingNanos;
-    /** When all tokens will be there again. */
+    /** Time at which the bucket will be full. */
     private long fullNanos;
     private boolean used;
 
     /**
-     * @param tokens how many may be taken at once
-     * @param intervalNanos after which one more comes
+     * @param tokens        capacity of the bucket
+     * @param intervalNanos time after which one token is added
      */
     public TokenBucket(int tokens, long intervalNanos) {
         this.intervalNanos = intervalNanos;
         maxMissingNanos = (tokens - 1) * intervalNanos;
     }
 
-    /** Takes a token; returns 0, or in how many nanoseconds there will be one if there is none. */
+    /** Takes a token. Returns 0, or the time in nanoseconds until one is available. */
     public long take(long nowNanos) {
         return take(1, nowNanos);
     }
 
-    /** Takes several tokens if there is at least one; returns 0, or in how many nanoseconds there will be one. */
+    /**
+     * Takes several tokens if at least one is available. Returns 0, or the time in nanoseconds until one is
+     * available.
+     */
     public long take(int tokens, long nowNanos) {
         long missing = used ? Math.max(0, fullNanos - nowNanos) : 0;
         if (missing > maxMissingNanos) {

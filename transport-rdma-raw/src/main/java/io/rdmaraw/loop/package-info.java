@@ -1,7 +1,8 @@
 /**
- * How one loop waits: whether it spins before it sleeps ({@link io.rdmaraw.loop.SpinPolicy}), what ends its sleep
- * ({@link io.rdmaraw.loop.LoopSleeper}), and what it serves beside its queues: kernel sockets
- * ({@link io.rdmaraw.loop.LoopDescriptors}) and ordinary NIO channels ({@link io.rdmaraw.loop.NioLoop}). It knows
- * descriptors and times, no queue and no channel of this transport.
+ * How an event loop waits. {@link io.rdmaraw.loop.SpinPolicy} decides whether it spins before it sleeps, and
+ * {@link io.rdmaraw.loop.LoopSleeper} ends the sleep when there is work. A loop also serves kernel sockets
+ * ({@link io.rdmaraw.loop.LoopDescriptors}) and NIO channels ({@link io.rdmaraw.loop.NioLoop}). This package
+ * depends neither on queues nor on channels of this transport. {@link io.rdmaraw.loop.LoopTasks} and
+ * {@link io.rdmaraw.loop.OutboundMessages} are helpers for the layers above.
  */
 package io.rdmaraw.loop;

@@ -9,11 +9,12 @@ import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 
 /**
- * The reference count of a buffer, in the buffer itself.
+ * A buffer that stores its reference count in itself.
  *
- * <p>As Netty's own ({@link io.netty.buffer.AbstractReferenceCountedByteBuf}), but for the last reference: its holder
- * is alone with the buffer, so the release needs no atomic operation, which is most of its cost. A buffer that is
- * released once too often is detected as in Netty, unless two threads do it at the same moment.
+ * <p>It behaves like Netty's {@link io.netty.buffer.AbstractReferenceCountedByteBuf}, except that releasing the
+ * last reference needs no atomic operation, which would be most of its cost: the holder of the last reference
+ * has exclusive access. Releasing a buffer once too often is detected as in Netty, unless two threads do so at
+ * the same moment.
  */
 abstract class CountedByteBuf extends AbstractByteBuf {
     private static final VarHandle REFERENCES;
@@ -26,17 +27,17 @@ abstract class CountedByteBuf extends AbstractByteBuf {
         }
     }
 
-    @SuppressWarnings("unused") // through REFERENCES
+    @SuppressWarnings("unused") // Accessed through REFERENCES.
     private int references;
 
     CountedByteBuf() {
         super(Integer.MAX_VALUE);
     }
 
-    /** Returns the memory; the buffer has no reference any more. */
+    /** Frees the memory after the last reference was released. */
     abstract void deallocate();
 
-    /** Gives a buffer without references its first one. */
+    /** Sets the reference count of a free buffer to one. */
     final void resetRefCnt() {
         REFERENCES.setRelease(this, 1);
     }
@@ -77,7 +78,10 @@ abstract class CountedByteBuf extends AbstractByteBuf {
         return this;
     }
 
-    /** Drops the last reference without {@link #deallocate}; returns false, and does nothing, if it is not the last. */
+    /**
+     * Releases the last reference without calling {@link #deallocate}. Returns false and does nothing if it is
+     * not the last one.
+     */
     final boolean releaseLast() {
         if (refCnt() != 1) {
             return false;

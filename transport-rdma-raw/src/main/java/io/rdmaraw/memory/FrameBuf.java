@@ -10,11 +10,11 @@ import java.nio.ByteBuffer;
 import java.util.HexFormat;
 
 /**
- * The buffer of one slot of a {@link Slab}. It lives as long as the slab: releasing it gives the slot back to its
- * {@link SlotPool}, and the next user of the slot gets the same instance again, so that a frame costs no allocation.
+ * The buffer of one slot of a {@link Slab}. It exists as long as the slab. Releasing it returns the slot to its
+ * {@link SlotPool}, and the next user of the slot gets the same instance, so that frames are not allocated.
  *
- * <p>A buffer that must grow beyond its slot moves its content to memory outside the slab and goes on; on release it
- * returns to the slot. Such content is no longer registered ({@link #isRegistered()}).
+ * <p>If the buffer must grow beyond its slot, its content moves to memory outside the slab, which is not
+ * registered ({@link #isRegistered()}). When the buffer is released, it returns to its slot.
  */
 public final class FrameBuf extends NativeByteBuf {
     private static final int NONE = -1;
@@ -22,28 +22,30 @@ public final class FrameBuf extends NativeByteBuf {
 
     private final SlotPool pool;
     private final long slotAddress;
-    /** Length of the views: those of a stride reach to the end of its chunk. */
+    /** Length of the NIO views. The view of a stride extends to the end of its chunk. */
     private final int viewBytes;
     private final int slotIndex;
     private final int lkey;
     private int slotBytes;
-    /** How many strides of a chunk the frame takes; 1 for any other slot. */
+    /** Number of strides that the frame occupies; 1 for an ordinary slot. */
     private int strides = 1;
     private ByteBuffer slotView;
     /**
-     * The view of the part that {@link #window} last showed; headers have few different lengths. Several threads may
-     * read the buffer: where the view begins is told by its own length alone.
+     * The last view created by {@link #windowView}; headers have few different lengths, so it is often
+     * reusable. Several threads may read the buffer: the start of the view is therefore derived from its
+     * length, and not stored separately.
      */
     private ByteBuffer windowView;
     /**
-     * What goes out behind this buffer's content, released with it: a slot of the same pool by its number, since G1
-     * fences the storing of references into old objects, or any other buffer.
+     * A buffer that is sent after the content of this one and released with it. A slot of the same pool is
+     * stored as an index, because storing references in old objects causes barriers in G1. Any other buffer is
+     * stored as a reference.
      */
     private int attachedSlot = NONE;
     private ByteBuf attachedForeign;
-    /** The memory that replaces the slot since the buffer has outgrown it, or null. */
+    /** Memory outside the slab that replaces the slot after the buffer has outgrown it, or null. */
     private ByteBuffer overflow;
-    /** The next buffer in the pool's list of buffers that other threads gave back. */
+    /** Next buffer in the pool's list of buffers returned by other threads. */
     FrameBuf nextReturned;
 
     FrameBuf(SlotPool pool, long slotAddress, int slotBytes, int viewBytes, int slotIndex, int lkey) {
@@ -57,7 +59,7 @@ public final class FrameBuf extends NativeByteBuf {
         capacityBytes = slotBytes;
     }
 
-    /** Makes the free slot a live buffer of one reference that holds nothing. */
+    /** Opens a free slot as an empty buffer with one reference. */
     FrameBuf open(int initialCapacityBytes, int maxCapacityBytes) {
         resetRefCnt();
         maxCapacity(maxCapacityBytes);
@@ -68,7 +70,7 @@ public final class FrameBuf extends NativeByteBuf {
         return this;
     }
 
-    /** Makes the free slot a live buffer of one reference that holds what the device has written. Hot. */
+    /** Opens a free slot as a buffer with one reference that contains a received frame. Hot path. */
     FrameBuf openFilled(int lengthBytes) {
         resetRefCnt();
         maxCapacity(Integer.MAX_VALUE);
@@ -79,14 +81,17 @@ public final class FrameBuf extends NativeByteBuf {
         return this;
     }
 
-    /** As {@link #openFilled(int)}, of a stride; the frame goes on in those behind it. */
+    /** Opens the first stride of a frame that may extend over further strides; see {@link #openFilled(int)}. */
     FrameBuf openFilled(int lengthBytes, int strideCount, int strideBytes) {
         strides = strideCount;
         slotBytes = strideCount * strideBytes;
         return openFilled(lengthBytes);
     }
 
-    /** The frame is gone: this is the buffer of one stride again. Returns how many strides the frame had. */
+    /**
+     * Resets this buffer to a single stride after release. Returns the number of strides that the frame
+     * occupied.
+     */
     int closeStrides(int strideBytes) {
         int closed = strides;
         strides = 1;
@@ -95,10 +100,10 @@ public final class FrameBuf extends NativeByteBuf {
     }
 
     /**
-     * Makes the buffer begin at a later byte of its content and end earlier, as a slice does but without another
-     * object. Only the one holder of the buffer may do this.
+     * Restricts the buffer to a part of its content, like a slice but without a new object. The caller must
+     * hold the only reference.
      *
-     * @param offset of the first byte that stays, counted from index 0
+     * @param offset index of the first byte of the part
      */
     public FrameBuf window(int offset, int lengthBytes) {
         if (offset < 0 || lengthBytes < 0 || offset > writerIndex() - lengthBytes || refCnt() != 1) {
@@ -113,10 +118,10 @@ public final class FrameBuf extends NativeByteBuf {
     }
 
     /**
-     * Makes the readable bytes begin earlier, over the bytes in front of them, if the slot has room there and the
-     * caller holds the only reference: then no other holder can need those bytes.
+     * Extends the readable bytes to the front, over the preceding bytes of the slot. Requires enough room in
+     * the slot and that the caller holds the only reference, so that no one else needs those bytes.
      *
-     * @return whether that could be done; else nothing has changed
+     * @return false if that is not possible; the buffer is then unchanged
      */
     public boolean prepend(int lengthBytes) {
         int roomBytes = (int) (readableAddress() - slotAddress);
@@ -132,7 +137,7 @@ public final class FrameBuf extends NativeByteBuf {
         return true;
     }
 
-    /** Ties a buffer's reference to this one: it is released when this buffer goes back to its pool. */
+    /** Attaches a buffer and its reference. It is released when this buffer returns to its pool. */
     public void attach(ByteBuf buf) {
         if (buf instanceof FrameBuf slot && slot.pool == pool) {
             attachedSlot = slot.slotIndex;
@@ -145,7 +150,7 @@ public final class FrameBuf extends NativeByteBuf {
         return attachedSlot == NONE ? attachedForeign : pool.slot(attachedSlot);
     }
 
-    /** Returns the number of bytes tied to this buffer by {@link #attach}. */
+    /** Returns the number of readable bytes of the {@linkplain #attach attached} buffer. */
     public int attachedBytes() {
         ByteBuf payload = attached();
         return payload == null ? 0 : payload.readableBytes();
@@ -155,7 +160,7 @@ public final class FrameBuf extends NativeByteBuf {
         return pool == other;
     }
 
-    /** Describes a slot that has not been released; a frame's headers lie where the slot begins. */
+    /** Describes a slot that has not been released. A frame's headers are at the start of the slot. */
     String describeHeld() {
         byte[] head = new byte[Math.min(viewBytes, DESCRIBED_BYTES)];
         NativeMemory.getBytes(slotAddress, head, 0, head.length);
@@ -164,32 +169,32 @@ public final class FrameBuf extends NativeByteBuf {
                 + (attached() == null ? "nothing" : attached()) + ", content " + HexFormat.of().formatHex(head);
     }
 
-    /** Returns the slot's number in its slab. */
+    /** Returns the index of the slot in its slab. */
     public int slotIndex() {
         return slotIndex;
     }
 
-    /** Returns the address of the slot's first byte, whatever the reader index is. */
+    /** Returns the address of the first byte of the slot, regardless of the reader index. */
     public long slotAddress() {
         return slotAddress;
     }
 
-    /** Returns the address of the first readable byte of a buffer that the caller has a reference to. Hot. */
+    /** Returns the address of the first readable byte. The caller must hold a reference. Hot path. */
     public long readableAddress() {
         return address + readerIndex();
     }
 
-    /** Returns the slot's length in bytes. */
+    /** Returns the length of the slot in bytes. */
     public int slotBytes() {
         return slotBytes;
     }
 
-    /** Returns the local key of the memory region that the slot lies in. */
+    /** Returns the lkey of the memory region that contains the slot. */
     public int lkey() {
         return lkey;
     }
 
-    /** Tells whether the content lies in the registered slot, so that a device can read it in place. */
+    /** Returns whether the content is in the registered slot, from which a device can send it. */
     public boolean isRegistered() {
         return overflow == null;
     }
@@ -226,19 +231,17 @@ public final class FrameBuf extends NativeByteBuf {
     ByteBuffer nioView() {
         ensureAccessible();
         if (overflow != null) {
-            return overflow.clear();
+            return overflow;
         }
         ByteBuffer view = slotView;
         if (view == null) {
             view = NativeMemory.segment(slotAddress, viewBytes).asByteBuffer();
-            // Other readers may find it at once, and a ByteBuffer has fields that are not final.
+            // Other threads may see the reference at once, and ByteBuffer has fields that are not final.
             VarHandle.storeStoreFence();
             slotView = view;
         }
         int offset = (int) (address - slotAddress);
-        // The previous user of the views may have set limits (internalNioBuffer does); slices keep within them.
-        view.clear();
-        return offset == 0 ? view : windowView(view, offset).clear();
+        return offset == 0 ? view : windowView(view, offset);
     }
 
     private ByteBuffer windowView(ByteBuffer view, int offset) {
@@ -252,8 +255,9 @@ public final class FrameBuf extends NativeByteBuf {
     }
 
     /**
-     * Releases the last reference of a slot that holds nothing but its frame, without giving the slot back: the caller
-     * does. Returns whether that could be done; else nothing has changed. Hot.
+     * Releases the last reference of a slot that has no attached buffer and has not outgrown its slot. Does not
+     * return the slot to the pool; the caller does. Returns false and changes nothing if that is not possible.
+     * Hot path.
      */
     boolean releaseAlone() {
         if (attachedSlot != NONE || attachedForeign != null || overflow != null || !releaseLast()) {
@@ -274,7 +278,10 @@ public final class FrameBuf extends NativeByteBuf {
 
     @Override
     void deallocate() {
-        overflow = null;
+        if (overflow != null) {
+            overflow = null;
+            dropInternalView();
+        }
         address = slotAddress;
         if (attachedSlot == NONE && attachedForeign == null) {
             pool.giveBack(this);
@@ -283,7 +290,7 @@ public final class FrameBuf extends NativeByteBuf {
         try {
             releaseAttached();
         } finally {
-            // Also when another holder has released what was attached.
+            // Return the slot even if another holder has already released the attached buffer.
             pool.giveBack(this);
         }
     }

@@ -14,22 +14,36 @@ import java.nio.channels.GatheringByteChannel;
 import java.nio.channels.ScatteringByteChannel;
 
 /**
- * Content access of a buffer over native memory by absolute address, without Unsafe.
- *
- * <p>The subclass owns the memory and decides when to return it.
+ * Access to the content of a buffer in native memory, by absolute address and without Unsafe. The subclass owns
+ * the memory.
  */
 abstract class NativeByteBuf extends CountedByteBuf {
     private static final boolean SWAP = ByteOrder.nativeOrder() == ByteOrder.LITTLE_ENDIAN;
-    /** The JDK has no bulk copy between streams and native memory, so streams are fed through pieces of this size. */
+    /**
+     * Size of the pieces in which streams are copied, since the JDK has no bulk copy between streams and native
+     * memory.
+     */
     private static final int STREAM_PIECE_BYTES = 8192;
 
     /** Address of index 0. */
     long address;
-    /** Present capacity in bytes, counted from {@link #address}. */
+    /** Current capacity in bytes, counted from {@link #address}. */
     int capacityBytes;
+    /** The view that {@link #internalNioBuffer} limits, and the shared view from which it was created. */
+    private ByteBuffer internalView;
+    private ByteBuffer internalViewOf;
 
-    /** Returns a buffer whose index 0 is {@link #address}; callers use it by absolute index only. */
+    /**
+     * Returns an NIO buffer that starts at {@link #address}. Threads share it, so its position and limit must not
+     * be changed.
+     */
     abstract ByteBuffer nioView();
+
+    /** Drops the view of memory that the buffer no longer has. */
+    final void dropInternalView() {
+        internalView = null;
+        internalViewOf = null;
+    }
 
     @Override
     public final int capacity() {
@@ -317,7 +331,12 @@ abstract class NativeByteBuf extends CountedByteBuf {
     @Override
     public final ByteBuffer internalNioBuffer(int index, int length) {
         checkIndex(index, length);
-        return nioView().clear().limit(index + length).position(index);
+        ByteBuffer shared = nioView();
+        if (internalViewOf != shared) {
+            internalViewOf = shared;
+            internalView = shared.duplicate();
+        }
+        return internalView.clear().limit(index + length).position(index);
     }
 
     @Override

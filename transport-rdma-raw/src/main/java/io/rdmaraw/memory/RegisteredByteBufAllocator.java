@@ -8,15 +8,18 @@ import io.netty.util.ResourceLeakDetector;
 import java.util.concurrent.atomic.LongAdder;
 
 /**
- * An allocator whose direct buffers lie in registered memory, so that writing them to a channel copies nothing.
+ * Allocates direct buffers in registered memory, which a channel can send without a copy.
  *
- * <p>Registered buffers are handed out on the thread of the loop that owns the slots, up to a slot's length, and while
- * enough slots remain for receiving. Everything else (heap buffers, larger buffers, other threads) comes from Netty's
- * default allocator and is copied once when it is sent; {@link #unregisteredCount()} says how often. Buffers can be
- * released on any thread.
+ * <p>A buffer is registered under three conditions: it is allocated on the thread of the loop that owns the
+ * slots, it is not longer than a slot, and enough slots remain for receiving. All other buffers (heap buffers,
+ * larger ones, other threads) come from Netty's default allocator and are copied once when they are sent.
+ * {@link #unregisteredCount()} counts them. Buffers can be released on any thread.
  */
 public final class RegisteredByteBufAllocator extends AbstractByteBufAllocator {
-    /** A prime, so that sampling meets every kind of buffer when allocations follow a regular pattern. */
+    /**
+     * Sampling interval of the leak detector. A prime, so that regular allocation patterns do not hide one kind
+     * of buffer.
+     */
     private static final int SHOWN_INTERVAL = 13;
 
     private final SlotPool pool;
@@ -31,28 +34,29 @@ public final class RegisteredByteBufAllocator extends AbstractByteBufAllocator {
         this.slotBytes = slotBytes;
     }
 
-    /** Keeps {@code slotCount} free slots for the receive queue: below that, buffers come unregistered. */
+    /** Reserves free slots for receiving. While fewer are free, buffers are not registered. */
     public void reserve(int slotCount) {
         reservedSlots = slotCount;
     }
 
-    /** Returns how many direct buffers had to be taken from outside the registered memory. */
+    /** Returns the number of direct buffers that were allocated outside the registered memory. */
     public long unregisteredCount() {
         return unregistered.sum();
     }
 
     /**
-     * Tells whether received frames are to be shown to Netty's leak detector: at its levels {@code advanced} and
-     * {@code paranoid}. The sampling of the default level would allocate on a path that otherwise allocates nothing.
+     * Returns whether Netty's leak detector tracks received frames: at its levels {@code advanced} and
+     * {@code paranoid}. Sampling at the default level would allocate on a path that otherwise allocates
+     * nothing.
      */
     public static boolean isReceivedTracked() {
         return ResourceLeakDetector.getLevel().compareTo(ResourceLeakDetector.Level.ADVANCED) >= 0;
     }
 
     /**
-     * Returns a wrapper through which the leak detector watches a buffer, or the buffer if the detector passes it over.
-     * The detector waits until an object becomes unreachable, but the pool always reaches the buffer of a slot. So it
-     * watches a duplicate, which only the holders of the wrapper reach.
+     * Returns a wrapper with which the leak detector tracks a buffer, or the buffer itself if the detector
+     * skips it. The detector detects objects that become unreachable, but the pool always references the buffer
+     * of a slot. Therefore it tracks a duplicate, which only holders of the wrapper reference.
      */
     public static ByteBuf track(ByteBuf buf) {
         ByteBuf shown = buf.duplicate();
@@ -60,7 +64,10 @@ public final class RegisteredByteBufAllocator extends AbstractByteBufAllocator {
         return watched == shown ? buf : watched;
     }
 
-    /** At its default level the detector samples one of 128 buffers; it is offered only a sample to begin with. */
+    /**
+     * Returns whether to offer a buffer to the leak detector. At its default level it samples one of 128
+     * buffers anyway.
+     */
     private boolean isShown() {
         return isReceivedTracked() || ResourceLeakDetector.isEnabled() && ++handedOut % SHOWN_INTERVAL == 0;
     }

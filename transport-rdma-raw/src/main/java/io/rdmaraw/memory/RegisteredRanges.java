@@ -3,15 +3,18 @@ package io.rdmaraw.memory;
 import java.util.Arrays;
 
 /**
- * The memory that is registered in one protection domain: whether a device may read an address, and with which key.
- * Read without locks by every loop of the device; slabs come and go rarely.
+ * The registered memory ranges of one protection domain, with their lkeys. Lookups take no lock; ranges change
+ * rarely.
  */
 public final class RegisteredRanges {
-    /** {@link #lkeyOf}: the memory is not registered. */
+    /** Returned by {@link #lkeyOf} if the memory is not registered. */
     public static final long UNREGISTERED = -1;
     private static final int FIELDS = 3;
 
-    /** Start, end (exclusive) and key of each range. There are few, so a linear scan is fastest. */
+    /**
+     * Start, end (exclusive) and lkey of each range. There are few, so a linear search is fastest. Copied on
+     * write.
+     */
     private volatile long[] ranges = {};
 
     /** Adds a range. */
@@ -24,7 +27,7 @@ public final class RegisteredRanges {
         ranges = grown;
     }
 
-    /** Takes out the range that starts at {@code address}; nothing happens if there is none. */
+    /** Removes the range that starts at an address, if there is one. */
     public synchronized void remove(long address) {
         long[] old = ranges;
         for (int i = 0; i < old.length; i += FIELDS) {
@@ -38,9 +41,10 @@ public final class RegisteredRanges {
     }
 
     /**
-     * Returns the local key for the bytes from {@code address} on.
+     * Returns the lkey of a range of bytes.
      *
-     * @return the 32-bit key, or {@link #UNREGISTERED} unless one range holds all of them
+     * @return the lkey as an unsigned 32-bit number, or {@link #UNREGISTERED} if no single range contains all
+     *         the bytes
      */
     public long lkeyOf(long address, int lengthBytes) {
         long[] current = ranges;

@@ -6,20 +6,20 @@ import java.nio.file.Path;
 import java.util.Set;
 
 /**
- * Whether PCIe may reorder a device's writes to a slab. A root complex can then write the frames of a burst at once.
- * What tells of a frame stays in order: completions are written to memory of libmlx5's, and the device writes each
- * after its frame has become visible. So does Linux' mlx5e with its buffers.
+ * Determines whether PCIe may reorder a device's writes to slabs, which lets the root complex write the frames
+ * of a burst in parallel. Completions remain ordered: they are in libmlx5's memory, and the device writes each
+ * one after its frame has become visible. Linux' mlx5e treats its buffers in the same way.
  *
- * <p>Intel's Haswell and Broadwell processors lose bandwidth by it (errata BDF92 and HSE122), so it is off there, as in
- * DPDK's mlx5 driver. The flag is one of those that the kernel ignores where it does not know them ({@code
- * IBV_ACCESS_OPTIONAL_RANGE}); libibverbs leaves them out before kernels that would refuse them.
+ * <p>Relaxed ordering lowers the bandwidth of Intel's Haswell and Broadwell processors (errata BDF92 and
+ * HSE122), so it is off on these, as in DPDK's mlx5 driver. Kernels ignore the flag if they do not know it
+ * ({@code IBV_ACCESS_OPTIONAL_RANGE}); libibverbs omits it on kernels that would reject it.
  */
 final class RelaxedOrdering {
-    /** {@code false}: never. */
+    /** System property; {@code false} disables relaxed ordering. */
     static final String PROPERTY = "io.rdmaraw.relaxedOrdering";
     /** {@code IBV_ACCESS_RELAXED_ORDERING}. */
     static final int ACCESS = 1 << 20;
-    /** Of family 6: Broadwell, Haswell. */
+    /** Models of family 6: Broadwell, then Haswell. */
     private static final Set<String> SLOWER_MODELS = Set.of("61", "71", "79", "86", "60", "63", "69", "70");
 
     static final int ACCESS_HERE = access(System.getProperty(PROPERTY), read(Path.of("/proc/cpuinfo")));
@@ -27,7 +27,7 @@ final class RelaxedOrdering {
     private RelaxedOrdering() {
     }
 
-    /** Returns the flag for memory regions, or 0. */
+    /** Returns the access flag for memory regions, or 0. */
     static int access(String property, String cpuInfo) {
         return "false".equals(property) || isSlower(cpuInfo) ? 0 : ACCESS;
     }

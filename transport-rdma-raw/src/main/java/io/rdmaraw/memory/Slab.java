@@ -1,19 +1,19 @@
 package io.rdmaraw.memory;
 
 import io.rdmaraw.ffi.PageMemory;
-import io.rdmaraw.verbs.MemoryRegion;
-import io.rdmaraw.verbs.ProtectionDomain;
+import io.rdmaraw.verbs.objects.MemoryRegion;
+import io.rdmaraw.verbs.objects.ProtectionDomain;
 
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 
 /**
- * Page-aligned memory, registered as one memory region and cut into slots of one size,
- * behind chunks of strides if there are any.
+ * Page-aligned memory, registered as one memory region. It is divided into optional chunks of strides, followed
+ * by slots of equal size.
  *
- * <p>Handlers may hold frames longer than the loop lives. After closing, no slot can be taken, and the memory is freed
- * when the last slot has been released.
+ * <p>Handlers may hold frames longer than the loop exists. After closing no slot can be taken, and the memory
+ * is freed when the last slot is released.
  */
 public final class Slab {
     /** {@code IBV_ACCESS_LOCAL_WRITE}: the device may write to the memory. */
@@ -34,16 +34,20 @@ public final class Slab {
     }
 
     /**
-     * Maps and registers memory for {@code slotCount} slots.
+     * Maps and registers memory.
      *
+     * @param slotCount number of slots
      * @param slotBytes length of a slot: a power of two of at least 64, so that slots do not share cache lines
-     * @throws io.rdmaraw.verbs.VerbsException when the memory cannot be registered, with what is missing
+     * @throws io.rdmaraw.verbs.VerbsException if the memory cannot be registered
      */
     public static Slab allocate(ProtectionDomain domain, RegisteredRanges ranges, int slotCount, int slotBytes) {
         return allocate(domain, ranges, StrideLayout.NONE, slotCount, slotBytes);
     }
 
-    /** As {@link #allocate(ProtectionDomain, RegisteredRanges, int, int)}, with chunks of strides before the slots. */
+    /**
+     * Like {@link #allocate(ProtectionDomain, RegisteredRanges, int, int)}, with chunks of strides before the
+     * slots.
+     */
     public static Slab allocate(ProtectionDomain domain, RegisteredRanges ranges, StrideLayout strides, int slotCount,
                                 int slotBytes) {
         if (slotBytes < 64 || Integer.bitCount(slotBytes) != 1) {
@@ -67,36 +71,37 @@ public final class Slab {
         return new Slab(memory, region, ranges, pool);
     }
 
-    /** Tells whether PCIe may reorder what devices write to slabs on this machine. */
+    /** Returns whether PCIe may reorder the devices' writes to slabs on this machine. */
     public static boolean relaxedOrdering() {
         return RelaxedOrdering.ACCESS_HERE != 0;
     }
 
-    /** Returns the slots. */
+    /** Returns the pool of slots. */
     public SlotPool pool() {
         return pool;
     }
 
     /**
-     * Returns how many slabs of this process are closed but not freed, because a slot has not been released. Any
-     * thread.
+     * Returns the number of closed slabs in this process that are not freed because slots are still held.
+     * Thread-safe.
      */
     public static int heldAfterClose() {
         return HELD.size();
     }
 
     /**
-     * Describes each slot that keeps a closed slab from being freed: its number of references, and how its content
-     * begins. For the search for the leak; any thread.
+     * Describes the slots that keep closed slabs from being freed: reference count and start of the content.
+     * For finding leaks. Thread-safe.
      */
     public static List<String> heldSlots() {
         return HELD.stream().flatMap(slab -> slab.pool.heldSlots().stream()).toList();
     }
 
     /**
-     * Ends the taking of slots. On the owner's thread, once the device no longer writes to them.
+     * Closes the slab: no further slots can be taken. Must be called on the owner's thread after the device has
+     * stopped writing.
      *
-     * @param freed runs when the last slot is back and the memory is unregistered and unmapped
+     * @param freed runs after the last slot was returned and the memory was unregistered and unmapped
      */
     public void close(Runnable freed) {
         if (closed) {

@@ -8,14 +8,14 @@ import io.rdmaraw.ffi.NativeMemory;
 import java.util.concurrent.atomic.LongAdder;
 
 /**
- * A debugging aid against use after release. Netty's leak detector does not see a stale holder of a slot that has a new
- * user; with {@code -Dio.rdmaraw.poison=true} a free slot is filled with a pattern, so that a stale reader reads
- * nonsense at once and a stale writer is found when the slot is taken again.
+ * A debugging aid that detects use after release. Netty's leak detector cannot notice that a former holder uses
+ * a slot that has a new user. With {@code -Dio.rdmaraw.poison=true} free slots are filled with a pattern. A
+ * stale reader then reads garbage at once, and a stale writer is detected when the slot is taken again.
  */
 public final class SlotPoison {
     private static final InternalLogger LOGGER = InternalLoggerFactory.getInstance(SlotPoison.class);
     private static final long PATTERN = 0xDEADF00DDEADF00DL;
-    /** No poison: the default, and free of cost. */
+    /** Disabled, which is the default and has no cost. */
     static final SlotPoison OFF = new SlotPoison(false);
 
     private final boolean on;
@@ -29,7 +29,7 @@ public final class SlotPoison {
         return SystemPropertyUtil.getBoolean("io.rdmaraw.poison", false) ? new SlotPoison(true) : OFF;
     }
 
-    /** Returns how many slots were found written to while they were free. */
+    /** Returns the number of slots that were modified while free. */
     long violationCount() {
         return violations.sum();
     }
@@ -51,8 +51,8 @@ public final class SlotPoison {
             for (int i = 0; i < buf.slotBytes(); i += Long.BYTES) {
                 if (NativeMemory.getLong(buf.slotAddress() + i) != PATTERN) {
                     violations.increment();
-                    LOGGER.error("slot {} was written to at offset {} after its last release; a handler keeps a frame "
-                            + "that it does not own any more", buf.slotIndex(), i);
+                    LOGGER.error("slot {} was written to at offset {} after its last release; a handler uses a frame "
+                            + "that it no longer owns", buf.slotIndex(), i);
                     return;
                 }
             }

@@ -1,26 +1,24 @@
 package io.rdmaraw.memory;
 
-import io.netty.buffer.ByteBufAllocator;
-
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.util.List;
 import java.util.stream.IntStream;
 
 /**
- * The free slots of one slab, owned by one event loop. Some of them may be strides of chunks ({@link StrideLayout}):
- * those have the first numbers, are taken by the chunk, and come back one by one.
+ * The free slots of one slab, owned by one event loop. The first slots may be strides of chunks
+ * ({@link StrideLayout}). These are taken by the chunk and returned one by one.
  *
- * <p>The owner's thread takes and returns slots on an array stack: the slot used last is the one whose lines are still
- * in the cache. Every other thread returns slots through a linked list that the owner takes over whole, so neither side
- * locks and there is no ABA problem. Only the owner takes slots.
+ * <p>The owner's thread takes and returns slots on an array stack, so that the slot used last, which is still
+ * in the cache, is reused first. Other threads return slots through a lock-free linked list. The owner takes
+ * over the whole list at once, which avoids the ABA problem. Only the owner takes slots.
  */
 public final class SlotPool {
-    /** No slot's number. */
+    /** Value of an array element that contains no slot index. */
     public static final int NONE = -1;
     private static final int COLOURS = 8;
     private static final int CACHE_LINE_BYTES = 64;
-    private static final int LEAST_COLOURED_BYTES = 2048;
+    private static final int MIN_COLOURED_BYTES = 2048;
     private static final VarHandle RETURNED;
 
     static {
@@ -33,21 +31,21 @@ public final class SlotPool {
 
     private final FrameBuf[] slots;
     private final StrideChunks chunks;
-    /** Slots with lower numbers are strides. */
+    /** Number of strides. Slots with lower indices are strides. */
     private final int strideSlots;
     private final int slotBytes;
-    /** The free slots' numbers. Numbers, because storing a reference into an old array costs G1 a fence. */
+    /** Indices of the free slots. Storing references in an old array would cause barriers in G1. */
     private final int[] free;
     private final SlotPoison poison;
     private final RegisteredByteBufAllocator allocator;
     private int freeCount;
     private volatile Thread owner;
-    @SuppressWarnings("unused") // through RETURNED
+    @SuppressWarnings("unused") // Accessed through RETURNED.
     private volatile FrameBuf returned;
-    /** Set once the owner is gone; from then on the thread that returns the last slot runs {@link #onAllReturned}. */
+    /** Set when the pool has no owner any more. The thread that returns the last slot then runs it. */
     private volatile Runnable onAllReturned;
 
-    /** The strides come first in memory too. */
+    /** The strides precede the slots in memory. */
     SlotPool(long firstStrideAddress, StrideLayout layout, int slotCount, int placeBytes, int lkey, SlotPoison poison) {
         this.poison = poison;
         chunks = new StrideChunks(layout);
@@ -63,7 +61,7 @@ public final class SlotPool {
             poison.onFree(slots[i]);
         }
         long firstSlotAddress = firstStrideAddress + layout.lengthBytes();
-        // Filled from the end so that the first slots taken are the first in memory.
+        // Filled from the end, so that the first slots taken are the first in memory.
         for (int i = 0; i < slotCount; i++) {
             int number = strideSlots + i;
             long address = firstSlotAddress + (long) i * placeBytes + colourOffsetBytes(i, placeBytes);
@@ -75,56 +73,58 @@ public final class SlotPool {
     }
 
     /**
-     * Returns how many bytes a slot holds whose neighbours are {@code strideBytes} away.
+     * Returns the usable bytes of a slot.
      *
-     * <p>Slots lie at multiples of a power of two, so their first bytes, which are all that most frames need, would
-     * share a few sets of the cache and evict one another. Each slot therefore begins at one of {@value #COLOURS} cache
-     * lines of its place, in turns.
+     * <p>Slots are at multiples of a power of two. Without an offset, their first bytes, which are all that
+     * short frames use, would compete for a few cache sets. Therefore slots begin at one of {@value #COLOURS}
+     * different cache lines of their place, in turn.
+     *
+     * @param strideBytes distance between two slots
      */
     public static int capacityBytes(int strideBytes) {
-        return strideBytes < LEAST_COLOURED_BYTES ? strideBytes : strideBytes - (COLOURS - 1) * CACHE_LINE_BYTES;
+        return strideBytes < MIN_COLOURED_BYTES ? strideBytes : strideBytes - (COLOURS - 1) * CACHE_LINE_BYTES;
     }
 
     private static int colourOffsetBytes(int slotIndex, int strideBytes) {
-        return strideBytes < LEAST_COLOURED_BYTES ? 0 : slotIndex % COLOURS * CACHE_LINE_BYTES;
+        return strideBytes < MIN_COLOURED_BYTES ? 0 : slotIndex % COLOURS * CACHE_LINE_BYTES;
     }
 
-    /** Sets the thread that takes slots from now on. Called by the loop whenever it (re)starts on a thread. */
+    /** Sets the thread that takes slots. The loop calls this whenever it (re)starts on a thread. */
     public void ownedBy(Thread thread) {
         owner = thread;
     }
 
-    /** Tells whether a buffer is one of this pool's slots. */
+    /** Returns whether a buffer is a slot of this pool. */
     public boolean owns(FrameBuf buf) {
         return buf.isOf(this);
     }
 
-    /** Returns the buffer of a slot, free or not. */
+    /** Returns the buffer of a slot, whether free or not. */
     public FrameBuf slot(int slotIndex) {
         return slots[slotIndex];
     }
 
-    /** Returns how many bytes a slot that {@link #take} gives can hold. */
+    /** Returns the length in bytes of a slot returned by {@link #take}. */
     public int slotBytes() {
         return slotBytes;
     }
 
-    /** Returns the key of the memory region that all slots and strides lie in. */
+    /** Returns the lkey of the memory region of all slots and strides. */
     public int lkey() {
         return slots[0].lkey();
     }
 
-    /** Returns the number of all slots, strides among them. */
+    /** Returns the number of slots, including strides. */
     public int slotCount() {
         return slots.length;
     }
 
-    /** Returns how the strides lie. */
+    /** Returns the layout of the strides. */
     public StrideLayout strideLayout() {
         return chunks.layout();
     }
 
-    /** Returns how many chunks {@link #takeChunk} could take now. Owner's thread only. */
+    /** Returns the number of free chunks. May be called on the owner's thread only. */
     public int availableChunks() {
         if (returned != null) {
             takeOverReturned();
@@ -132,16 +132,16 @@ public final class SlotPool {
         return chunks.available();
     }
 
-    /** Tells whether few slots or chunks are left to receive into. Owner's thread only. */
+    /** Returns whether few slots or chunks are left for receiving. May be called on the owner's thread only. */
     public boolean isReceiveMemoryLow() {
         boolean receivesInChunks = strideSlots > 0 && !chunks.layout().besideSlots();
         return receivesInChunks ? availableChunks() < chunks.layout().chunks() / 4 : available() < free.length / 4;
     }
 
     /**
-     * Takes a chunk for the device to fill.
+     * Takes a chunk for the device to fill. May be called on the owner's thread only.
      *
-     * @return the number of its first stride's slot, or -1 when there is none. Owner's thread only
+     * @return the slot index of its first stride, or -1 if no chunk is free
      */
     public int takeChunk() {
         if (availableChunks() == 0) {
@@ -154,7 +154,7 @@ public final class SlotPool {
         return first;
     }
 
-    /** Returns strides of one chunk that hold no frame. Owner's thread only. */
+    /** Returns unused strides of one chunk to the pool. May be called on the owner's thread only. */
     public void returnStrides(int firstSlot, int count) {
         for (int i = 0; i < count; i++) {
             poison.onFree(slots[firstSlot + i]);
@@ -162,7 +162,7 @@ public final class SlotPool {
         chunks.giveBack(firstSlot, count);
     }
 
-    /** Returns how many slots the owner could take now, strides not among them. Owner's thread only. */
+    /** Returns the number of free slots, not counting strides. May be called on the owner's thread only. */
     public int available() {
         if (returned != null) {
             takeOverReturned();
@@ -171,17 +171,19 @@ public final class SlotPool {
     }
 
     /**
-     * Returns about how many slots are not free: those posted for receiving, in flight, or held by handlers and
-     * connections. Any thread may ask; slots that other threads have returned count until the owner looks at them.
+     * Returns the approximate number of slots that are not free: posted for receiving, in flight, or held by
+     * handlers and connections. Thread-safe. Slots returned by other threads are counted until the owner takes
+     * them over.
      */
     public int inUse() {
         return slots.length - strideSlots - freeCount;
     }
 
     /**
-     * Takes a free slot as an empty buffer with one reference and the slot's whole length as capacity.
+     * Takes a free slot as an empty buffer with one reference and the slot's length as capacity. May be called
+     * on the owner's thread only.
      *
-     * @return the buffer, or null when every slot is in use. Owner's thread only
+     * @return the buffer, or null if no slot is free
      */
     public FrameBuf take() {
         FrameBuf buf = takeClosed();
@@ -189,8 +191,10 @@ public final class SlotPool {
     }
 
     /**
-     * Takes a free slot without making it a live buffer: a slot that is posted to a receive queue has no user yet; it
-     * is opened by {@link #openReceived} when a frame has come in.
+     * Takes a free slot without opening its buffer, in order to post it to a receive queue.
+     * {@link #openReceived} opens the buffer when a frame has arrived. May be called on the owner's thread only.
+     *
+     * @return the buffer, or null if no slot is free
      */
     public FrameBuf takeClosed() {
         if (freeCount == 0 && available() == 0) {
@@ -201,7 +205,11 @@ public final class SlotPool {
         return buf;
     }
 
-    /** Makes a slot that was taken closed a buffer with the {@code lengthBytes} that the device wrote to it. */
+    /**
+     * Opens the buffer of a slot taken with {@link #takeClosed}.
+     *
+     * @param lengthBytes number of bytes that the device wrote to the slot
+     */
     public FrameBuf openReceived(int slotIndex, int lengthBytes) {
         FrameBuf buf = slots[slotIndex];
         if (slotIndex < strideSlots) {
@@ -211,13 +219,16 @@ public final class SlotPool {
         return buf.openFilled(lengthBytes);
     }
 
-    /** Returns a slot that was taken closed and never opened. Owner's thread only. */
+    /**
+     * Returns a slot that was taken with {@link #takeClosed} and never opened. May be called on the owner's thread
+     * only.
+     */
     public void returnClosed(int slotIndex) {
         poison.onFree(slots[slotIndex]);
         free[freeCount++] = slotIndex;
     }
 
-    /** Returns the allocator that hands out these slots. */
+    /** Returns the allocator of these slots. */
     public RegisteredByteBufAllocator allocator() {
         return allocator;
     }
@@ -227,12 +238,13 @@ public final class SlotPool {
     }
 
     /**
-     * Releases slots that the caller alone has a reference to, up to the first that someone else has one to, or that is
-     * more than a slot: a stride, or a buffer with others attached. The same as {@link FrameBuf#release} for each, but
-     * what is the same for all is looked at once. Hot.
+     * Releases a run of slots. Equivalent to {@link FrameBuf#release} for each, but checks common conditions
+     * only once. The run ends at the first slot that has other references, is a stride, or has an attached
+     * buffer. Hot path.
      *
-     * @param slotIndices {@value #NONE} takes the place of each that is released, and ends what can be
-     * @return how many were released
+     * @param slotIndices elements of released slots are set to {@value #NONE}; such an element also ends the
+     *                    run
+     * @return the number of released slots
      */
     public int releaseRun(int[] slotIndices, int from, int end) {
         if (Thread.currentThread() != owner || poison.isOn()) {
@@ -289,8 +301,8 @@ public final class SlotPool {
     }
 
     /**
-     * Ends the ownership: no slot is taken any more. Runs {@code action} once every slot is back, at once if that is
-     * so already, else on the thread that returns the last one.
+     * Ends the ownership: no further slots can be taken. Runs an action when all slots are returned, either at
+     * once or on the thread that returns the last one.
      */
     void disown(Runnable action) {
         owner = null;
@@ -307,7 +319,10 @@ public final class SlotPool {
         }
     }
 
-    /** Describes each slot that has not been released. Only after {@link #disown}, while the memory is mapped. */
+    /**
+     * Describes the slots that have not been released. Valid only after {@link #disown}, while the memory is
+     * mapped.
+     */
     synchronized List<String> heldSlots() {
         if (onAllReturned == null) {
             return List.of();

@@ -3,12 +3,12 @@ package io.rdmaraw.memory;
 import java.util.Arrays;
 
 /**
- * Which chunks of a {@link StrideLayout} can be handed to the device. The device writes to a chunk as a whole, so it
- * may have it again only when no frame in any of its strides is held. For the owner of the slots.
+ * The free chunks of a {@link StrideLayout}. The device writes to a whole chunk, so a chunk is free only when
+ * no frame in any of its strides is held. For the owner of the slots.
  */
 final class StrideChunks {
     private final StrideLayout layout;
-    /** How many strides of a chunk are back. */
+    /** Number of returned strides by chunk. */
     private final int[] returned;
     private final int[] free;
     private int freeCount;
@@ -40,7 +40,7 @@ final class StrideChunks {
         return returned[chunk] == layout.stridesPerChunk();
     }
 
-    /** Takes a chunk, or returns -1 when there is none. */
+    /** Takes a chunk. Returns its index, or -1 if none is free. */
     int take() {
         if (freeCount == 0) {
             return -1;
@@ -50,7 +50,7 @@ final class StrideChunks {
         return chunk;
     }
 
-    /** Strides of one chunk are back. */
+    /** Returns strides of one chunk. */
     void giveBack(int firstStride, int count) {
         int chunk = firstStride / layout.stridesPerChunk();
         returned[chunk] += count;

@@ -1,50 +1,50 @@
 package io.rdmaraw.memory;
 
 /**
- * The part of a slab that striding receive queues fill. A chunk is what one receive request names: consecutive strides,
- * of which each frame takes as many as it is long, so that it lies in one piece.
+ * The part of a slab that is divided into chunks. With striding receive queues, each receive request is one chunk. A
+ * chunk consists of consecutive strides, and each frame occupies one or more adjacent strides. For packets larger than
+ * the MTU, a chunk is one stride of maximum packet length.
  *
- * <p>Or the part that receives of frames beyond the MTU fill: each chunk is one stride, which is as long as they are.
- *
- * @param chunks how many there are
- * @param stridesPerChunk a power of two
- * @param strideBytes a power of two, but where the chunks are for frames beyond the MTU
- * @param besideSlots whether ordinary frames are received in slots
+ * @param chunks          number of chunks
+ * @param stridesPerChunk number of strides in a chunk, a power of two
+ * @param strideBytes     length of a stride; a power of two, except for packets larger than the MTU
+ * @param besideSlots     whether ordinary frames are received in slots
  */
 public record StrideLayout(int chunks, int stridesPerChunk, int strideBytes, boolean besideSlots) {
     private static final int CACHE_LINE_BYTES = 64;
 
-    /** Chunks of a striding queue, which receives all frames. */
+    /** Creates the layout of a striding receive queue, which receives all frames. */
     public StrideLayout(int chunks, int stridesPerChunk, int strideBytes) {
         this(chunks, stridesPerChunk, strideBytes, false);
     }
 
-    /** Returns chunks of one frame each, which may have so many bytes. */
+    /** Returns a layout of one-frame chunks for packets of up to {@code frameBytes} bytes. */
     public static StrideLayout ofFrames(int count, int frameBytes) {
-        // Not a power of two apart, or their first lines would compete for a few sets of the cache.
+        // The distance must not be a power of two, or the first lines of the chunks would compete for a few cache
+        // sets.
         int strideBytes = Math.ceilDiv(frameBytes, CACHE_LINE_BYTES) * CACHE_LINE_BYTES;
         return new StrideLayout(count, 1, strideBytes % 4096 == 0 ? strideBytes + CACHE_LINE_BYTES : strideBytes, true);
     }
 
-    /** No such part. */
+    /** No chunks. */
     static final StrideLayout NONE = new StrideLayout(0, 1, Long.BYTES);
 
-    /** Returns the number of all strides. */
+    /** Returns the total number of strides. */
     public int strides() {
         return chunks * stridesPerChunk;
     }
 
-    /** Returns the length of a chunk. */
+    /** Returns the length of a chunk in bytes. */
     public int chunkBytes() {
         return stridesPerChunk * strideBytes;
     }
 
-    /** Returns the length of all chunks. */
+    /** Returns the length of all chunks in bytes. */
     public long lengthBytes() {
         return (long) chunks * chunkBytes();
     }
 
-    /** Returns how many strides a frame takes. */
+    /** Returns the number of strides that a frame occupies. */
     public int stridesOf(int lengthBytes) {
         return Math.max(1, (lengthBytes + strideBytes - 1) / strideBytes);
     }

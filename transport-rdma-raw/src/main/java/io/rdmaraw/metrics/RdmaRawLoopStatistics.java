@@ -2,11 +2,14 @@ package io.rdmaraw.metrics;
 
 import java.util.List;
 
-/** What one event loop has counted; {@link RdmaRawMetrics#loops()} has them all. Readable on any thread. */
+/** The counters of one event loop and its queues; see {@link RdmaRawMetrics#loops()}. Readable on any thread. */
 public interface RdmaRawLoopStatistics extends RdmaRawMetered {
-    /** Returns the name of the loop's thread, with a number behind it where another loop's thread has the same. */
+    /**
+     * Returns the unique name of the loop: its thread's name, with a number appended if another loop has the
+     * same one.
+     */
     String name();
 
-    /** Returns the ports that the loop has queues on. */
+    /** Returns the counters of the device ports on which the loop has a queue. */
     List<RdmaRawPortStatistics> ports();
 }

@@ -20,23 +20,36 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.ToDoubleFunction;
 
 /**
- * Gives the counts of all loops to a Micrometer registry: {@code rdmaraw.port.drops} and {@code rdmaraw.port.copies}
- * with the tag {@code reason}, {@code rdmaraw.port.received.frames} and so on, tagged with {@code loop}, {@code device}
- * and {@code port}; {@code rdmaraw.channel.*} summed over all channels that a queue has had. What is counted once for a
- * whole device has {@code -} as loop and port, so that sums over loops are right. Queues that open later are bound when
- * they do. Needs {@code io.micrometer:micrometer-core}, which the transport does not bring.
+ * Registers the metrics of all loops with a Micrometer registry.
+ * <pre>{@code
+ * RdmaRawMeterBinder binder = new RdmaRawMeterBinder();
+ * binder.bindTo(registry);
+ * }</pre>
+ *
+ * <p>Queues that open later are registered when they open. Names and tags:
+ * <ul>
+ * <li>{@code rdmaraw.port.received.frames} and other counters of queues have the tags {@code loop},
+ *     {@code device} and {@code port}.
+ * <li>{@code rdmaraw.port.drops} and {@code rdmaraw.port.copies} also have the tag {@code reason}.
+ * <li>{@code rdmaraw.channel.*} and the other kinds of channels are sums over all channels that a queue has
+ *     had.
+ * <li>Counters of a whole device have {@code -} as loop and port, so that sums over loops count them once.
+ * </ul>
+ *
+ * <p>Requires {@code io.micrometer:micrometer-core}, which is an optional dependency of the transport.
+ * Thread-safe.
  */
-@SuppressWarnings("exports") // Optional: users of this class have Micrometer.
+@SuppressWarnings("exports") // Micrometer is optional; only users of this class need it.
 public final class RdmaRawMeterBinder implements MeterBinder, AutoCloseable {
     private static final String PREFIX = "rdmaraw.";
-    /** The value of a tag that does not apply: a registry wants all meters of a name to have the same tags. */
+    /** The value of a tag that does not apply. A registry requires the same tags for all meters with one name. */
     private static final String NONE = "-";
 
     private final List<Bound> bound = new ArrayList<>();
 
-    /** Makes a binder that is bound to nothing yet. */
+    /** Creates a binder that is not bound to a registry yet. */
     public RdmaRawMeterBinder() {
-        // Nothing to set.
+        // Declared for its Javadoc.
     }
 
     @Override
@@ -117,7 +130,10 @@ public final class RdmaRawMeterBinder implements MeterBinder, AutoCloseable {
             return made;
         }
 
-        /** Each kind of channel has its scope: they share names; a registry takes a name with the same tags once. */
+        /**
+         * Registers the totals of one kind of channel. The kinds have metrics of the same name but with different
+         * tags, so each kind has its own prefix.
+         */
         private void bindTotals(String scope, List<RdmaRawMetric> metrics, RdmaRawPortStatistics port, Tags tags,
                 List<Meter> made) {
             metrics.forEach(metric -> made.add(bindTotal(scope, port, metric, tags)));
@@ -132,7 +148,10 @@ public final class RdmaRawMeterBinder implements MeterBinder, AutoCloseable {
                             .tags(tagsOf(metric, tags)).register(registry);
         }
 
-        /** One meter for all reasons, as is usual with Micrometer. */
+        /**
+         * Returns the name of a meter. All drop reasons share one name, as is usual with Micrometer; so do all
+         * copy reasons.
+         */
         private static String nameOf(String scope, RdmaRawMetric metric) {
             return PREFIX + scope + switch (metric.kind()) {
                 case DROP -> "drops";
@@ -181,10 +200,10 @@ public final class RdmaRawMeterBinder implements MeterBinder, AutoCloseable {
         }
     }
 
-    /** What all queues on a device tell alike, asked of one that is open. */
+    /** The counters that are common to all queues of a device, read from one open queue. */
     private static final class Device implements RdmaRawMetered {
         private final Set<RdmaRawPortStatistics> ports = new LinkedHashSet<>();
-        /** Stays when the last one has closed: a reader may be on its way. */
+        /** Any port of the device. Not cleared when the last queue closes, because a thread may be reading a meter. */
         private volatile RdmaRawPortStatistics any;
 
         void add(RdmaRawPortStatistics port) {
@@ -192,7 +211,7 @@ public final class RdmaRawMeterBinder implements MeterBinder, AutoCloseable {
             any = port;
         }
 
-        /** Returns whether it was the last one. */
+        /** Removes a queue and returns whether it was the last one. */
         boolean removeLast(RdmaRawPortStatistics port) {
             boolean removed = ports.remove(port);
             if (!ports.isEmpty()) {

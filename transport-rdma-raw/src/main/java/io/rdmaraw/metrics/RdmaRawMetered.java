@@ -3,17 +3,17 @@ package io.rdmaraw.metrics;
 import java.util.List;
 
 /**
- * Something that has counters. Readable on any thread; values may be slightly stale, since the loops count
- * with plain stores.
+ * An object with counters. Readable on any thread. Values may be slightly stale, since loops count with plain
+ * stores.
  */
 public interface RdmaRawMetered {
-    /** Returns what is counted; always the same list for one class. */
+    /** Returns the metrics of this object. All objects of one class return the same list. */
     List<RdmaRawMetric> metrics();
 
     /**
-     * Returns a count.
+     * Returns the current value of a metric.
      *
-     * @throws IllegalArgumentException when the metric is not one of {@link #metrics()}
+     * @throws IllegalArgumentException if the metric is not in {@link #metrics()}
      */
     long value(RdmaRawMetric metric);
 }

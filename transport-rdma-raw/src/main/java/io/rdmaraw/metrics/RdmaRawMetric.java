@@ -3,41 +3,43 @@ package io.rdmaraw.metrics;
 /**
  * A counter or gauge of a loop, queue or channel.
  *
- * @param name  of a drop or a copy the reason, such as {@code unregistered-memory}; else what is counted, such as
- *              {@code received.frames}
- * @param kind  what it measures
- * @param description one sentence
- * @param scope whether each queue of a device tells the same
+ * @param name        the reason for a drop or copy, such as {@code unregistered-memory}; otherwise the measured
+ *                    quantity, such as {@code received.frames}
+ * @param kind        the kind of quantity
+ * @param description a description of one sentence
+ * @param scope       whether the value belongs to one object or to the whole device
  */
 public record RdmaRawMetric(String name, Kind kind, String description, Scope scope) {
-    /** Makes a metric of the loop, queue or channel that has it. */
+    /** Creates a metric with scope {@link Scope#OWN}. */
     public RdmaRawMetric(String name, Kind kind, String description) {
         this(name, kind, description, Scope.OWN);
     }
 
-    /** What a metric is of. */
+    /** The object that a value describes. */
     public enum Scope {
-        /** Of the loop, queue or channel that has it. */
+        /** The loop, queue or channel that reports the value. */
         OWN,
-        /** Of a whole device: every queue on it tells the same value, so a sum over queues is too large. */
+        /**
+         * The whole device: each of its queues reports the same value, so values of queues must not be added up.
+         */
         DEVICE
     }
 
-    /** What a metric measures. */
+    /** The kind of quantity that a metric measures. */
     public enum Kind {
-        /** Frames, datagrams or bytes that were received or sent. */
+        /** Frames, datagrams or bytes received or sent. */
         TRAFFIC,
-        /** Frames or datagrams that were lost; the name is the reason. */
+        /** Lost frames or datagrams. The name is the reason. */
         DROP,
-        /** Frames that were copied; the name is the reason. */
+        /** Copied frames. The name is the reason. */
         COPY,
-        /** Errors, and recoveries from them. */
+        /** Errors and recoveries. */
         ERROR,
-        /** Polls, bursts, wake-ups: how the loop works. */
+        /** Activity of the loop: polls, bursts, wake-ups. */
         WORK,
-        /** Nanoseconds. */
+        /** A duration in nanoseconds. */
         NANOS,
-        /** A gauge: what there is now, such as flow rules. */
+        /** A gauge: a current number, such as the number of flow rules. */
         LEVEL
     }
 }

@@ -8,9 +8,15 @@ import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.function.Consumer;
 
 /**
- * What all loops of the process count. The same is on JMX, as {@code io.rdmaraw:type=Transport}, where
- * {@code ./rdma-raw top} reads it ({@code -Dio.rdmaraw.jmx=false} leaves that out), and in events of the flight
- * recorder.
+ * Entry point to the metrics of all loops in this process.
+ * <pre>{@code
+ * for (RdmaRawLoopStatistics loop : RdmaRawMetrics.loops()) {
+ *     loop.metrics().forEach(metric -> System.out.println(metric.name() + " " + loop.value(metric)));
+ * }
+ * }</pre>
+ *
+ * <p>The same metrics are available through JMX as {@code io.rdmaraw:type=Transport}, which
+ * {@code ./rdma-raw top} reads, and as JFR events. {@code -Dio.rdmaraw.jmx=false} disables JMX. Thread-safe.
  */
 public final class RdmaRawMetrics {
     private static final InternalLogger LOGGER = InternalLoggerFactory.getInstance(RdmaRawMetrics.class);
@@ -20,21 +26,21 @@ public final class RdmaRawMetrics {
     private RdmaRawMetrics() {
     }
 
-    /** Is notified of queues that open and close; called on their loops. */
+    /** Receives notifications about queues. Methods are called on the queue's event loop and must not block. */
     public interface Listener {
-        /** A loop has opened a queue on a port. */
+        /** Called after a loop has opened a queue on a port. */
         void portOpened(RdmaRawLoopStatistics loop, RdmaRawPortStatistics port);
 
-        /** The queue is closed; its counts do not change any more. */
+        /** Called after a queue has been closed. Its counters do not change any more. */
         void portClosed(RdmaRawLoopStatistics loop, RdmaRawPortStatistics port);
     }
 
-    /** Returns the loops that run. */
+    /** Returns the running loops. */
     public static List<RdmaRawLoopStatistics> loops() {
         return List.copyOf(LOOPS);
     }
 
-    /** Adds a listener, which is notified immediately of existing queues. */
+    /** Adds a listener. It is notified immediately, on the calling thread, of the queues that are already open. */
     public static void addListener(Listener listener) {
         LISTENERS.add(listener);
         for (RdmaRawLoopStatistics loop : LOOPS) {
@@ -48,10 +54,10 @@ public final class RdmaRawMetrics {
     }
 
     /**
-     * Adds a loop. Called by event loops when they start.
+     * Registers a loop. Event loops call this when they start.
      *
      * @param threadName the name of the loop's thread
-     * @param named      takes the name that tells the loop from all others
+     * @param named      receives the unique name of the loop
      */
     public static void loopStarted(RdmaRawLoopStatistics loop, String threadName, Consumer<String> named) {
         synchronized (LOOPS) {
@@ -62,7 +68,7 @@ public final class RdmaRawMetrics {
         }
     }
 
-    /** Readers tell loops apart by their names, and threads of two groups can have the same name. */
+    /** Returns a unique name for a loop. Threads of different groups can have the same name. */
     private static String freeName(RdmaRawLoopStatistics loop, String threadName) {
         String name = threadName;
         for (int n = 2; isTaken(name, loop); n++) {
@@ -75,12 +81,12 @@ public final class RdmaRawMetrics {
         return LOOPS.stream().anyMatch(loop -> loop != by && loop.name().equals(name));
     }
 
-    /** Removes a loop. Called by event loops when they end. */
+    /** Unregisters a loop. Event loops call this when they terminate. */
     public static void loopEnded(RdmaRawLoopStatistics loop) {
         LOOPS.remove(loop);
     }
 
-    /** Tells the listeners that a loop has opened a queue. Called by event loops. */
+    /** Notifies the listeners that a loop has opened a queue. Event loops call this. */
     public static void portOpened(RdmaRawLoopStatistics loop, RdmaRawPortStatistics port) {
         for (Listener listener : LISTENERS) {
             try {
@@ -91,7 +97,7 @@ public final class RdmaRawMetrics {
         }
     }
 
-    /** Tells the listeners that a loop has closed a queue. Called by event loops. */
+    /** Notifies the listeners that a loop has closed a queue. Event loops call this. */
     public static void portClosed(RdmaRawLoopStatistics loop, RdmaRawPortStatistics port) {
         for (Listener listener : LISTENERS) {
             try {

@@ -4,31 +4,35 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * What one loop's queue on one port has counted, and what the channels on it have. Readable on any thread.
+ * The counters of one loop's queue on one device port, and of the channels on that queue. Readable on any
+ * thread.
  */
 public interface RdmaRawPortStatistics extends RdmaRawMetered {
-    /** Returns the device's name. */
+    /** Returns the name of the device. */
     String deviceName();
 
-    /** Returns the port's number, from 1. */
+    /** Returns the port number, from 1. */
     int portNumber();
 
     /**
-     * Returns how many bursts had from 2^n to less than 2^(n+1) frames.
+     * Returns the number of receive bursts with at least 2^n and fewer than 2^(n+1) frames.
      *
-     * @param n 0 to 6; the last class has the full bursts of 64
+     * @param n 0 to 6; 6 counts full bursts of 64 frames
      */
     long burstsOfFill(int n);
 
     /**
-     * Returns what the channels on this queue count, each under its identifier and local address. TCP's connections are
-     * counted together, under {@code tcp}: see {@link RdmaRawTcpStatistics}.
+     * Returns the open channels on this queue, by channel ID and local address. TCP connections are counted
+     * together under {@code tcp}; see {@link RdmaRawTcpStatistics}.
      */
     Map<String, RdmaRawMetered> channels();
 
-    /** Returns what channels can count, by their kind: {@code channel}, {@code datagram}, {@code host}, {@code tcp}. */
+    /**
+     * Returns the metrics of channels by kind of channel: {@code channel}, {@code datagram}, {@code host},
+     * {@code tcp}.
+     */
     Map<String, List<RdmaRawMetric>> channelMetrics();
 
-    /** Returns what all channels that this queue has ever had counted, by metric. */
+    /** Returns the sums over all channels that this queue has had, including closed ones. */
     Map<RdmaRawMetric, Long> channelTotals();
 }

@@ -3,61 +3,69 @@ package io.rdmaraw.metrics;
 import io.netty.util.internal.UnstableApi;
 
 /**
- * A snapshot of a connection's state. Times are nanoseconds, sizes bytes.
+ * A snapshot of the state of a TCP connection, similar to {@code TCP_INFO} of Linux. Durations are in
+ * nanoseconds, sizes in bytes.
  *
- * @param state of RFC 9293
- * @param congestionControl its name
- * @param recovering whether losses are being repaired
- * @param smoothedRttNanos smoothed round-trip time, 0 while unknown
- * @param minimumRttNanos the least of the last minutes, 0 while unknown
- * @param retransmissionTimeoutNanos without backoff
- * @param congestionWindowBytes the congestion window
- * @param sendWindowBytes the window that the peer offers
- * @param receiveWindowBytes the window offered to the peer
- * @param segmentBytes payload of a full segment
- * @param pathMtuBytes the path MTU in use
- * @param unacknowledgedBytes sent and not acknowledged
- * @param unsentBytes written and not sent
- * @param bytesAcked acknowledged since the connection began
- * @param bytesReceived received in order since the connection began
- * @param segmentsIn received
- * @param segmentsOut sent
- * @param retransmittedSegments sent again
- * @param timer the timer that runs, as ss(8) calls it: {@code on} (retransmission), {@code persist}, {@code keepalive},
- *              {@code timewait} (FIN-WAIT-2); empty while none does
- * @param timerNanos until it expires
- * @param timestamps whether both ends use timestamps (RFC 7323)
- * @param sack whether both ends use selective acknowledgements (RFC 2018)
- * @param ecn whether congestion marks are echoed (RFC 3168)
- * @param sendWindowShift scale of the windows that the peer offers
- * @param receiveWindowShift scale of the windows offered to the peer
- * @param rttVariationNanos mean deviation of the round-trip time
- * @param receiveRttNanos round trip as measured by what is received, 0 while unknown
- * @param backoff doublings of the timeout in force
- * @param unansweredTimeouts timeouts since the peer last acknowledged something
- * @param slowStartThresholdBytes of the congestion window; 2^31 - 1 before the first loss
- * @param peerSegmentBytes the largest segment that the peer has sent
- * @param receiveBufferBytes what the window offered to the peer may grow to as the reader keeps up
- * @param inFlightBytes of the unacknowledged, believed to be in the network
- * @param lostBytes of them, believed lost and not sent again yet
- * @param sackedBytes of them, reported to have arrived
- * @param unreadBytes delivered and not read
- * @param outOfOrderBytes held because something before them is missing
- * @param sinceLastSentNanos time since data was sent
- * @param sinceLastReceivedNanos time since the peer was last heard
- * @param bytesSent payload sent, what was sent again included
- * @param retransmittedBytes of that, sent again
- * @param deliveredBytes acknowledged or reported to have arrived
- * @param deliveredMarkedBytes of that, by acknowledgements that tell of congestion marks
- * @param duplicatesReported segments that the peer has got twice (D-SACK)
- * @param reorderings times that something older arrived at the peer after something newer
- * @param busyNanos how long something has been queued or in flight, altogether
- * @param windowLimitedNanos of that, kept from sending more by the peer's window alone
- * @param sendBufferLimitedNanos of that, with all sent, while more was written than the send buffer takes
- * @param receivedDscp differentiated services codepoint of the last data received
- * @param pacingRate bytes of payload per second that data is paced at, 0 where it is not
- * @param deliveryRate bytes per second that arrive, as last measured; 0 where the congestion control measures none
- * @param applicationLimited whether that was no more because there was no more to send
+ * @param state                      the state of RFC 9293
+ * @param congestionControl          name of the congestion control
+ * @param recovering                 whether loss recovery is in progress
+ * @param smoothedRttNanos           smoothed round-trip time, or 0 if unknown
+ * @param minimumRttNanos            minimum round-trip time of the last minutes, or 0 if unknown
+ * @param retransmissionTimeoutNanos retransmission timeout without backoff
+ * @param congestionWindowBytes      congestion window
+ * @param sendWindowBytes            window advertised by the peer
+ * @param receiveWindowBytes         window advertised to the peer
+ * @param segmentBytes               payload of a full segment
+ * @param pathMtuBytes               path MTU in use
+ * @param unacknowledgedBytes        bytes sent but not acknowledged
+ * @param unsentBytes                bytes written but not sent
+ * @param bytesAcked                 bytes acknowledged since the connection was established
+ * @param bytesReceived              bytes received in order since the connection was established
+ * @param segmentsIn                 segments received
+ * @param segmentsOut                segments sent
+ * @param retransmittedSegments      segments retransmitted
+ * @param timer                      the running timer, as named by ss(8): {@code on} (retransmission),
+ *                                   {@code persist}, {@code keepalive}, {@code timewait} (FIN-WAIT-2); empty if
+ *                                   none is running
+ * @param timerNanos                 time until the timer expires
+ * @param timestamps                 whether both ends use timestamps (RFC 7323)
+ * @param sack                       whether both ends use selective acknowledgements (RFC 2018)
+ * @param ecn                        whether congestion marks are echoed (RFC 3168)
+ * @param sendWindowShift            scale of the window advertised by the peer
+ * @param receiveWindowShift         scale of the window advertised to the peer
+ * @param rttVariationNanos          mean deviation of the round-trip time
+ * @param receiveRttNanos            round-trip time as measured by the receiver, or 0 if unknown
+ * @param backoff                    number of doublings of the current retransmission timeout
+ * @param unansweredTimeouts         number of timeouts since the last acknowledgement from the peer
+ * @param slowStartThresholdBytes    slow start threshold; 2^31 - 1 before the first loss
+ * @param peerSegmentBytes           largest segment received from the peer
+ * @param receiveBufferBytes         limit to which the receive window grows while the application reads fast
+ *                                   enough
+ * @param inFlightBytes              unacknowledged bytes that are assumed to be in the network
+ * @param lostBytes                  unacknowledged bytes that are assumed lost and not retransmitted yet
+ * @param sackedBytes                unacknowledged bytes that the peer has reported as received (SACK)
+ * @param unreadBytes                received bytes that the application has not read
+ * @param outOfOrderBytes            received bytes that wait for missing earlier ones
+ * @param sinceLastSentNanos         time since data was last sent
+ * @param sinceLastReceivedNanos     time since a segment was last received
+ * @param bytesSent                  payload bytes sent, including retransmissions
+ * @param retransmittedBytes         payload bytes retransmitted
+ * @param deliveredBytes             bytes acknowledged or reported as received (SACK)
+ * @param deliveredMarkedBytes       the part of {@code deliveredBytes} that was acknowledged with congestion
+ *                                   marks
+ * @param duplicatesReported         segments that the peer reported to have received twice (D-SACK)
+ * @param reorderings                number of times the network delivered segments out of order
+ * @param busyNanos                  total time during which data was queued or in flight
+ * @param windowLimitedNanos         the part of {@code busyNanos} during which only the peer's window limited
+ *                                   sending
+ * @param sendBufferLimitedNanos     the part of {@code busyNanos} during which all buffered data was sent while
+ *                                   more was written than the send buffer holds
+ * @param receivedDscp               DSCP of the last data received
+ * @param pacingRate                 pacing rate in payload bytes per second, or 0 if sending is not paced
+ * @param deliveryRate               last measured delivery rate in bytes per second, or 0 if the congestion
+ *                                   control measures none
+ * @param applicationLimited         whether the application, and not the network, limited the measured delivery
+ *                                   rate
  */
 @UnstableApi
 public record RdmaRawTcpInfo(String state, String congestionControl, boolean recovering, long smoothedRttNanos,

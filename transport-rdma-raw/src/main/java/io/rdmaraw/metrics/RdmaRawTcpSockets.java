@@ -6,28 +6,38 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * The servers and connections of one loop's TCP at one moment, as {@code ss -ti} shows those of the kernel.
+ * A snapshot of the listeners and connections of one loop's TCP stack, comparable to the output of
+ * {@code ss -ti}.
  *
- * @param listeners   ports that are listened on
- * @param byState     connections by their state of RFC 9293; those in TIME-WAIT are not among them
- * @param connections those with the most bytes, the busiest first
+ * @param listeners   the listening ports
+ * @param byState     number of connections by state of RFC 9293, without those in TIME-WAIT
+ * @param connections the connections with the most traffic, the busiest first
  */
 @UnstableApi
 public record RdmaRawTcpSockets(List<Listener> listeners, Map<String, Integer> byState, List<Connection> connections) {
-    /** Maximum number of connections that are examined; of more, {@link #byState} and the choice are a sample. */
+    /**
+     * Maximum number of connections that are examined. If there are more, {@link #byState} and
+     * {@link #connections} are based on a sample.
+     */
     public static final int LOOKED_AT = 65_536;
 
     /**
-     * A server's port on one loop.
+     * A listening port on one loop.
      *
-     * @param local    the address, which may be the wildcard
-     * @param halfOpen connections whose handshake is under way
-     * @param backlog  how many of them there may be before cookies take their place
+     * @param local    the local address, possibly the wildcard address
+     * @param halfOpen number of connections with an incomplete handshake
+     * @param backlog  maximum of {@code halfOpen}; beyond it, SYN cookies are sent
      */
     public record Listener(InetSocketAddress local, int halfOpen, int backlog) {
     }
 
-    /** A connection and where it stands. */
+    /**
+     * A connection and its state.
+     *
+     * @param local  the local address
+     * @param remote the peer's address
+     * @param info   the state
+     */
     public record Connection(InetSocketAddress local, InetSocketAddress remote, RdmaRawTcpInfo info) {
     }
 }

@@ -3,16 +3,18 @@ package io.rdmaraw.metrics;
 import java.util.concurrent.CompletableFuture;
 
 /**
- * What the TCP of one loop on one device has counted, over all of its connections. Written by the loop with plain
- * stores; other threads read values that may be slightly stale. {@link RdmaRawPortStatistics#channels()} has it under
- * the name {@code tcp}. For a single connection see {@code RdmaRawSocketChannel.tcpInfo()}.
+ * The TCP counters of one loop on one device, summed over all connections.
+ * {@link RdmaRawPortStatistics#channels()} contains them under the name {@code tcp}. For a single connection,
+ * see {@code RdmaRawSocketChannel.tcpInfo()}. Readable on any thread; values may be slightly stale, since the
+ * loop counts with plain stores.
  */
 public interface RdmaRawTcpStatistics extends RdmaRawMetered {
     /**
-     * Asks the loop which servers and connections it has. Any thread; the loop answers in its next turn.
+     * Requests a snapshot of the listeners and connections. May be called on any thread; the loop takes the
+     * snapshot in its next turn.
      *
-     * @param most maximum number of connections to return, the busiest; 0 or more
-     * @return completed on the loop; fails when the loop has ended
+     * @param maxConnections maximum number of connections to return, 0 or more; the busiest are returned
+     * @return completed on the loop; fails if the loop has terminated
      */
-    CompletableFuture<RdmaRawTcpSockets> sockets(int most);
+    CompletableFuture<RdmaRawTcpSockets> sockets(int maxConnections);
 }

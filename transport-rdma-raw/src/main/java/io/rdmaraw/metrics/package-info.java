@@ -1,5 +1,5 @@
 /**
- * What the transport counts: {@link io.rdmaraw.metrics.RdmaRawMetrics} has each event loop, its ports and their
- * channels; JMX, Micrometer and the flight recorder show the same counts.
+ * The metrics of the transport. {@link io.rdmaraw.metrics.RdmaRawMetrics} lists the event loops, their device
+ * ports and the channels on these. JMX, Micrometer and JFR report the same metrics.
  */
 package io.rdmaraw.metrics;

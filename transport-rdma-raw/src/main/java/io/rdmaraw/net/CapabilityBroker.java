@@ -11,10 +11,12 @@ import java.nio.charset.StandardCharsets;
 import java.util.concurrent.locks.LockSupport;
 
 /**
- * A connection to rdma-raw-broker, which does for a process without capabilities what its policy grants. The device
- * itself is opened by softverbs, which has a connection of its own; here is what the kernel's sockets want.
+ * A connection to rdma-raw-broker, which performs privileged operations for processes without capabilities, as
+ * far as its policy permits. softverbs opens devices through a separate connection; this class serves the needs
+ * of kernel sockets.
  *
- * <p>The protocol is in {@code broker.h} of softverbs: a message is a request, and each has one reply. For one thread.
+ * <p>{@code broker.h} of softverbs defines the protocol: each request is one message and has one reply. Not
+ * thread-safe.
  */
 public final class CapabilityBroker implements AutoCloseable {
     private static final String VARIABLE = "SOFTVERBS_BROKER";
@@ -37,16 +39,23 @@ public final class CapabilityBroker implements AutoCloseable {
     private static final int CMSG_DATA = 16;
     private static final int CMSG_BYTES = 24;
     /** {@code struct sv_broker_request} and {@code struct sv_broker_reply}. */
-    static final int VERSION = 2;
-    static final int REQUEST_BYTES = 312;
-    static final int REPLY_BYTES = 216;
+    static final int VERSION = 3;
+    static final int REQUEST_BYTES = 320;
+    static final int REPLY_BYTES = 368;
+    /**
+     * Length of the part that the replies of all versions share. A broker of another version sends only this
+     * part.
+     */
+    static final int OLD_REPLY_BYTES = 216;
     static final int CALL_FILTER = 4;
     static final int CALL_SOLICIT = 5;
     private static final int REQUEST_CALL = 4;
-    private static final int REQUEST_BODY = 8;
+    private static final int REQUEST_SEQUENCE = 8;
+    private static final int REQUEST_BODY = 16;
     private static final int SOLICIT_FAMILY = REQUEST_BODY + 4;
     private static final int SOLICIT_ADDRESS = REQUEST_BODY + 8;
     private static final int REPLY_ERROR = 4;
+    private static final int REPLY_SEQUENCE = 12;
     private static final int REPLY_TEXT = 24;
 
     private static final int INSTRUCTION_BYTES = 8;
@@ -56,22 +65,23 @@ public final class CapabilityBroker implements AutoCloseable {
     private final NativeSocket socket;
     private final FdWaiter waiter;
     private final long reply = Libc.allocateZeroed(REPLY_BYTES);
+    private int lastSequence;
 
     private CapabilityBroker(NativeSocket socket) {
         this.socket = socket;
         waiter = new FdWaiter(socket.fd());
     }
 
-    /** Returns whether the environment names a broker. */
+    /** Returns whether the environment variable {@code SOFTVERBS_BROKER} is set. */
     public static boolean isNamed() {
         String path = System.getenv(VARIABLE);
         return path != null && !path.isEmpty();
     }
 
     /**
-     * Connects to the broker that the environment names.
+     * Connects to the broker named by {@code SOFTVERBS_BROKER}.
      *
-     * @throws IOException when there is none
+     * @throws IOException if no broker listens there
      */
     public static CapabilityBroker connect() throws IOException {
         return connect(System.getenv(VARIABLE));
@@ -80,7 +90,7 @@ public final class CapabilityBroker implements AutoCloseable {
     static CapabilityBroker connect(String path) throws IOException {
         byte[] name = path.getBytes(StandardCharsets.UTF_8);
         if (name.length >= PATH_BYTES) {
-            throw new IOException(VARIABLE + " is longer than a socket's path may be");
+            throw new IOException(VARIABLE + " is too long for the path of a Unix socket");
         }
         NativeSocket socket = NativeSocket.open(AF_UNIX, SOCK_SEQPACKET, 0);
         long address = Libc.allocateZeroed(PATH_OFFSET + PATH_BYTES);
@@ -97,7 +107,7 @@ public final class CapabilityBroker implements AutoCloseable {
         return new CapabilityBroker(socket);
     }
 
-    /** EAGAIN: its queue of connections is full, which is soon over. */
+    /** EAGAIN means that the broker's backlog is full, which is temporary. */
     private static void connect(NativeSocket socket, long address, String path) throws IOException {
         long deadline = System.nanoTime() + ANSWER_LIMIT_NANOS;
         int errno;
@@ -112,11 +122,11 @@ public final class CapabilityBroker implements AutoCloseable {
     }
 
     /**
-     * Puts a classic BPF program on a TCP socket that is bound to a port, and waits until it is there.
+     * Attaches a classic BPF program to a TCP socket that is bound to a port. Waits for the reply.
      *
-     * @param instructions the address of its {@code struct sock_filter}s
-     * @param count their number
-     * @throws IOException when the broker refuses, with its reason
+     * @param instructions address of the {@code struct sock_filter} array
+     * @param count        number of instructions
+     * @throws IOException if the broker refuses; the message contains its reason
      */
     public void attachFilter(int fd, long instructions, int count) throws IOException {
         int lengthBytes = REQUEST_BYTES + count * INSTRUCTION_BYTES;
@@ -128,8 +138,20 @@ public final class CapabilityBroker implements AutoCloseable {
         } finally {
             Libc.free(request);
         }
+        awaitReply(lastSequence);
+    }
+
+    /** Waits for the reply with a sequence number and discards earlier replies. */
+    private void awaitReply(int sequence) throws IOException {
         long deadline = System.nanoTime() + ANSWER_LIMIT_NANOS;
-        while (!takeReply()) {
+        while (true) {
+            if (receiveReply()) {
+                if (NativeMemory.getInt(reply + REPLY_SEQUENCE) == sequence) {
+                    throwIfRefused();
+                    return;
+                }
+                continue;
+            }
             long left = deadline - System.nanoTime();
             if (left <= 0) {
                 throw new IOException("rdma-raw-broker has not answered for a second");
@@ -139,10 +161,10 @@ public final class CapabilityBroker implements AutoCloseable {
     }
 
     /**
-     * Makes the kernel find out a neighbour's MAC address. Does not wait: what is thrown may be the answer to an
-     * earlier call.
+     * Requests the resolution of a neighbour's MAC address by the kernel. Does not wait for the reply, so an
+     * exception may report the failure of an earlier call.
      *
-     * @throws IOException when the broker has refused, is gone, or is behind
+     * @throws IOException if the broker has refused a request, is gone, or is overloaded
      */
     public void solicit(int linkIndex, IpAddress neighbor) throws IOException {
         long request = newRequest(REQUEST_BYTES, CALL_SOLICIT);
@@ -160,15 +182,16 @@ public final class CapabilityBroker implements AutoCloseable {
         } finally {
             Libc.free(request);
         }
-        while (takeReply()) {
-            // The answers to earlier calls.
+        while (receiveReply()) {
+            throwIfRefused();
         }
     }
 
-    private static long newRequest(int lengthBytes, int call) {
+    private long newRequest(int lengthBytes, int call) {
         long request = Libc.allocateZeroed(lengthBytes);
         NativeMemory.putInt(request, VERSION);
         NativeMemory.putInt(request + REQUEST_CALL, call);
+        NativeMemory.putInt(request + REQUEST_SEQUENCE, ++lastSequence);
         return request;
     }
 
@@ -189,8 +212,8 @@ public final class CapabilityBroker implements AutoCloseable {
             NativeMemory.putInt(control + CMSG_DATA, fd);
             int sent = socket.sendMessage(message);
             if (sent == -Errno.EPERM) {
-                // SO_PASSRIGHTS of Linux 6.16.
-                throw new IOException("rdma-raw-broker takes no socket of this user: its policy grants no TCP port");
+                // SO_PASSRIGHTS of Linux 6.16 rejects the descriptor.
+                throw new IOException("rdma-raw-broker rejects sockets of this user: its policy grants no TCP port");
             }
             check(sent);
         } finally {
@@ -200,12 +223,12 @@ public final class CapabilityBroker implements AutoCloseable {
 
     private static void check(int sent) throws IOException {
         if (sent < 0) {
-            throw new IOException("rdma-raw-broker cannot be asked: " + Errno.describe(-sent));
+            throw new IOException("cannot send a request to rdma-raw-broker: " + Errno.describe(-sent));
         }
     }
 
-    /** Returns false when there is none yet. */
-    private boolean takeReply() throws IOException {
+    /** Receives a reply. Returns false if there is none yet. */
+    private boolean receiveReply() throws IOException {
         int received = socket.receive(reply, REPLY_BYTES, 0, 0);
         if (received == -Errno.EAGAIN || received == -Errno.EINTR) {
             return false;
@@ -214,17 +237,23 @@ public final class CapabilityBroker implements AutoCloseable {
         if (received == 0) {
             throw new IOException("rdma-raw-broker has ended the connection");
         }
-        if (received != REPLY_BYTES || NativeMemory.getInt(reply) != VERSION) {
-            throw new IOException("rdma-raw-broker is of another version");
+        if (NativeMemory.getInt(reply) != VERSION || received < OLD_REPLY_BYTES) {
+            throw new IOException("rdma-raw-broker and the library have different versions: use both from one release");
         }
-        if (NativeMemory.getInt(reply + REPLY_ERROR) != 0) {
-            throw new IOException("rdma-raw-broker: " + text());
+        if (received < REPLY_BYTES) {
+            throwIfRefused();
         }
         return true;
     }
 
+    private void throwIfRefused() throws IOException {
+        if (NativeMemory.getInt(reply + REPLY_ERROR) != 0) {
+            throw new IOException("rdma-raw-broker: " + text());
+        }
+    }
+
     private String text() {
-        byte[] bytes = new byte[REPLY_BYTES - REPLY_TEXT];
+        byte[] bytes = new byte[OLD_REPLY_BYTES - REPLY_TEXT];
         NativeMemory.getBytes(reply + REPLY_TEXT, bytes, 0, bytes.length);
         int length = 0;
         while (length < bytes.length && bytes[length] != 0) {

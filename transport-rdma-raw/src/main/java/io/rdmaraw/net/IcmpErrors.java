@@ -8,9 +8,9 @@ import io.rdmaraw.wire.ParseCounters;
 import io.rdmaraw.wire.ParseVerdict;
 import io.rdmaraw.wire.ParsedFrame;
 
-/** Reads ICMP and ICMPv6 errors. For one thread. */
+/** Parses ICMP and ICMPv6 errors. Not thread-safe. */
 public final class IcmpErrors {
-    /** Codes of RFC 1812 section 5.2.7.1 and RFC 4443 section 3.1 that say "filtered". */
+    /** Codes for filtered packets in RFC 1812 section 5.2.7.1 and RFC 4443 section 3.1. */
     private static final int FIRST_PROHIBITED_CODE = 9;
     private static final int HOST_PROHIBITED_CODE = 10;
     private static final int COMMUNICATION_PROHIBITED_CODE = 13;
@@ -21,19 +21,18 @@ public final class IcmpErrors {
     private final FrameParser parser;
     private final ParsedFrame quote = new ParsedFrame();
 
-    /** @param counters of the verdicts on what is quoted */
+    /**
+     * @param counters counters for the verdicts on quoted packets
+     */
     public IcmpErrors(ParseCounters counters) {
         parser = new FrameParser(counters);
     }
 
-    /**
-     * Returns the error that a message with the verdict ICMP or ICMPV6 carries, or null when it carries none of use.
-     */
+    /** Returns the error in a parsed ICMP or ICMPv6 message, or null if it contains no relevant error. */
     public IcmpError read(ParsedFrame message) {
         long icmp = message.transportAddress();
         boolean ipv4 = message.ipVersion() == 4;
-        IcmpErrorKind kind = ipv4 ? kindOf(IcmpHeader.type(icmp), IcmpHeader.code(icmp))
-                : kindOfV6(IcmpHeader.type(icmp), IcmpHeader.code(icmp));
+        IcmpErrorKind kind = kindOf(message.ipVersion(), IcmpHeader.type(icmp), IcmpHeader.code(icmp));
         if (kind == null) {
             return null;
         }
@@ -42,7 +41,7 @@ public final class IcmpErrors {
         return of(kind, mtuBytes, IpAddress.sourceOf(message), parser.parseQuote(message, quote));
     }
 
-    /** Returns the error of an ICMPv6 message that lies there without its IP header, or null. */
+    /** Returns the error in an ICMPv6 message without an IP header, or null if it contains no relevant error. */
     public IcmpError readIcmpv6(long icmp, int lengthBytes, IpAddress reporter) {
         IcmpErrorKind kind = lengthBytes < IcmpHeader.LENGTH_BYTES ? null
                 : kindOfV6(IcmpHeader.type(icmp), IcmpHeader.code(icmp));
@@ -54,9 +53,14 @@ public final class IcmpErrors {
                 lengthBytes - IcmpHeader.LENGTH_BYTES, 6, quote));
     }
 
-    /** A larger MTU is the same as the largest int: it lowers nothing. */
+    /** Limits the MTU to the range of int. Such a large MTU restricts nothing. */
     private static int packetTooBigMtu(long icmp) {
         return (int) Math.min(IcmpHeader.packetTooBigMtu(icmp), Integer.MAX_VALUE);
+    }
+
+    /** Returns the kind of an ICMP (IPv4) or ICMPv6 error; null if the message is no error or an irrelevant one. */
+    public static IcmpErrorKind kindOf(int ipVersion, int type, int code) {
+        return ipVersion == 4 ? kindOf(type, code) : kindOfV6(type, code);
     }
 
     static IcmpErrorKind kindOf(int type, int code) {

@@ -1,33 +1,33 @@
 package io.rdmaraw.net;
 
 /**
- * What the kernel knows of a host on a link.
+ * An entry of the kernel's neighbour table.
  *
- * @param linkIndex the link
- * @param address the host
- * @param mac its MAC address, or {@link #NO_MAC}
- * @param state {@code NUD_} state of {@code <linux/neighbour.h>}
+ * @param linkIndex index of the link
+ * @param address   IP address of the neighbour
+ * @param mac       MAC address, or {@link #NO_MAC}
+ * @param state     {@code NUD_} state of {@code <linux/neighbour.h>}
  */
 public record Neighbor(int linkIndex, IpAddress address, long mac, int state) {
-    /** No MAC address is known. */
+    /** The MAC address is unknown. */
     public static final long NO_MAC = -1;
-    /** Being asked for. */
+    /** Resolution is in progress. */
     public static final int INCOMPLETE = 0x01;
-    /** Confirmed lately. */
+    /** Confirmed recently. */
     public static final int REACHABLE = 0x02;
-    /** Known, not confirmed lately. */
+    /** Known, but not confirmed recently. */
     public static final int STALE = 0x04;
-    /** Does not answer. */
+    /** Resolution has failed. */
     public static final int FAILED = 0x20;
-    /** Set by hand. */
+    /** Configured manually. */
     public static final int PERMANENT = 0x80;
 
-    /** Returns whether it was asked and did not answer. */
+    /** Returns whether resolution has failed. */
     public boolean isFailed() {
         return (state & FAILED) != 0;
     }
 
-    /** Returns whether frames can be sent to it. */
+    /** Returns whether frames can be sent to the neighbour. */
     public boolean isResolved() {
         return mac != NO_MAC && (state & (INCOMPLETE | FAILED)) == 0;
     }

@@ -11,55 +11,71 @@ import java.util.Set;
 import java.util.concurrent.TimeUnit;
 
 /**
- * The next hops that a loop sends to: their MAC addresses, packets that wait for one, and when to ask again. It asks
- * through a {@link Solicitor}, which sends ARP or neighbour discovery or has the kernel do it, and is told what was
- * learned. An address that was known stays good while it is in use, until it is said that the hop does not answer
- * ({@link #lost}): a busy hop may not answer. Peers can name as many hops as they like that are
- * not there; so what waits, and the hops that are asked for, are bounded over all, and the oldest makes room. Never
- * reads the clock; callers pass the current time in nanoseconds. For one thread.
+ * The next hops of a loop: their MAC addresses, the packets that wait for resolution, and the times of retries.
  *
- * @param <P> what waits for an address
+ * <p>The table requests resolution through a {@link Solicitor}, which sends ARP or neighbour discovery or lets
+ * the kernel do so. The result is reported by {@link #learned} or {@link #lost}. A resolved address remains
+ * valid while in use, until it is reported lost: a busy hop may not answer a confirmation.
+ *
+ * <p>Peers can cause packets to any number of non-existent hops. Therefore the numbers of waiting packets and
+ * of unresolved hops are limited, and the oldest are discarded first.
+ *
+ * <p>Never reads the clock; callers pass the current time in nanoseconds. Not thread-safe.
+ *
+ * @param <P> type of the waiting packets
  */
 public final class NeighborTable<P> {
-    /** A hop with fewer packets takes the place of others' when there is no room, and one with more of its own. */
+    /**
+     * When the table is full, a hop with fewer waiting packets than this displaces packets of other hops. A hop
+     * with at least as many displaces its own.
+     */
     private static final int FEW = 3;
-    /** How often an unresolved hop is asked for (RFC 4861: MAX_UNICAST_SOLICIT, RETRANS_TIMER). */
+    /**
+     * Number of requests for an unresolved hop, and their interval (RFC 4861: MAX_UNICAST_SOLICIT,
+     * RETRANS_TIMER).
+     */
     static final int MAX_ATTEMPTS = 3;
     static final long RETRY_NANOS = TimeUnit.SECONDS.toNanos(1);
-    /** How often a hop in use is confirmed: the kernel does not see our traffic and would let it go stale. */
+    /**
+     * Interval at which a hop in use is confirmed. The kernel does not see our traffic and would consider the
+     * entry stale.
+     */
     static final long REFRESH_NANOS = TimeUnit.SECONDS.toNanos(30);
-    /** A hop not used for so long is forgotten. */
+    /** Time after which an unused hop is removed. */
     static final long IDLE_NANOS = TimeUnit.MINUTES.toNanos(5);
-    /** Hops that are asked for at a time; as many as Linux's table holds (gc_thresh3). The oldest is given up. */
+    /** Maximum number of unresolved hops, as in Linux (gc_thresh3). Beyond it the oldest is removed. */
     static final int MAX_UNRESOLVED = 1024;
     private static final int MAX_HOPS = 65536;
 
-    /** Asks who has an address. */
+    /** Requests the resolution of addresses. */
     public interface Solicitor {
-        /** Asks for a hop on a link; the answer, if any, comes later through {@link NeighborTable#learned}. */
+        /** Requests the MAC address of a hop. A result is reported later through {@link NeighborTable#learned}. */
         void solicit(int linkIndex, IpAddress hop);
     }
 
-    /** Takes packets that had to wait. */
+    /** Receives packets that have waited. */
     public interface PacketSink<P> {
-        /** The hop's address is known: the packet can go. */
+        /** Called when the hop is resolved: the packet can be sent. */
         void send(P packet, long mac);
 
-        /** The hop does not answer, or newer packets took the place. */
+        /**
+         * Called when the packet is discarded: the hop does not answer, newer packets displace it, or the table
+         * closes.
+         */
         void discard(P packet);
     }
 
     private record Key(int linkIndex, IpAddress hop) {
     }
 
-    /** By which senders that keep a hop's address say that they use it. */
+    /** Marks a hop as in use, for senders that cache its MAC address. */
     public static final class Use {
         private boolean used;
 
         private Use() {
         }
 
-        /** A packet goes to the hop. */
+        /** Reports that a packet is sent to the hop. */
         public void touch() {
             used = true;
         }
@@ -79,7 +95,7 @@ public final class NeighborTable<P> {
         }
     }
 
-    /** A packet in its place of those of all hops. Equal to itself alone. */
+    /** A waiting packet, also part of the list of all waiting packets. Instances are compared by identity. */
     private static final class Waiting<P> {
         private final Entry<P> entry;
         private final P packet;
@@ -95,17 +111,18 @@ public final class NeighborTable<P> {
     private final int maxWaiting;
     private final int maxWaitingOfHop;
     private final Map<Key, Entry<P>> entries = new HashMap<>();
-    /** All that waits, the oldest first. */
+    /** All waiting packets, oldest first. */
     private final Set<Waiting<P>> waiting = new LinkedHashSet<>();
-    /** The hops without an address, the oldest first. */
+    /** The unresolved hops, oldest first. */
     private final Set<Entry<P>> unresolved = new LinkedHashSet<>();
     private long displaced;
 
     /**
-     * Makes an empty table.
+     * Creates an empty table.
      *
-     * @param maxWaiting how many packets wait, over all hops. Half of them may be of one: a gateway is the hop of very
-     *                   many peers. The oldest makes room, as RFC 1122 section 2.3.2.2 wants the latest kept
+     * @param maxWaiting maximum number of waiting packets. Half of them may be for one hop, since a gateway is
+     *                   the hop of many peers. The oldest packet is discarded, as RFC 1122 section 2.3.2.2
+     *                   demands that the latest be kept
      */
     public NeighborTable(Solicitor solicitor, PacketSink<P> sink, int maxWaiting) {
         this.solicitor = solicitor;
@@ -115,8 +132,8 @@ public final class NeighborTable<P> {
     }
 
     /**
-     * Returns the MAC address of a hop, or {@link Neighbor#NO_MAC} when it is not known: then {@link #await} with the
-     * packet. Marks the hop as in use.
+     * Returns the MAC address of a hop and marks the hop as in use. Returns {@link Neighbor#NO_MAC} if it is
+     * unknown; the caller should then call {@link #await} with the packet.
      */
     public long macOf(int linkIndex, IpAddress hop, long nowNanos) {
         Entry<P> entry = entries.get(new Key(linkIndex, hop));
@@ -127,7 +144,7 @@ public final class NeighborTable<P> {
         return entry.mac;
     }
 
-    /** Puts a hop in the table whose MAC address is known from elsewhere, and is to be kept fresh while it is used. */
+    /** Adds a hop with a MAC address from another source. The address must be confirmed while the hop is in use. */
     public Use known(int linkIndex, IpAddress hop, long mac, long nowNanos) {
         Key key = new Key(linkIndex, hop);
         Entry<P> entry = entries.get(key);
@@ -146,13 +163,13 @@ public final class NeighborTable<P> {
         return entry.use;
     }
 
-    /** Returns the mark of use of a hop that is in the table, or null. */
+    /** Returns the use marker of a hop in the table, or null. */
     public Use useOf(int linkIndex, IpAddress hop) {
         Entry<P> entry = entries.get(new Key(linkIndex, hop));
         return entry == null ? null : entry.use;
     }
 
-    /** The host has forgotten a hop's address without calling it wrong: it is asked for at once. */
+    /** Reports that the host has removed a hop's address, without a failure. The table requests it at once. */
     public void forgotten(int linkIndex, IpAddress hop, long nowNanos) {
         Entry<P> entry = entries.get(new Key(linkIndex, hop));
         if (entry != null && entry.mac != Neighbor.NO_MAC && entry.attempts == 0) {
@@ -161,8 +178,8 @@ public final class NeighborTable<P> {
     }
 
     /**
-     * Packets by a hop seem to get lost: it is asked for again now, once in the time of a question, however many report
-     * it. Its address stays good until it is said that the hop does not answer.
+     * Reports that packets to a hop seem to be lost. The table requests a confirmation at once, but at most one
+     * per retry interval. The address stays valid until the hop is reported lost.
      */
     public void suspect(int linkIndex, IpAddress hop, long nowNanos) {
         Entry<P> entry = entries.get(new Key(linkIndex, hop));
@@ -171,20 +188,20 @@ public final class NeighborTable<P> {
         }
     }
 
-    /** Hands every hop to an action, which may say what it has learned of them. */
+    /** Calls an action for every hop. The action may report results for them. */
     public void forEachHop(HopAction action) {
         for (Key key : List.copyOf(entries.keySet())) {
             action.on(key.linkIndex(), key.hop());
         }
     }
 
-    /** What is done with each hop. */
+    /** An action for one hop. */
     public interface HopAction {
-        /** Does it. */
+        /** Called for each hop. */
         void on(int linkIndex, IpAddress hop);
     }
 
-    /** Keeps a packet until its hop's MAC address is known, and asks for that. */
+    /** Queues a packet until its hop is resolved, and requests the resolution. */
     public void await(int linkIndex, IpAddress hop, P packet, long nowNanos) {
         Entry<P> entry = entryToAsk(linkIndex, hop);
         if (entry == null) {
@@ -207,7 +224,10 @@ public final class NeighborTable<P> {
         }
     }
 
-    /** Asks for a hop's MAC address, for packets that do not wait: answers to peers that ask again. */
+    /**
+     * Requests the resolution of a hop for packets that are not queued, such as replies to peers that will
+     * retry.
+     */
     public void request(int linkIndex, IpAddress hop, long nowNanos) {
         Entry<P> entry = entryToAsk(linkIndex, hop);
         if (entry != null) {
@@ -218,7 +238,7 @@ public final class NeighborTable<P> {
         }
     }
 
-    /** Returns null when there is no place for it. */
+    /** Returns the entry of a hop, or null if the table is full. */
     private Entry<P> entryToAsk(int linkIndex, IpAddress hop) {
         Key key = new Key(linkIndex, hop);
         Entry<P> entry = entries.get(key);
@@ -243,7 +263,7 @@ public final class NeighborTable<P> {
         sink.discard(oldest.packet);
     }
 
-    /** An entry that is in the table no more. */
+    /** Discards the state of an entry that has been removed from the table. */
     private void forget(Entry<P> entry) {
         unresolved.remove(entry);
         while (!entry.waiting.isEmpty()) {
@@ -257,7 +277,7 @@ public final class NeighborTable<P> {
         solicitor.solicit(entry.key.linkIndex(), entry.key.hop());
     }
 
-    /** A hop's MAC address has become known or was confirmed; what waited for it goes out. */
+    /** Reports the MAC address of a hop, or confirms it. Sends the packets that wait for it. */
     public void learned(int linkIndex, IpAddress hop, long mac, long nowNanos) {
         Entry<P> entry = entries.get(new Key(linkIndex, hop));
         if (entry == null) {
@@ -274,7 +294,7 @@ public final class NeighborTable<P> {
         }
     }
 
-    /** A hop is known not to answer, or its link is gone. */
+    /** Reports that a hop does not answer, or that its link is gone. Discards its packets. */
     public void lost(int linkIndex, IpAddress hop) {
         Entry<P> entry = entries.remove(new Key(linkIndex, hop));
         if (entry != null) {
@@ -282,7 +302,7 @@ public final class NeighborTable<P> {
         }
     }
 
-    /** Asks again where it is time, gives up hops that do not answer, and forgets those not in use. */
+    /** Repeats requests that are due, removes hops that do not answer, and removes unused hops. */
     public void poll(long nowNanos) {
         List<Entry<P>> toAsk = new ArrayList<>();
         for (Iterator<Entry<P>> all = entries.values().iterator(); all.hasNext();) {
@@ -301,7 +321,7 @@ public final class NeighborTable<P> {
                 toAsk.add(entry);
             }
         }
-        // A solicitor may know the answer at once and change the table.
+        // After the iteration, because a solicitor may report a result immediately, which changes the table.
         toAsk.forEach(entry -> ask(entry, nowNanos));
     }
 
@@ -321,7 +341,7 @@ public final class NeighborTable<P> {
         return usedSince ? entry.askedNanos + REFRESH_NANOS : entry.usedNanos + IDLE_NANOS;
     }
 
-    /** Returns when {@link #poll} has something to do next, or Long.MAX_VALUE. */
+    /** Returns the time of the next action of {@link #poll}, or Long.MAX_VALUE. */
     public long nextDeadlineNanos() {
         long next = Long.MAX_VALUE;
         for (Entry<P> entry : entries.values()) {
@@ -330,22 +350,25 @@ public final class NeighborTable<P> {
         return next;
     }
 
-    /** Returns the number of hops known or asked for. */
+    /** Returns the number of hops, resolved or not. */
     public int size() {
         return entries.size();
     }
 
-    /** Returns how many packets wait, over all hops. */
+    /** Returns the number of waiting packets. */
     public int waitingCount() {
         return waiting.size();
     }
 
-    /** Returns how many packets made room for those of other hops. Any thread; it may be a little old. */
+    /**
+     * Returns the number of packets displaced by packets of other hops. Thread-safe; the value may be slightly
+     * stale.
+     */
     public long displacedCount() {
         return displaced;
     }
 
-    /** Discards all that waits. */
+    /** Discards all waiting packets and removes all hops. */
     public void close() {
         entries.values().forEach(this::forget);
         entries.clear();

@@ -1,83 +1,72 @@
 package io.rdmaraw.net;
 
-
-import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.TreeMap;
 
 /**
- * The kernel's links, addresses, routes and neighbours at one time. Immutable, so that all loops read it without locks;
- * lookups cost a hash probe per prefix length in use.
+ * The kernel's links, addresses, routes and neighbours at one point in time. Immutable, so that all loops can
+ * read it without locks.
  */
 public final class NetworkSnapshot {
-    private record Prefix(IpAddress network, int bits) {
-    }
+    /** Represents the absence of a link in place of its index. */
+    public static final int NO_LINK = 0;
+    /** {@code RT_SCOPE_UNIVERSE} and {@code RT_SCOPE_LINK}. */
+    private static final int SCOPE_GLOBAL = 0;
+    private static final int SCOPE_LINK = 253;
 
     private record Hop(int linkIndex, IpAddress address) {
     }
 
-    private static final int MAPPED_BITS = 96;
-
     private final long generation;
+    private final long routeGeneration;
     private final List<Link> links;
     private final List<LocalAddress> addresses;
-    private final List<Route> routes;
+    private final RouteTables routes;
     private final boolean policyRules;
+    private final ReversePathFilters filters;
+    private final SourceAddresses sources;
     private final Map<Integer, Link> linksByIndex = new HashMap<>();
     private final Map<Hop, Neighbor> neighbors = new HashMap<>();
-    /** Those that mean all hosts of a subnet, ascending. */
-    private final int[] broadcasts;
-    /** By descending number of bits, IPv4 counted in the mapped form; within a prefix the lowest metric only. */
-    private final TreeMap<Integer, Map<Prefix, Route>> byPrefixLength =
-            new TreeMap<>((first, second) -> Integer.compare(second, first));
+    private final RouteTrie.Choice alive = this::firstAlive;
+    private final RouteTrie.Choice reachable = this::bestReachable;
+
+    /**
+     * @param routeGeneration a number that changes with everything except neighbours
+     * @param routes          a copy owned by this snapshot
+     */
+    public NetworkSnapshot(long generation, long routeGeneration, List<Link> links, List<LocalAddress> addresses,
+                    RouteTables routes, List<Neighbor> neighbors, boolean policyRules, ReversePathFilters filters) {
+        this.generation = generation;
+        this.routeGeneration = routeGeneration;
+        this.links = links;
+        this.addresses = addresses;
+        sources = new SourceAddresses(links, addresses);
+        this.routes = routes;
+        this.policyRules = policyRules;
+        this.filters = filters;
+        links.forEach(link -> linksByIndex.put(link.index(), link));
+        neighbors.forEach(neighbor -> this.neighbors.put(new Hop(neighbor.linkIndex(), neighbor.address()), neighbor));
+    }
 
     public NetworkSnapshot(long generation, List<Link> links, List<LocalAddress> addresses, List<Route> routes,
                     List<Neighbor> neighbors, boolean policyRules) {
-        this.generation = generation;
-        this.links = links;
-        this.addresses = addresses;
-        this.routes = routes;
-        this.policyRules = policyRules;
-        links.forEach(link -> linksByIndex.put(link.index(), link));
-        neighbors.forEach(neighbor -> this.neighbors.put(new Hop(neighbor.linkIndex(), neighbor.address()), neighbor));
-        routes.forEach(this::index);
-        broadcasts = routes.stream().filter(route -> route.type() == Route.BROADCAST && route.destination().isIpv4()
-                && route.prefixLength() == Integer.SIZE).mapToInt(route -> route.destination().ipv4()).sorted()
-                .distinct().toArray();
+        this(generation, generation, links, addresses, tables(routes), neighbors, policyRules,
+                ReversePathFilters.OFF);
     }
 
-    private void index(Route route) {
-        int bits = mappedBits(route.destination(), route.prefixLength());
-        byPrefixLength.computeIfAbsent(bits, length -> new HashMap<>())
-                .merge(new Prefix(masked(route.destination(), bits), bits), route, NetworkSnapshot::better);
+    private static RouteTables tables(List<Route> routes) {
+        RouteTables tables = new RouteTables();
+        routes.forEach(route -> tables.add(route, Route.Placement.APPEND));
+        return tables;
     }
 
-    /** The local table is looked at before the main one; then the metric decides. */
-    private static Route better(Route first, Route second) {
-        if (first.table() != second.table()) {
-            return first.table() == Route.LOCAL_TABLE ? first : second;
-        }
-        return first.metric() <= second.metric() ? first : second;
-    }
-
-    private static int mappedBits(IpAddress address, int bits) {
-        return address.isIpv4() ? MAPPED_BITS + bits : bits;
-    }
-
-    private static IpAddress masked(IpAddress address, int bits) {
-        long highMask = bits >= Long.SIZE ? -1 : bits == 0 ? 0 : -1L << Long.SIZE - bits;
-        long lowMask = bits <= Long.SIZE ? 0 : bits == 2 * Long.SIZE ? -1 : -1L << 2 * Long.SIZE - bits;
-        return new IpAddress(address.high() & highMask, address.low() & lowMask);
-    }
-
-    /** Returns the network that an address is in: the host bits zero. */
+    /** Returns the network of an address: its host bits are cleared. */
     public static IpAddress network(IpAddress address, int prefixLength) {
-        return masked(address, mappedBits(address, prefixLength));
+        return Prefixes.masked(address, Prefixes.mappedBits(address, prefixLength));
     }
 
-    /** Returns whether two addresses of one version are in the same subnet. */
+    /** Returns whether two addresses of one IP version have a common prefix of the given length. */
     public static boolean samePrefix(IpAddress first, IpAddress second, int prefixLength) {
         return network(first, prefixLength).equals(network(second, prefixLength));
     }
@@ -87,7 +76,12 @@ public final class NetworkSnapshot {
         return generation;
     }
 
-    /** Returns all interfaces. */
+    /** Returns a number that differs between snapshots with different links, addresses, routes or rules. */
+    public long routeGeneration() {
+        return routeGeneration;
+    }
+
+    /** Returns all links. */
     public List<Link> links() {
         return links;
     }
@@ -97,48 +91,64 @@ public final class NetworkSnapshot {
         return addresses;
     }
 
-    /** Returns the routes of the main and the local table. */
+    /** Returns a new list of the routes in the standard tables. */
     public List<Route> routes() {
-        return routes;
+        return routes.all();
+    }
+
+    /** Returns the kernel's reverse path filter settings. */
+    public ReversePathFilters reversePathFilters() {
+        return filters;
     }
 
     /**
-     * Returns whether the host chooses routing tables by rules of its own ({@code ip rule}), so that {@link #path} may
-     * find another way than the kernel: then ask for the route by {@code RouteQuery}.
+     * Returns whether the host has its own policy rules ({@code ip rule}). If so, {@link #path} may find
+     * another route than the kernel, and {@code RouteQuery} must be used.
      */
     public boolean hasPolicyRules() {
         return policyRules;
     }
 
-    /** Returns an interface, or null. */
+    /** Returns a link, or null if it does not exist. */
     public Link link(int index) {
         return linksByIndex.get(index);
     }
 
-    /** Returns an interface, or null. */
+    /** Returns a link, or null if it does not exist. */
     public Link link(String name) {
         return links.stream().filter(link -> link.name().equals(name)).findFirst().orElse(null);
     }
 
-    /** Returns what is known of a host on a link, or null. */
+    /** Returns the neighbour entry of a host on a link, or null if there is none. */
     public Neighbor neighbor(int linkIndex, IpAddress address) {
         return neighbors.get(new Hop(linkIndex, address));
     }
 
-    /** Returns whether an IPv4 address means all hosts of a subnet. */
+    /** Returns whether an IPv4 address is the broadcast address of a subnet. */
     public boolean isBroadcast(int ipv4) {
-        return Arrays.binarySearch(broadcasts, ipv4) >= 0;
+        IpAddress address = IpAddress.ipv4(ipv4);
+        return routes.isBroadcast(address.high(), address.low());
     }
 
-    /** Returns whether packets to the address stay on this host. */
+    /** Returns whether packets to an address are delivered locally. */
     public boolean isLocal(IpAddress address) {
         Route route = route(address);
         return route != null && route.type() == Route.LOCAL;
     }
 
     /**
-     * Returns whether packets from other hosts to a local address can come by a link: it is the link's own, or the
-     * loopback interface has it, as those addresses that routers lead here by any link.
+     * Returns whether an address is invalid as the source of a packet from another host: it is a local address
+     * or the broadcast address of a subnet ({@code fib_validate_source}).
+     */
+    public boolean isMartianSource(long high, long low) {
+        Route route = routes.findLocal(high, low, alive);
+        return route != null && (route.type() == Route.LOCAL || route.type() == Route.BROADCAST);
+    }
+
+    /**
+     * Returns whether packets from other hosts to a local address may arrive on a link. This holds if the address
+     * belongs to the link or to the loopback interface. Routers may forward packets for addresses of the loopback
+     * interface to any link.
      */
     public boolean isServedBy(Link link, IpAddress local) {
         return !local.isLoopback() && addresses().stream().filter(each -> each.address().equals(local))
@@ -146,101 +156,201 @@ public final class NetworkSnapshot {
                 .anyMatch(holder -> holder != null && (holder.index() == link.index() || holder.isLoopback()));
     }
 
-    /** Returns the route to a destination, or null when there is none. */
+    /** Returns whether the kernel can solicit IPv6 neighbours on a link without a packet to send. */
+    public boolean hasLinkLocalAddress(int linkIndex) {
+        return addresses.stream().anyMatch(each -> each.linkIndex() == linkIndex && each.address().isLinkLocal()
+                && each.isUsable());
+    }
+
+    /** Returns the route to a destination, or null if there is none. */
     public Route route(IpAddress destination) {
-        boolean ipv4 = destination.isIpv4();
-        for (Map.Entry<Integer, Map<Prefix, Route>> length : byPrefixLength.entrySet()) {
-            int bits = length.getKey();
-            if (ipv4 && bits < MAPPED_BITS) {
-                return null;
-            }
-            Route route = length.getValue().get(new Prefix(masked(destination, bits), bits));
-            if (route != null && route.destination().isIpv4() == ipv4) {
+        return routes.find(destination, destination.isIpv4() ? alive : reachable, alive);
+    }
+
+    /** Like the kernel, skips routes for a single type of service, and routes that have only dead next hops. */
+    private Route firstAlive(RouteList candidates) {
+        for (int i = 0; i < candidates.size(); i++) {
+            Route route = candidates.get(i);
+            if (route.origin().tos() == 0 && (route.type() != Route.UNICAST || hasLiveHop(route))) {
                 return route;
             }
         }
         return null;
     }
 
+    private boolean hasLiveHop(Route route) {
+        for (Route.NextHop hop : route.nextHops()) {
+            if (isEnabled(hop)) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    private boolean isEnabled(Route.NextHop hop) {
+        Link link = linksByIndex.get(hop.linkIndex());
+        return link != null && link.isEnabled();
+    }
+
     /**
-     * Returns the way to a destination, or null when there is none.
+     * Selects an IPv6 route. Among routes with the lowest metric, the preference of the router decides; routers
+     * that do not answer are skipped ({@code rt6_score_route}).
+     */
+    private Route bestReachable(RouteList candidates) {
+        Route best = null;
+        for (int i = 0; i < candidates.size() && (best == null || candidates.get(i).metric() == best.metric()); i++) {
+            Route route = candidates.get(i);
+            if ((route.type() != Route.UNICAST || hasReachableHop(route))
+                    && (best == null || route.origin().rank() > best.origin().rank())) {
+                best = route;
+            }
+        }
+        return best;
+    }
+
+    private boolean hasReachableHop(Route route) {
+        for (Route.NextHop hop : route.nextHops()) {
+            // The kernel also uses the route of a link without a carrier.
+            if (isEnabled(hop) && !isSilent(hop)) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    private boolean isUsable(Route.NextHop hop) {
+        Link link = linksByIndex.get(hop.linkIndex());
+        return link != null && link.isUp();
+    }
+
+    /** Returns whether the router of a next hop does not answer. */
+    private boolean isSilent(Route.NextHop hop) {
+        Neighbor router = hop.gatewayOrNull() == null ? null : neighbor(hop.linkIndex(), hop.gatewayOrNull());
+        return router != null && (router.state() & Neighbor.FAILED) != 0;
+    }
+
+    /**
+     * Returns the path to a destination, or null if there is none.
      *
-     * @param flowHash chooses among several next hops, the same one for the same hash
+     * @param flowHash selects among several next hops; equal hashes select the same hop
      */
     public Path path(IpAddress destination, int flowHash) {
-        return path(route(destination), destination, flowHash);
+        return path(destination, flowHash, NO_LINK);
     }
 
     /**
-     * Returns the way to a destination by a given route, or null when there is none.
+     * Returns the path to a destination, or null if there is none.
      *
-     * @param flowHash chooses among several next hops, the same one for the same hash
+     * @param flowHash      selects among several next hops; equal hashes select the same hop
+     * @param preferredLink next hops on this link take precedence; {@link #NO_LINK} for none
      */
-    public Path path(Route routeOrNull, IpAddress destination, int flowHash) {
-        if (routeOrNull == null || routeOrNull.type() != Route.UNICAST || routeOrNull.nextHops().isEmpty()) {
-            return null;
-        }
-        List<Route.NextHop> hops = routeOrNull.nextHops();
-        Route.NextHop hop = hops.get(Integer.remainderUnsigned(flowHash, hops.size()));
-        Link link = link(hop.linkIndex());
-        if (link == null || !link.isUp()) {
-            return null;
-        }
-        IpAddress nextHop = hop.gatewayOrNull() == null ? destination : hop.gatewayOrNull();
-        IpAddress source = routeOrNull.preferredSourceOrNull() != null ? routeOrNull.preferredSourceOrNull()
-                : source(link, destination, nextHop);
-        int mtuBytes = routeOrNull.mtuBytes() > 0 ? Math.min(routeOrNull.mtuBytes(), link.mtuBytes()) : link.mtuBytes();
-        return source == null ? null : new Path(link, nextHop, source, mtuBytes);
-    }
-
-    /** Returns the way to a host on a link, whatever the routes say, or null when the link has no address for it. */
-    public Path onLink(Link link, IpAddress destination) {
-        IpAddress source = source(link, destination, destination);
-        return source == null ? null : new Path(link, destination, source, link.mtuBytes());
+    public Path path(IpAddress destination, int flowHash, int preferredLink) {
+        return path(route(destination), destination, flowHash, preferredLink);
     }
 
     /**
-     * Chooses the address to send from, by the rules of RFC 6724 section 5 that make a difference on one link: the
-     * destination itself, the right scope, not deprecated, the longest common prefix.
+     * Returns the path to a destination along a route, or null if there is none.
+     *
+     * @param flowHash      selects among several next hops; equal hashes select the same hop
+     * @param preferredLink next hops on this link take precedence; {@link #NO_LINK} for none
      */
-    private IpAddress source(Link link, IpAddress destination, IpAddress nextHop) {
-        boolean toLink = destination.isLinkLocal();
-        LocalAddress best = null;
-        int bestScore = -1;
-        for (LocalAddress candidate : addresses) {
-            if (candidate.linkIndex() != link.index() || candidate.address().version() != destination.version()
-                    || !candidate.isUsable()) {
-                continue;
-            }
-            int score = (candidate.isLinkLocal() == toLink ? 1 << 10 : 0) + (candidate.isDeprecated() ? 0 : 1 << 9)
-                    + commonBits(candidate.address(), destination.isIpv4() ? nextHop : destination);
-            if (score > bestScore) {
-                best = candidate;
-                bestScore = score;
-            }
+    public Path path(Route routeOrNull, IpAddress destination, int flowHash, int preferredLink) {
+        if (routeOrNull == null || routeOrNull.type() != Route.UNICAST) {
+            return null;
         }
-        return best == null ? null : best.address();
+        Route.NextHop hop = hop(routeOrNull, flowHash, preferredLink);
+        if (hop == null) {
+            return null;
+        }
+        Link link = link(hop.linkIndex());
+        IpAddress nextHop = hop.gatewayOrNull() == null ? destination : hop.gatewayOrNull();
+        IpAddress source = source(routeOrNull, hop, link, destination);
+        int mtuBytes = routeOrNull.mtuBytes() > 0 ? Math.min(routeOrNull.mtuBytes(), link.mtuBytes()) : link.mtuBytes();
+        return new Path(link, nextHop, source, mtuBytes, routeOrNull.advertisedMssBytes());
     }
 
-    private static int commonBits(IpAddress first, IpAddress second) {
-        int high = Long.numberOfLeadingZeros(first.high() ^ second.high());
-        return high < Long.SIZE ? high : high + Long.numberOfLeadingZeros(first.low() ^ second.low());
+    /** Returns one of the best next hops, or null if all are down. */
+    private Route.NextHop hop(Route route, int flowHash, int preferredLink) {
+        int best = 0;
+        int equals = 0;
+        for (Route.NextHop hop : route.nextHops()) {
+            int score = score(hop, preferredLink);
+            equals = score > best ? 1 : score == best ? equals + 1 : equals;
+            best = Math.max(best, score);
+        }
+        int chosen = equals == 0 ? -1 : Integer.remainderUnsigned(flowHash, equals);
+        for (Route.NextHop hop : route.nextHops()) {
+            if (score(hop, preferredLink) == best && chosen-- == 0) {
+                return hop;
+            }
+        }
+        return null;
+    }
+
+    /**
+     * Returns the score of a next hop. Like the kernel, skips IPv6 routers that do not answer; for IPv4, the
+     * kernel does so only if configured.
+     */
+    private int score(Route.NextHop hop, int preferredLink) {
+        if (!isUsable(hop)) {
+            return -1;
+        }
+        boolean silent = hop.gatewayOrNull() != null && !hop.gatewayOrNull().isIpv4() && isSilent(hop);
+        return (silent ? 0 : 1) + (hop.linkIndex() == preferredLink ? 2 : 0);
+    }
+
+    /**
+     * Returns the path to a link-local address on a link, or null if the link has no link-local address:
+     * without it, there is no route to {@code fe80::/64}.
+     */
+    public Path onLink(Link link, IpAddress destination) {
+        return link.isEnabled() && hasLinkLocalAddress(link.index())
+                ? new Path(link, destination, sources.ipv6(link, destination), link.mtuBytes(), 0) : null;
+    }
+
+    /**
+     * Returns the source address of datagrams to a multicast or broadcast address on a link, or null if there
+     * is none.
+     */
+    public IpAddress groupSource(Link link, IpAddress target) {
+        if (!target.isIpv4()) {
+            return sources.ipv6(link, target);
+        }
+        Route route = route(target);
+        if (route != null && (route.type() == Route.UNICAST || route.type() == Route.BROADCAST)) {
+            for (Route.NextHop hop : route.nextHops()) {
+                if (hop.linkIndex() == link.index()) {
+                    return source(route, hop, link, target);
+                }
+            }
+        }
+        IpAddress global = sources.ipv4(link, null, SCOPE_GLOBAL);
+        return global != null ? global : sources.ipv4(link, null, SCOPE_LINK);
+    }
+
+    private IpAddress source(Route route, Route.NextHop hop, Link link, IpAddress destination) {
+        if (route.preferredSourceOrNull() != null) {
+            return route.preferredSourceOrNull();
+        }
+        return destination.isIpv4() ? sources.ipv4(link, hop.gatewayOrNull(), route.origin().scope())
+                : sources.ipv6(link, destination);
     }
 
     @Override
     public String toString() {
-        return "links " + links + ", addresses " + addresses + ", routes " + routes + ", neighbors "
+        return "links " + links + ", addresses " + addresses + ", routes " + routes() + ", neighbors "
                 + neighbors.values();
     }
 
     /**
-     * How to reach a destination.
+     * The path to a destination.
      *
-     * @param link the interface
-     * @param nextHop whose MAC address frames go to
-     * @param source the address to send from
-     * @param mtuBytes largest IP packet
+     * @param link               the outgoing link
+     * @param nextHop            the neighbour that the frames are sent to
+     * @param source             the source address, or null if the host has none of this IP version
+     * @param mtuBytes           maximum length of an IP packet
+     * @param advertisedMssBytes upper limit of the MSS to announce to peers, or 0 for none
      */
-    public record Path(Link link, IpAddress nextHop, IpAddress source, int mtuBytes) {
+    public record Path(Link link, IpAddress nextHop, IpAddress source, int mtuBytes, int advertisedMssBytes) {
     }
 }

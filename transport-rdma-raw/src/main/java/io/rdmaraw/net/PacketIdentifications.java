@@ -8,28 +8,34 @@ import java.util.concurrent.atomic.AtomicIntegerArray;
 import java.util.random.RandomGenerator;
 
 /**
- * The identifications of packets that may come in fragments. A keyed hash of both ends and the protocol chooses one of
- * many counters (RFC 7739 section 5.3, as Linux does): the numbers that one peer sees say nothing of those that others
- * get, and a peer's come again as late as they can (RFC 6864 section 4.3). Counters start anywhere and go on by random
- * steps, so that who shares one cannot count another's packets either. One table serves all channels of the process, as
- * they may send to the same peer. Any thread; no lock.
+ * Generates identifications of packets that may be fragmented.
+ *
+ * <p>A keyed hash of the addresses and the protocol selects one of many counters (RFC 7739 section 5.3, as in
+ * Linux). A peer therefore learns nothing about the identifications sent to others, and identifications to one
+ * peer repeat as late as possible (RFC 6864 section 4.3). Counters start at random values and advance in random
+ * steps, so that a peer that shares a counter cannot count another peer's packets.
+ *
+ * <p>All channels of the process share one table, since they may send to the same peer. Thread-safe and
+ * lock-free.
  */
 public final class PacketIdentifications {
-    /** Those of the process. */
+    /** The instance shared by all channels of the process. */
     public static final PacketIdentifications SHARED = new PacketIdentifications(new SecureRandom());
 
-    /** Four times as many as Linux has at least. */
+    /** Number of counters: four times the minimum of Linux. */
     private static final int COUNTERS = 1 << 13;
-    /** Small, as IPv4 has only 16 bits: on average they last for 26,000 packets. */
+    /** Small, because an IPv4 identification has only 16 bits: on average it repeats after 26,000 packets. */
     private static final int MAX_STEP_IPV4 = 4;
     private static final int MAX_STEP_IPV6 = 1 << 10;
-    /** Tells these hashes from others of the same key. */
+    /** Distinguishes these hashes from other hashes with the same key. */
     private static final long DOMAIN = 7;
 
     private final SipHash hash;
     private final AtomicIntegerArray counters;
 
-    /** @param random the source of the key and of the counters' first values */
+    /**
+     * @param random source of the key and the initial values
+     */
     PacketIdentifications(RandomGenerator random) {
         hash = new SipHash(random.nextLong(), random.nextLong());
         int[] first = new int[COUNTERS];
@@ -39,23 +45,23 @@ public final class PacketIdentifications {
         counters = new AtomicIntegerArray(first);
     }
 
-    /** Returns which counter two ends have, for {@link #next}. */
+    /** Returns the counter for a pair of addresses and a protocol. */
     public int counterOf(IpAddress source, IpAddress destination, int protocol) {
         return (int) hash.hash(source.high(), source.low(), destination.high(), destination.low(), protocol, DOMAIN)
                 & COUNTERS - 1;
     }
 
-    /** Returns the next identification of IPv4, of 16 bits. */
+    /** Returns the next IPv4 identification (16 bits) of a counter. */
     public int nextIpv4(int counter) {
         return next(counter, MAX_STEP_IPV4) & 0xffff;
     }
 
-    /** Returns the next identification of IPv6, of 32 bits. */
+    /** Returns the next IPv6 identification (32 bits) of a counter. */
     public int nextIpv6(int counter) {
         return next(counter, MAX_STEP_IPV6);
     }
 
-    /** The counter is the secret; its steps need not be, so that a quick generator will do. */
+    /** Advances a counter. Only the counter must be unpredictable, not its steps, so a fast generator suffices. */
     private int next(int counter, int maxStep) {
         return counters.addAndGet(counter, 1 + ThreadLocalRandom.current().nextInt(maxStep));
     }

@@ -18,33 +18,47 @@ import java.util.Map;
 import java.util.Set;
 
 /**
- * Puts packets of any protocol together from fragments (RFC 791 section 3.2, RFC 8200 section 4.5). Fragments are
- * copied to where they belong; overlapping ones end their packet (RFC 5722), repeated ones are ignored. What comes out
- * is a frame with a whole packet, for the parser to look at like any other. For one thread; time is given.
+ * Reassembles IP packets of any protocol from fragments (RFC 791 section 3.2, RFC 8200 section 4.5).
+ *
+ * <p>Fragments are copied to their position. An overlapping fragment discards the packet (RFC 5722); a repeated
+ * one is ignored. The result is a frame with the whole packet, to be parsed like any other. Never reads the
+ * clock; callers pass the current time. Not thread-safe.
  */
 public final class PacketReassembly {
-    /** Is told of packets that did not become whole in time. */
+    /** Receives packets that were not complete in time. */
     public interface Expired {
-        /** @param firstFragment the frame of the first fragment; the caller's, who gives it back */
+        /**
+         * @param firstFragment the frame of the first fragment; the callee must release it
+         */
         void expired(ByteBuf firstFragment);
     }
 
-    /** What a record of a packet takes beside its bytes. */
+    /** Counters, written by the thread of the reassembly. Other threads may read slightly stale values. */
+    public static final class Counters {
+        /** Fragments received. */
+        public long received;
+        /** Packets reassembled. */
+        public long reassembled;
+        /** Fragments dropped because they overlap, exceed a limit, are too late, or belong to an invalid packet. */
+        public long dropped;
+    }
+
+    /** Memory charged for the record of a packet, in addition to its content. */
     private static final int RECORD_BYTES = 512;
     private static final int IPV4 = 0;
     private static final int IPV6 = 1;
 
-    /** RFC 791: the protocol tells packets apart as well; RFC 8200: it does not. */
+    /** Identifies a packet. The protocol is part of the key in IPv4 (RFC 791), but not in IPv6 (RFC 8200). */
     private record Key(IpAddress source, IpAddress destination, int identification, int protocol) {
     }
 
-    /** The packets that one source has left unfinished. */
+    /** The incomplete packets of one source. */
     private static final class Source {
         private final Set<Partial> partials = new LinkedHashSet<>();
         private int bytes;
     }
 
-    /** A packet of which parts are missing. */
+    /** An incomplete packet. */
     private static final class Partial {
         private final Key key;
         private final Source source;
@@ -62,15 +76,15 @@ public final class PacketReassembly {
 
     private final ByteBufAllocator allocator;
     private final ReassemblyLimits limits;
-    private final ReassemblyCounters counters;
+    private final Counters counters;
     private final Expired expired;
-    /** By IP version, each in the order they began. */
+    /** Incomplete packets by IP version. Each map is in the order of arrival of the first fragments. */
     private final List<Map<Key, Partial>> partials = List.of(new LinkedHashMap<>(), new LinkedHashMap<>());
     private final Map<IpAddress, Source> sources = new HashMap<>();
     private int bytes;
     private int finishedFragments;
 
-    public PacketReassembly(ByteBufAllocator allocator, ReassemblyLimits limits, ReassemblyCounters counters,
+    public PacketReassembly(ByteBufAllocator allocator, ReassemblyLimits limits, Counters counters,
                             Expired expired) {
         this.allocator = allocator;
         this.limits = limits;
@@ -81,8 +95,8 @@ public final class PacketReassembly {
     /**
      * Adds a fragment.
      *
-     * @param fragment a frame with the verdict that it is a fragment
-     * @return a frame with the whole packet, when this was the last fragment missing; else null
+     * @param fragment a frame that was parsed as a fragment
+     * @return a frame with the whole packet if this was the last missing fragment, otherwise null
      */
     public ByteBuf add(ParsedFrame fragment, long nowNanos) {
         counters.received++;
@@ -111,7 +125,7 @@ public final class PacketReassembly {
         return null;
     }
 
-    /** The whole packet that came out last is unsound: its fragments are counted as dropped. */
+    /** Reports that the last reassembled packet is invalid. Its fragments are then counted as dropped. */
     public void refuseLast() {
         counters.reassembled--;
         counters.dropped += finishedFragments;
@@ -132,7 +146,10 @@ public final class PacketReassembly {
         return frame;
     }
 
-    /** Options and extension headers before the fragment header have been looked at with each fragment. */
+    /**
+     * Options and extension headers before the fragment header are omitted: they were checked for each
+     * fragment.
+     */
     private static void writeHeaders(long frame, Partial partial, boolean ipv4, int payloadBytes) {
         PartialPacket packet = partial.packet;
         IpAddress source = partial.key.source;
@@ -178,7 +195,7 @@ public final class PacketReassembly {
         return all.hasNext() ? all.next() : null;
     }
 
-    /** Gives up what did not become whole in time. */
+    /** Discards packets that were not complete in time. */
     public void expire(long nowNanos) {
         expire(IPV4, limits.timeoutNanosIpv4(), nowNanos);
         expire(IPV6, limits.timeoutNanosIpv6(), nowNanos);
@@ -195,7 +212,7 @@ public final class PacketReassembly {
         }
     }
 
-    /** Returns when {@link #expire} has something to do, or Long.MAX_VALUE. */
+    /** Returns the time of the next expiry, or Long.MAX_VALUE. */
     public long deadlineNanos() {
         Partial ipv4 = first(IPV4);
         Partial ipv6 = first(IPV6);
@@ -218,7 +235,7 @@ public final class PacketReassembly {
         }
     }
 
-    /** Gives back what waits for its missing parts. */
+    /** Discards all incomplete packets. */
     public void close() {
         while (bytes > 0) {
             drop(oldest());

@@ -9,26 +9,26 @@ import io.rdmaraw.wire.ParsedFrame;
 
 import java.util.Arrays;
 
-/** A packet of which parts may be missing, with room before it for the headers of a frame. */
+/** An incomplete packet. Its buffer has room for the headers of a frame at the start. */
 final class PartialPacket {
     private static final int MAX_PAYLOAD_BYTES = 65535;
     private static final int MIN_CAPACITY_BYTES = 2048;
-    /** What a fragment's offset counts in; all fragments but the last are multiples of that. */
+    /** Unit of fragment offsets. All fragments except the last are multiples of it. */
     private static final int UNIT_BYTES = 8;
     private static final int CONGESTION_EXPERIENCED = 3;
 
     private final ByteBufAllocator allocator;
     private final int headersBytes;
-    /** Grows with what comes. */
+    /** Grows with the received fragments. */
     private ByteBuf bytes;
-    /** One bit per unit that is there. */
+    /** Bit map of the received units. */
     private long[] present = new long[4];
     private int fragments;
     private int presentBytes;
     private int totalBytes = -1;
-    /** Where the fragment ends that lies farthest behind. */
+    /** Largest end offset of the received fragments. */
     private int farthestEnd;
-    /** The headers of the frame that brought the first fragment; null while it has not come. */
+    /** The headers of the frame with the first fragment, or null before it has arrived. */
     private byte[] firstHeaders;
     private int firstLengthBytes;
     private long destinationMac;
@@ -36,7 +36,7 @@ final class PartialPacket {
     private int protocol;
     private int hopLimit;
     private int trafficClass;
-    /** A bit for each value that the ECN fields of the fragments have had. */
+    /** Bit map of the values of the fragments' ECN fields. */
     private int ecnValues;
 
     PartialPacket(ByteBufAllocator allocator, int headersBytes) {
@@ -45,7 +45,7 @@ final class PartialPacket {
         bytes = allocator.directBuffer(MIN_CAPACITY_BYTES);
     }
 
-    /** Takes a fragment; returns false when the packet is spoilt by it. */
+    /** Adds a fragment. Returns false if the packet must be discarded. */
     boolean place(ParsedFrame fragment) {
         int offset = fragment.fragmentOffsetBytes();
         int lengthBytes = fragment.payloadLengthBytes();
@@ -59,12 +59,14 @@ final class PartialPacket {
             }
             totalBytes = end;
         }
-        // Nothing lies behind the last one, whichever came first: else its bytes would count for missing ones.
+        // No fragment may extend beyond the last one, whichever arrived first. Otherwise its bytes would be
+        // counted instead of missing ones.
         if (end > MAX_PAYLOAD_BYTES || totalBytes >= 0 && farthestEnd > totalBytes) {
             return false;
         }
         if (hasMark() && (ecnValues & 1) != 0) {
-            // RFC 3168 section 5.3: some of it could bear no mark, so the packet has to be lost.
+            // RFC 3168 section 5.3: a marked fragment together with a not-ECT one requires that the packet be
+            // dropped.
             return false;
         }
         int units = (end + UNIT_BYTES - 1) / UNIT_BYTES - offset / UNIT_BYTES;
@@ -82,7 +84,7 @@ final class PartialPacket {
         return true;
     }
 
-    /** Marks units as there; returns how many were there before. */
+    /** Marks units as received. Returns the number of units that had been received before. */
     private int mark(int firstUnit, int units) {
         int words = (firstUnit + units + Long.SIZE - 1) / Long.SIZE;
         if (words > present.length) {
@@ -120,7 +122,7 @@ final class PartialPacket {
         trafficClass = fragment.trafficClass();
     }
 
-    /** Tells whether nothing is missing. */
+    /** Returns whether the packet is complete. */
     boolean isWhole() {
         return presentBytes == totalBytes;
     }
@@ -129,17 +131,20 @@ final class PartialPacket {
         return fragments;
     }
 
-    /** Returns what the packet takes of memory. */
+    /** Returns the memory used by the packet. */
     int capacityBytes() {
         return bytes.capacity() + present.length * Long.BYTES + (firstHeaders == null ? 0 : firstHeaders.length);
     }
 
-    /** Returns the whole packet behind room for its headers, and its reference. */
+    /**
+     * Returns the buffer with the complete packet after room for its headers. The reference passes to the
+     * caller.
+     */
     ByteBuf frame() {
         return bytes.writerIndex(headersBytes + totalBytes);
     }
 
-    /** Returns a frame like the one that brought the first fragment, or null when that has not come. */
+    /** Returns a copy of the frame with the first fragment, or null before it has arrived. */
     ByteBuf firstFragment() {
         return firstHeaders == null ? null : allocator.directBuffer(firstHeaders.length + firstLengthBytes)
                 .writeBytes(firstHeaders).writeBytes(bytes, headersBytes, firstLengthBytes);
@@ -161,7 +166,7 @@ final class PartialPacket {
         return hopLimit;
     }
 
-    /** Returns the traffic class; a router's mark on any fragment is one on the packet (RFC 3168 section 5.3). */
+    /** Returns the traffic class. A congestion mark on any fragment marks the packet (RFC 3168 section 5.3). */
     int trafficClass() {
         return hasMark() ? trafficClass | CONGESTION_EXPERIENCED : trafficClass;
     }

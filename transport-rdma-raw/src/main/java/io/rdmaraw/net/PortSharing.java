@@ -1,13 +1,14 @@
 package io.rdmaraw.net;
 
 /**
- * Whether other endpoints may bind the same port, as {@code SO_REUSEADDR} and {@code SO_REUSEPORT} of Linux say.
+ * Whether other endpoints may bind the same port; corresponds to {@code SO_REUSEADDR} and {@code SO_REUSEPORT}
+ * of Linux.
  *
- * @param reuseAddress all that share it have this: the one bound last receives
- * @param reusePort all that share it have this: each flow goes to one of them
+ * @param reuseAddress endpoints that all have this option may share a port; the one bound last receives
+ * @param reusePort    endpoints that all have this option may share a port; each flow goes to one of them
  */
 public record PortSharing(boolean reuseAddress, boolean reusePort) {
-    /** The port is the endpoint's alone. */
+    /** The endpoint does not share its port. */
     public static final PortSharing NONE = new PortSharing(false, false);
 
     public boolean agreesWith(PortSharing other) {

@@ -5,28 +5,28 @@ import java.util.HashSet;
 import java.util.Set;
 
 /**
- * Which sources of a group are wanted (RFC 3376 section 3, RFC 3810 section 4): those that are listed, or all others.
+ * The accepted sources of a multicast group (RFC 3376 section 3, RFC 3810 section 4).
  *
- * @param exclude true for all sources but those listed
- * @param sources the list
+ * @param exclude true to accept all sources except those listed; false to accept only those listed
+ * @param sources the listed sources
  */
 public record SourceFilter(boolean exclude, Set<IpAddress> sources) {
-    /** No source at all: the group is not joined. */
+    /** Accepts no source: the group is not joined. */
     public static final SourceFilter NOTHING = new SourceFilter(false, Set.of());
-    /** Whatever comes. */
+    /** Accepts all sources. */
     public static final SourceFilter EVERYTHING = new SourceFilter(true, Set.of());
 
-    /** Keeps a copy of the list. */
+    /** Copies the list. */
     public SourceFilter {
         sources = Set.copyOf(sources);
     }
 
-    /** Returns whether no source is wanted. */
+    /** Returns whether no source is accepted. */
     public boolean isNothing() {
         return !exclude && sources.isEmpty();
     }
 
-    /** Returns what is wanted by one or more of several (RFC 3376 section 3.2). */
+    /** Returns a filter that accepts a source if one of the given filters accepts it (RFC 3376 section 3.2). */
     public static SourceFilter anyOf(Collection<SourceFilter> filters) {
         Set<IpAddress> included = new HashSet<>();
         Set<IpAddress> excluded = null;
@@ -46,7 +46,7 @@ public record SourceFilter(boolean exclude, Set<IpAddress> sources) {
         return new SourceFilter(true, excluded);
     }
 
-    /** Returns the sources that are listed here and not there. */
+    /** Returns the listed sources that are not in another list. */
     public Set<IpAddress> without(Set<IpAddress> others) {
         Set<IpAddress> rest = new HashSet<>(sources);
         rest.removeAll(others);

@@ -1,5 +1,5 @@
 /**
- * What the layers above know of IP hosts: addresses, links, routes, neighbours, fragments. Knows neither Netty's
- * channels nor event loops.
+ * Addresses, links, routes, neighbours and fragments of IP hosts. This package depends neither on Netty's
+ * channels nor on event loops.
  */
 package io.rdmaraw.net;

@@ -8,7 +8,7 @@ import java.nio.ByteOrder;
 import java.nio.file.Files;
 import java.nio.file.Path;
 
-/** Writes packets to a pcap file with nanosecond timestamps, in little-endian order. Used by one thread. */
+/** Writes packets to a pcap file with nanosecond timestamps, in little-endian order. Not thread-safe. */
 public final class PcapWriter implements AutoCloseable {
     private static final long NANOS_PER_SECOND = 1_000_000_000L;
     private static final int BUFFER_BYTES = 1 << 16;
@@ -24,13 +24,13 @@ public final class PcapWriter implements AutoCloseable {
     /**
      * Creates or replaces a file.
      *
-     * @param linkType such as {@link PcapFormat#LINKTYPE_ETHERNET}
+     * @param linkType link type such as {@link PcapFormat#LINKTYPE_ETHERNET}
      */
     public static PcapWriter create(Path file, int linkType) throws IOException {
         return create(new BufferedOutputStream(Files.newOutputStream(file), BUFFER_BYTES), linkType);
     }
 
-    /** Writes to a stream, which {@link #close()} closes. */
+    /** Creates a writer to a stream. {@link #close()} closes the stream. */
     public static PcapWriter create(OutputStream out, int linkType) throws IOException {
         PcapWriter writer = new PcapWriter(out);
         try {
@@ -44,10 +44,11 @@ public final class PcapWriter implements AutoCloseable {
     }
 
     /**
-     * Appends one packet.
+     * Appends a packet.
      *
      * @param timestampNanos nanoseconds since 1970
-     * @throws IllegalArgumentException if the packet is longer than the format's readers accept (262,144 bytes)
+     * @throws IllegalArgumentException if the packet is longer than 262,144 bytes, the maximum that readers
+     *     accept
      */
     public void write(long timestampNanos, byte[] bytes, int offset, int lengthBytes) throws IOException {
         if (lengthBytes > PcapFormat.MAX_CAPTURED_BYTES) {

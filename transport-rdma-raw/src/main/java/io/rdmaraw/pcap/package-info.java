@@ -1,2 +1,2 @@
-/** The classic pcap file format, for captures that Wireshark and tcpdump read (draft-ietf-opsawg-pcap). */
+/** The classic pcap file format, readable by Wireshark and tcpdump (draft-ietf-opsawg-pcap). */
 package io.rdmaraw.pcap;

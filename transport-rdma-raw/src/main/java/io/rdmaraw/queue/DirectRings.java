@@ -1,83 +1,87 @@
 package io.rdmaraw.queue;
 
-import io.rdmaraw.verbs.CompletionChannel;
-import io.rdmaraw.verbs.CompletionQueue;
 import io.rdmaraw.verbs.abi.StridingLimits;
-import io.rdmaraw.verbs.QueuePair;
-import io.rdmaraw.verbs.VerbsContext;
-import io.rdmaraw.verbs.WorkQueue;
+import io.rdmaraw.verbs.objects.CompletionChannel;
+import io.rdmaraw.verbs.objects.CompletionQueue;
+import io.rdmaraw.verbs.objects.QueuePair;
+import io.rdmaraw.verbs.objects.VerbsContext;
+import io.rdmaraw.verbs.objects.WorkQueue;
 
 /**
- * The rings of one vendor's devices, which are written and read in place instead of by calls of libibverbs.
+ * Direct access to the rings of one vendor's devices, instead of through libibverbs.
  *
- * <p>An implementation is a service: {@code module-info.java} provides it, and so does {@code META-INF/services} for
- * the class path. It has no state. The optional parts (compressed completions, striding receive) have defaults for
- * devices without them.
+ * <p>Implementations are stateless services, declared both in {@code module-info.java} and in
+ * {@code META-INF/services}. The optional features (compressed completions, striding receive, multi-packet
+ * requests) have defaults for devices without them.
  */
 public interface DirectRings {
-    /** Returns how messages name the devices, for example {@code mlx5}. */
+    /** Returns the name of the driver for messages, for example {@code mlx5}. */
     String devices();
 
-    /** Returns why the rings of this device cannot be used in place, or null when they can be. */
+    /** Returns why the rings of this device cannot be accessed directly, or null if they can. */
     String unavailability(VerbsContext context);
 
-    /** Returns whether the calls of libibverbs can send payloads that this device cuts into segments. */
+    /** Returns whether TSO sends posted through libibverbs work on this device. */
     default boolean callsCanSegment(VerbsContext context) {
         return true;
     }
 
     /**
-     * Takes note of a queue pair that the calls of libibverbs send by: they may write to a register of the device that
-     * rings of this process are written to as well.
+     * Registers a queue pair that sends through libibverbs. Rings of this process that share its doorbell register
+     * must then not write whole requests to the register (BlueFlame). The driver's lock does not cover these
+     * rings, and two concurrent writes would be mixed.
      *
-     * @return to be run once, when the queue pair has been destroyed
+     * @return an action to run once, after the queue pair has been destroyed
      */
     default Runnable noteCalls(VerbsContext context, QueuePair queuePair) {
         return () -> { };
     }
 
-    /** Returns whether frames that are sent together share requests. */
+    /** Returns whether one work request can send several frames. */
     default boolean sendsSeveralAtOnce(VerbsContext context) {
         return false;
     }
 
     /**
-     * Returns whether the device can compress the completions of receives.
+     * Returns whether the device can compress receive completions.
      *
-     * @param striding whether those of a striding queue
+     * @param striding whether the completions are those of a striding receive queue
      */
     default boolean canCompressCompletions(VerbsContext context, boolean striding) {
         return false;
     }
 
     /**
-     * Returns how many requests of the longest kind the send ring has to hold. Most frames take a small part of that:
-     * a ring for as many of the longest as can be in flight is walked through from end to end and drives other memory
-     * out of the cache.
+     * Returns the size of the send ring, as a number of work requests of maximum length. The default is
+     * {@code sendQueueDepth}. Drivers should return less, because most frames need only a fraction of such a
+     * request: a ring of the default size would exceed the cache, and every send would evict other data.
      */
     default int maxSendRequests(FrameQueueOptions options, int maxHeaderBytes) {
         return options.sendQueueDepth();
     }
 
-    /** Creates a completion queue in which the device compresses completions, if {@link #canCompressCompletions}. */
+    /**
+     * Creates a completion queue with completions compressed by the device. Requires
+     * {@link #canCompressCompletions}.
+     */
     default CompletionQueue createCompressed(VerbsContext context, int minEntries, CompletionChannel channel,
             int completionVector, boolean striding) {
-        throw new UnsupportedOperationException(context.deviceName() + " compresses no completions");
+        throw new UnsupportedOperationException(context.deviceName() + " cannot compress completions");
     }
 
-    /** Returns the sizes of the device's striding receive queues, or null when it has none. */
+    /** Returns the size limits of striding receive queues, or null if the device has none. */
     default StridingLimits stridingLimits(VerbsContext context) {
         return null;
     }
 
-    /** Creates a striding receive queue within {@link #stridingLimits}. */
+    /** Creates a striding receive queue. The plan must be within {@link #stridingLimits}. */
     default WorkQueue createStriding(SharedDevice device, CompletionQueue completions, StridingPlan plan) {
         throw new UnsupportedOperationException(device.name() + " has no striding receive queues");
     }
 
-    /** Returns the receiving half of a frame queue on these queues, by its striding queue if it has one. */
+    /** Creates the receive ring of a frame queue. It uses the striding receive queue if there is one. */
     ReceiveRing receiveRing(QueuePairResources queues);
 
-    /** Returns the sending half of a frame queue on these queues. */
+    /** Creates the send ring of a frame queue. */
     SendRing sendRing(QueuePairResources queues);
 }

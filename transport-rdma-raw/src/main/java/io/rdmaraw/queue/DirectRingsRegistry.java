@@ -4,8 +4,8 @@ import io.netty.util.internal.logging.InternalLogger;
 import io.netty.util.internal.logging.InternalLoggerFactory;
 import io.rdmaraw.verbs.DeviceName;
 import io.rdmaraw.verbs.DirectAccess;
-import io.rdmaraw.verbs.QueuePair;
-import io.rdmaraw.verbs.VerbsContext;
+import io.rdmaraw.verbs.objects.QueuePair;
+import io.rdmaraw.verbs.objects.VerbsContext;
 
 import java.util.ArrayList;
 import java.util.Iterator;
@@ -14,7 +14,7 @@ import java.util.ServiceConfigurationError;
 import java.util.ServiceLoader;
 import java.util.stream.Collectors;
 
-/** The kinds of {@link DirectRings} that there are, loaded once. */
+/** The installed {@link DirectRings} services, loaded once. */
 final class DirectRingsRegistry {
     private static final InternalLogger LOGGER = InternalLoggerFactory.getInstance(DirectRingsRegistry.class);
     private static final List<DirectRings> KINDS = load(ServiceLoader.load(DirectRings.class,
@@ -23,7 +23,10 @@ final class DirectRingsRegistry {
     private DirectRingsRegistry() {
     }
 
-    /** A kind that cannot be loaded is missed where it is asked for; other devices work without it. */
+    /**
+     * Loads the services. One that cannot be loaded is skipped with a warning; its devices are then driven
+     * through libibverbs.
+     */
     static List<DirectRings> load(Iterator<DirectRings> services) {
         List<DirectRings> kinds = new ArrayList<>();
         boolean more = true;
@@ -34,16 +37,16 @@ final class DirectRingsRegistry {
                     kinds.add(services.next());
                 }
             } catch (ServiceConfigurationError e) {
-                LOGGER.warn("a kind of direct verbs cannot be loaded, its devices are driven by libibverbs", e);
+                LOGGER.warn("cannot load a driver for direct ring access; its devices use libibverbs", e);
             }
         }
         return List.copyOf(kinds);
     }
 
     /**
-     * Returns the rings of a device, or null where frames go through the calls of libibverbs.
+     * Returns the direct rings of a device, or null if the device is to be driven through libibverbs.
      *
-     * @throws UnsupportedOperationException when rings are required and cannot be used in place
+     * @throws UnsupportedOperationException if direct rings are required and not available
      */
     static DirectRings of(DirectAccess asked, VerbsContext context) {
         if (asked == DirectAccess.NEVER) {
@@ -76,13 +79,14 @@ final class DirectRingsRegistry {
         return KINDS.stream().map(kind -> kind.unavailability(context)).collect(Collectors.joining(" and "));
     }
 
-    /** Returns whether the calls of libibverbs can send payloads that this device cuts into segments. */
+    /** Returns whether TSO sends posted through libibverbs work on this device. */
     static boolean callsCanSegment(VerbsContext context) {
-        // Without a kind that knows the device's library it is not known to be right.
+        // Some driver libraries have a defect in TSO sends. Without a service that knows the library, assume the
+        // defect.
         return isSoft(context) || !KINDS.isEmpty() && KINDS.stream().allMatch(kind -> kind.callsCanSegment(context));
     }
 
-    /** As {@link DirectRings#noteCalls}, for whichever kind of device it is. */
+    /** Calls {@link DirectRings#noteCalls} of all services. */
     static Runnable noteCalls(VerbsContext context, QueuePair queuePair) {
         List<Runnable> ends = new ArrayList<>();
         if (!isSoft(context)) {
@@ -91,7 +95,7 @@ final class DirectRingsRegistry {
         return () -> ends.forEach(Runnable::run);
     }
 
-    /** Returns the devices whose rings can be used in place, for messages. */
+    /** Returns the kinds of devices with direct rings, for messages. */
     static String devices() {
         return KINDS.stream().map(DirectRings::devices).collect(Collectors.joining(" or "));
     }

@@ -1,224 +1,530 @@
 package io.rdmaraw.queue;
 
 import io.netty.buffer.ByteBuf;
+import io.netty.util.internal.logging.InternalLogger;
+import io.netty.util.internal.logging.InternalLoggerFactory;
 import io.rdmaraw.memory.FrameBuf;
+import io.rdmaraw.memory.RegisteredRanges;
+import io.rdmaraw.memory.Slab;
 import io.rdmaraw.memory.SlotPool;
-import io.rdmaraw.verbs.Flow;
+import io.rdmaraw.memory.StrideLayout;
+import io.rdmaraw.verbs.DeviceName;
 import io.rdmaraw.verbs.VerbsException;
-import io.rdmaraw.verbs.VerbsObject;
-import io.rdmaraw.verbs.WorkQueue;
 import io.rdmaraw.verbs.flow.FlowSpec;
+import io.rdmaraw.verbs.objects.CompletionChannel;
+import io.rdmaraw.verbs.objects.CompletionQueue;
+import io.rdmaraw.verbs.objects.Flow;
+import io.rdmaraw.verbs.objects.QueuePair;
+import io.rdmaraw.verbs.objects.VerbsObject;
+import io.rdmaraw.verbs.objects.WorkQueue;
 
 /**
- * A send and a receive queue of Ethernet frames on one port, driven by one event loop.
+ * A send queue and a receive queue of Ethernet frames on one device port, driven by one event loop. All methods
+ * must be called on the loop's thread, unless stated otherwise. No method waits for frames. Methods that open, start
+ * or recover queues or change rules call the kernel, and {@link #recover} waits up to a millisecond for completions.
  *
- * <p>Everything works in bursts and nothing blocks. Frames received are the slots that the device wrote to; frames sent
- * are read by the device in place where they lie in registered memory, and copied once into a slot otherwise. All
- * methods are for the owning loop's thread only.
+ * <p>Frames are sent and received in bursts. A received frame is the memory slot that the device wrote to. The
+ * device reads a sent frame in place if the frame lies in registered memory; otherwise the frame is first
+ * copied to a slot.
+ *
+ * <p>The queue consists of a raw-packet queue pair, a {@link SendRing} and a {@link ReceiveRing}. The rings
+ * either call libibverbs or access the device's rings directly ({@link DirectRings}). {@link #recover} may
+ * replace the queue pair and the rings, so callers should hold a reference only to the frame queue.
  */
-public interface FrameQueue extends AutoCloseable {
-    /** {@link #offer} took the frame: it goes out with the next {@link #post()}. */
-    int ACCEPTED = 0;
-    /** {@link #offer} has no room: the send queue is full, or the burst is, or no slot is free for a copy. */
-    int FULL = 1;
+// Not final because a test overrides it to make resets fail.
+public class FrameQueue implements AutoCloseable {
+    /** The frame was accepted. The next {@link #post()} sends it. */
+    public static final int ACCEPTED = 0;
+    /** The frame was not accepted: the send queue or the burst is full, or no slot is free for a copy. */
+    public static final int FULL = 1;
 
-    /** The largest number of frames that are received or posted at once. */
-    int BURST_FRAMES = 64;
-
-    /** The longest headers of {@link #offerSegmented}: Ethernet with a VLAN tag, IPv6, TCP with all its options. */
-    int MAX_SEGMENTED_HEADER_BYTES = 14 + 4 + 40 + 60;
+    /** Maximum number of frames received or posted at once. */
+    public static final int BURST_FRAMES = 64;
 
     /**
-     * Takes frames that have come in, and gives the receive queue fresh slots.
+     * Maximum length of the headers for {@link #offerSegmented}: Ethernet with a VLAN tag, IPv6, TCP with all
+     * options.
+     */
+    public static final int MAX_SEGMENTED_HEADER_BYTES = 14 + 4 + 40 + 60;
+
+    private static final InternalLogger LOGGER = InternalLoggerFactory.getInstance(FrameQueue.class);
+    /**
+     * Attempts before a start is given up. A start may fail temporarily, for example if the kernel is short of
+     * memory.
+     */
+    private static final int MAX_FAILED_STARTS = 3;
+    /** SGEs of a frame that are reserved: one for the headers, one for the padding. */
+    private static final int OWN_ELEMENTS = 2;
+
+    private final SharedDevice device;
+    private final RegisteredRanges registeredRanges;
+    private final int portNumber;
+    private final QueueSetup setup;
+    private final Slab slab;
+    private final SlotPool slots;
+    private final FrameBuf padding;
+    private final QueueCounters counters = new QueueCounters();
+    private final QueueReset reset;
+    private QueuePairResources queues;
+    private ReceiveRing receives;
+    private SendRing sends;
+    /** Set when rules shared by several loops use the work queue. New queues then need a work queue, too. */
+    private boolean hasWorkQueue;
+    /**
+     * Set when a completion queue has overrun. The outcome of its outstanding requests can then not be
+     * determined.
+     */
+    private boolean completionsLost;
+    private int failedStarts;
+    /** Set when the device has refused to reset a queue pair and the warning has been logged. */
+    private boolean resetRefused;
+    private boolean closed;
+
+    FrameQueue(SharedDevice device, int portNumber, CompletionChannel channel, FrameQueueOptions options) {
+        this.device = device;
+        this.portNumber = portNumber;
+        reset = new QueueReset(device, portNumber);
+        registeredRanges = device.registeredRanges();
+        setup = QueueSetup.of(device, channel, options);
+        StridingPlan plan = setup.plan();
+        StrideLayout chunks = plan != null ? plan.layout() : LargeReceives.layout(setup.wholeFrameBytes());
+        slab = Slab.allocate(device.protectionDomain(), registeredRanges, chunks,
+                plan != null ? plan.slotCount() : options.slotCount(), options.slotBytes());
+        device.retain();
+        slots = slab.pool();
+        slots.ownedBy(Thread.currentThread());
+        counters.slots = slots;
+        slots.allocator().reserve(2 * ReceiveRing.RESERVED_SLOTS);
+        padding = slots.takeClosed();
+    }
+
+    /**
+     * Opens a queue on a port and starts it. Must be called on the thread of the loop that will drive the
+     * queue.
      *
-     * @param burst is filled anew; the caller takes each of its frames with {@link ReceiveBurst#takeFrame}
+     * @param channel receives the events that {@link #arm()} requests
+     * @throws VerbsException if the device refuses
+     */
+    public static FrameQueue open(SharedDevice device, int portNumber, CompletionChannel channel,
+                                  FrameQueueOptions options) {
+        FrameQueue queue = new FrameQueue(device, portNumber, channel, options);
+        queue.start();
+        return queue;
+    }
+
+    final void start() {
+        try {
+            use(openQueues());
+            queues.start(portNumber);
+            queues.startLarge();
+        } catch (RuntimeException | Error e) {
+            close();
+            throw e;
+        }
+    }
+
+    private QueuePairResources openQueues() {
+        return QueuePairResources.open(setup, slots, padding, counters);
+    }
+
+    /** Switches to the given queues. If their rings cannot be opened, the queues are closed and nothing changes. */
+    private void use(QueuePairResources opened) {
+        try {
+            opened.openRings();
+        } catch (RuntimeException | Error e) {
+            opened.close();
+            throw e;
+        }
+        queues = opened;
+        receives = opened.receives();
+        sends = opened.sends();
+    }
+
+    /**
+     * Receives a burst of frames and refills the receive queues.
+     *
+     * @param burst receives the frames; the caller must take each of them with {@link ReceiveBurst#takeFrame}
      * @return the number of frames in the burst
      */
-    int receive(ReceiveBurst burst);
+    public int receive(ReceiveBurst burst) {
+        burst.begin(slots);
+        counters.receivePolls++;
+        if (receives.poll(burst) == 0) {
+            counters.emptyReceivePolls++;
+        } else {
+            counters.receivedFrames += burst.size();
+            counters.receivedBytes += burst.fetchHeaders();
+        }
+        receives.refillIfLow();
+        return burst.size();
+    }
 
     /**
      * Adds a frame to the burst that {@link #post()} sends.
      *
-     * @param frame what is readable is one Ethernet frame without FCS, of a length that was checked by the caller. An
-     *        accepted frame's reference passes to the queue, which releases it when the device has sent the frame
+     * @param frame the readable bytes are one Ethernet frame without FCS. The caller has checked their number.
+     *              If the frame is accepted, its reference passes to the queue, which releases it after the
+     *              device has sent the frame
      * @return {@link #ACCEPTED} or {@link #FULL}
      */
-    int offer(ByteBuf frame);
-
-    /**
-     * As {@link #offer(ByteBuf)}, for frames that are slots of {@link #slots()}.
-     *
-     * @param slotIndices the numbers of the slots ({@link FrameBuf#slotIndex()})
-     * @param from the first to offer
-     * @param end behind the last to offer
-     * @return how many were accepted, beginning with the first; there was no room for the next
-     */
-    int offerSlots(int[] slotIndices, int from, int end);
-
-    /**
-     * Adds a frame that consists of headers and a payload; as {@link #offer(ByteBuf)} otherwise. The payload is sent
-     * from where it lies when that memory is registered, and copied behind the headers if not.
-     *
-     * @param headers the frame's first bytes, in a slot of {@link #slots()} that has room for the payload too
-     * @param payload what is readable follows the headers
-     * @return {@link #ACCEPTED}, both references have passed to the queue; or {@link #FULL}
-     */
-    default int offer(FrameBuf headers, ByteBuf payload) {
-        return offer(headers, payload, false);
+    public int offer(ByteBuf frame) {
+        return sends.offer(frame);
     }
 
     /**
-     * As {@link #offer(FrameBuf, ByteBuf)}.
+     * Adds frames that are slots of {@link #slots()}; otherwise like {@link #offer(ByteBuf)}.
      *
-     * @param fillChecksums whether the device computes the checksums of IPv4, and of UDP or TCP, and writes them where
-     *        they belong: only when {@link #offloadsChecksums()}, and not for fragments
+     * @param slotIndices the indices of the slots ({@link FrameBuf#slotIndex()})
+     * @param from        index of the first element to offer
+     * @param end         index after the last element to offer
+     * @return the number of accepted elements; if it is less than {@code end - from}, the queue is full
      */
-    int offer(FrameBuf headers, ByteBuf payload, boolean fillChecksums);
-
-    /** Tells whether the device computes checksums. */
-    boolean offloadsChecksums();
-
-    /**
-     * Adds a frame that consists of headers and parts of buffers in registered memory, all sent from where they lie; as
-     * {@link #offer(ByteBuf)} otherwise.
-     *
-     * @param headers the frame's first bytes, in a slot of {@link #slots()}
-     * @param buffers what the parts lie in, each with a reference that passes to the queue if the frame is accepted
-     * @param indices where the parts begin
-     * @param lengthsBytes how long they are
-     * @param count the number of parts, at most {@link #maxParts()}; {@link #isRegistered} of each, or
-     *        {@link #sendsAllMemory()}
-     * @param fillChecksums as for {@link #offer(FrameBuf, ByteBuf, boolean)}
-     * @return {@link #ACCEPTED} or {@link #FULL}
-     */
-    int offer(FrameBuf headers, ByteBuf[] buffers, int[] indices, int[] lengthsBytes, int count,
-              boolean fillChecksums);
-
-    /**
-     * Adds a TCP payload that the device cuts into segments (TSO), only when {@link #maxSegmentedBytes()} is not 0; as
-     * {@link #offer(FrameBuf, ByteBuf[], int[], int[], int, boolean)} otherwise. Each segment goes out behind a copy of
-     * the headers, in which the device sets the length, counts on the IPv4 identification and the sequence number,
-     * leaves FIN and PSH to the last segment, and fills in the checksums. It is one frame of the send queue and of its
-     * counters.
-     *
-     * @param headers Ethernet, IP and TCP headers of the first segment and nothing else, at most
-     *        {@link #MAX_SEGMENTED_HEADER_BYTES}
-     * @param count at least 1
-     * @param segmentBytes payload of every segment but the last; with the headers no longer than the link takes
-     */
-    int offerSegmented(FrameBuf headers, ByteBuf[] buffers, int[] indices, int[] lengthsBytes, int count,
-                       int segmentBytes);
-
-    /** Returns how frames are exchanged with the device, in a few words. */
-    String mode();
-
-    /** Returns how long the payload of one {@link #offerSegmented} may be; 0 when the device cuts nothing. */
-    int maxSegmentedBytes();
-
-    /** Returns how many parts a frame may have beside its headers. */
-    int maxParts();
-
-    /** Tells whether parts of a frame may lie anywhere in direct memory, registered or not. */
-    boolean sendsAllMemory();
-
-    /** Tells whether these bytes lie in memory that every device can send from. */
-    boolean isRegistered(ByteBuf buffer, int index, int lengthBytes);
-
-    /**
-     * Hands the offered frames to the device with one doorbell.
-     *
-     * @return a bit for each frame of the burst, in the order they were offered, that the device refused: it is
-     *         released and not sent; 0 when all went well. {@link #refusalErrno()} says why
-     */
-    long post();
-
-    /** Returns the errno of the refusal that {@link #post()} met last. */
-    int refusalErrno();
-
-    /** Returns how many more frames can be offered before the send queue is full. */
-    int sendRoom();
-
-    /** Releases the frames that the device has sent; returns how many. */
-    int reclaim();
-
-    /** Returns the number of frames that the device has not yet sent. */
-    int inFlight();
-
-    /**
-     * Asks for an event on the completion channel for the next completion. Poll once more afterwards: what came in
-     * between raises no event.
-     */
-    void arm();
-
-    /** Steers the frames that match {@code spec} to this queue. */
-    Flow steer(FlowSpec spec) throws VerbsException;
-
-    /**
-     * Returns the work queue by which rules that are spread over several queues lead here, see {@link RssFlows};
-     * made on first use. What comes by it is received as the rest is.
-     *
-     * @throws IllegalStateException when there are not slots enough for it
-     */
-    WorkQueue workQueue();
-
-    /**
-     * How often the two receive queues were reset in place. Completions may have told of a failure before its
-     * asynchronous event is read.
-     */
-    record Resets(int queuePair, int workQueue) {
+    public int offerSlots(int[] slotIndices, int from, int end) {
+        return sends.offerSlots(slotIndices, from, end);
     }
 
-    /** Returns how often the queue was reset until now. To be called on any thread. */
-    Resets resets();
-
     /**
-     * Takes note of an asynchronous event that says that {@code source} has failed.
+     * Adds a frame that consists of headers and a payload; otherwise like {@link #offer(ByteBuf)}. A payload in
+     * registered memory is sent in place; any other is copied behind the headers.
      *
-     * @param whenRaised {@link #resets()} when the event was read
-     * @return whether that is this queue's and has not been reset since
+     * @param headers       the first bytes of the frame, in a slot of {@link #slots()} with enough room for the
+     *                      payload
+     * @param payload       the readable bytes follow the headers
+     * @param fillChecksums whether the device computes the IPv4, UDP and TCP checksums; requires
+     *                      {@link #offloadsChecksums()}, and does not work for fragments
+     * @return {@link #ACCEPTED} if both references have passed to the queue, or {@link #FULL}
      */
-    boolean noteFailure(VerbsObject source, Resets whenRaised);
-
-    /** Tells whether an error has stopped the queue; {@link #recover()} sets it going again. */
-    boolean failed();
+    public int offer(FrameBuf headers, ByteBuf payload, boolean fillChecksums) {
+        return sends.offer(headers, payload, fillChecksums);
+    }
 
     /**
-     * Tells whether {@link #recover()} has to make new queues, since a completion queue has overrun: all rules that
-     * lead here have to be taken away before and to be steered again afterwards, and {@link #workQueue()} is another.
-     */
-    boolean needsNewQueues();
-
-    /**
-     * Tells whether a reset throws away frames that come in after the last look, without counting them: the rules that
-     * lead here are better taken away for so long, or reception stopped.
-     */
-    boolean resetLosesFrames();
-
-    /**
-     * Stops receiving where {@link #resetLosesFrames()} and the queue pair is to be reset: from now on the device drops
-     * and counts what comes.
-     */
-    void stopReceiving();
-
-    /**
-     * Resets the queue pair in place, or makes another when {@link #needsNewQueues()}; counts the frames lost, and
-     * receives and sends again.
+     * Adds a frame that consists of headers and parts of buffers, all sent in place; otherwise like
+     * {@link #offer(ByteBuf)}.
      *
-     * <p>Where the device refuses the reset, nothing is recovered, and {@link #needsNewQueues()} says so.
-     *
-     * @param takeReceived takes what has come in by {@link #receive}, until nothing does. Called before the reset,
-     *        which may throw away completions that were not polled, and again after it for those that came meanwhile;
-     *        with new queues called once, before they are used
+     * @param headers       the first bytes of the frame, in a slot of {@link #slots()}
+     * @param buffers       the buffers of the parts; if the frame is accepted, one reference of each passes to
+     *                      the queue
+     * @param indices       start index of each part in its buffer
+     * @param lengthsBytes  length of each part
+     * @param count         number of parts, at most {@link #maxParts()}; each part must be
+     *                      {@linkplain #isRegistered registered}, unless {@link #supportsOnDemandPaging()}
+     * @param fillChecksums see {@link #offer(FrameBuf, ByteBuf, boolean)}
+     * @return {@link #ACCEPTED} or {@link #FULL}
      */
-    void recover(Runnable takeReceived);
+    public int offer(FrameBuf headers, ByteBuf[] buffers, int[] indices, int[] lengthsBytes, int count,
+                     boolean fillChecksums) {
+        return sends.offer(headers, buffers, indices, lengthsBytes, count, fillChecksums);
+    }
 
-    /** Returns the slots that frames are received into. */
-    SlotPool slots();
+    /**
+     * Adds a TCP payload that the device segments (TSO). Requires that {@link #maxSegmentedBytes()} is not 0.
+     * Otherwise like {@link #offer(FrameBuf, ByteBuf[], int[], int[], int, boolean)}.
+     *
+     * <p>The device sends a copy of the headers before each segment. In each copy it updates the lengths, the
+     * checksums, the IPv4 identification and the sequence number. Only the last copy has FIN and PSH set. The
+     * send queue and the counters count the payload as one frame.
+     *
+     * @param headers      Ethernet, IP and TCP headers of the first segment and nothing else, at most
+     *                     {@link #MAX_SEGMENTED_HEADER_BYTES}
+     * @param count        number of parts, at least 1
+     * @param segmentBytes payload of every segment except the last; together with the headers it must fit the
+     *                     link's MTU
+     */
+    public int offerSegmented(FrameBuf headers, ByteBuf[] buffers, int[] indices, int[] lengthsBytes, int count,
+                              int segmentBytes) {
+        return sends.offerSegmented(headers, buffers, indices, lengthsBytes, count, segmentBytes);
+    }
 
-    /** Returns what was counted since the queue was made. */
-    QueueCounters counters();
+    /**
+     * Posts the offered frames with one doorbell.
+     *
+     * @return a bit mask of the frames that the device refused, in the order of the offers. Refused frames are
+     *         released; {@link #refusalErrno()} returns the reason
+     */
+    public long post() {
+        return sends.post();
+    }
 
-    /** Closes the queue pair; frames in flight are released once the device cannot read them any more. */
+    /** Returns the error number of the last refusal in {@link #post()}. */
+    public int refusalErrno() {
+        return sends.refusalErrno();
+    }
+
+    /** Returns the number of frames that can still be offered before the send queue is full. */
+    public int sendRoom() {
+        return sends.room();
+    }
+
+    /** Releases the frames that the device has sent, and returns their number. */
+    public int reclaim() {
+        return sends.reclaim();
+    }
+
+    /** Returns the number of frames that the device has not sent yet. */
+    public int inFlight() {
+        return sends.inFlight();
+    }
+
+    /**
+     * Requests an event on the completion channel for the next completion. Poll once more afterwards, since
+     * completions that are already in the queue raise no event.
+     */
+    public void arm() {
+        receives.arm();
+        if (sends.inFlight() > 0) {
+            sends.arm();
+        }
+    }
+
+    /** Returns whether the device computes checksums. */
+    public boolean offloadsChecksums() {
+        return device.offloadsChecksums();
+    }
+
+    /** Returns the maximum payload for {@link #offerSegmented}, or 0 if the device does not segment. */
+    public int maxSegmentedBytes() {
+        return setup.maxSegmentedBytes();
+    }
+
+    /** Returns the maximum number of parts of a frame, not counting its headers. */
+    public int maxParts() {
+        return setup.options().maxSendSge() - OWN_ELEMENTS;
+    }
+
+    /** Returns whether the parts of a frame may lie in unregistered direct memory. */
+    public boolean supportsOnDemandPaging() {
+        return device.allMemoryLkey() != RegisteredRanges.UNREGISTERED;
+    }
+
+    /** Returns whether a range of a buffer lies in registered memory, from which every device can send. */
+    public boolean isRegistered(ByteBuf buffer, int index, int lengthBytes) {
+        return buffer.hasMemoryAddress() && registeredRanges.lkeyOf(buffer.memoryAddress() + index, lengthBytes)
+                != RegisteredRanges.UNREGISTERED;
+    }
+
+    /** Returns a short description of how frames are exchanged with the device, for logs. */
+    public String mode() {
+        return setup.mode();
+    }
+
+    /** Returns the pool of slots for received and sent frames. */
+    public SlotPool slots() {
+        return slots;
+    }
+
+    /** Returns the counters of this queue. They continue across recoveries. */
+    public QueueCounters counters() {
+        return counters;
+    }
+
+    /** Returns the completion queue of receives. For tests. */
+    public CompletionQueue receiveCompletions() {
+        return receives.sharedCompletions();
+    }
+
+    /** Returns the completion queue of sends. For tests. */
+    public CompletionQueue sendCompletions() {
+        return queues.sendCompletions();
+    }
+
+    /** Returns the queue pair. For tests. */
+    public QueuePair queuePair() {
+        return queues.queuePair();
+    }
+
+    ReceiveRing receives() {
+        return receives;
+    }
+
+    /** Installs a rule that steers matching frames to this queue. */
+    public Flow steer(FlowSpec spec) throws VerbsException {
+        return queues.steer(spec);
+    }
+
+    /**
+     * Returns the work queue for rules shared by several loops ({@link RssFlows}). It is created on first use. Its
+     * frames are received together with all others.
+     *
+     * @throws IllegalStateException if there are too few slots for a work queue
+     */
+    public WorkQueue workQueue() {
+        WorkQueue workQueue = queues.workQueueOrNull();
+        if (workQueue == null) {
+            workQueue = queues.openWorkQueue();
+            hasWorkQueue = true;
+        }
+        return workQueue;
+    }
+
+    /**
+     * The number of resets of the two receive queues. Completions can report a failure before its asynchronous
+     * event is read, so an event may refer to a failure that a reset has already repaired.
+     */
+    public record Resets(int queuePair, int workQueue) {
+    }
+
+    /** Returns the number of resets so far. May be called on any thread. */
+    public Resets resets() {
+        return reset.resets();
+    }
+
+    /**
+     * Handles an asynchronous event that reports a failure of an object.
+     *
+     * @param whenRaised the result of {@link #resets()} when the event was read
+     * @return whether the object belongs to this queue and has not been reset since
+     */
+    public boolean noteFailure(VerbsObject source, Resets whenRaised) {
+        if (source == queues.sendCompletions() || receives.owns(source)) {
+            completionsLost = true;
+            return true;
+        }
+        // Do not query the device: mlx5's kernel driver cannot answer if only one half of the queue pair has
+        // failed.
+        if (source == queues.queuePair()) {
+            return whenRaised.queuePair() == resets().queuePair() && stopped(receives.own());
+        }
+        if (source == queues.large() && source != null) {
+            return stopped(receives.largeOrNull());
+        }
+        return source == queues.workQueueOrNull() && whenRaised.workQueue() == resets().workQueue()
+                && stopped(receives.sharedOrNull());
+    }
+
+    private static boolean stopped(ReceiveRequests requests) {
+        requests.stop();
+        return true;
+    }
+
+    /** Returns whether an error has stopped the queue. {@link #recover} restarts it. */
+    public boolean failed() {
+        return receives.failed() || sends.failed();
+    }
+
+    /**
+     * Returns whether {@link #recover} must create new queues because a completion queue has overrun. All rules
+     * that lead here must then be removed before the recovery and installed again afterwards, and
+     * {@link #workQueue()} changes.
+     */
+    public boolean needsNewQueues() {
+        return completionsLost;
+    }
+
+    /**
+     * Returns whether a reset discards frames that arrive after the last poll, without counting them. In that
+     * case the rules that lead here should be removed during the reset, or reception be stopped. This concerns
+     * libmlx5, which removes the queue pair's completions during a reset. Direct rings are read to the end.
+     */
+    public boolean resetLosesFrames() {
+        return setup.rings() == null && !new DeviceName(device.name()).isSoftware();
+    }
+
+    /**
+     * Stops reception if {@link #resetLosesFrames()} and the queue pair is going to be reset. From now on the
+     * device drops and counts arriving frames.
+     *
+     * <p>The transition to ERR may fail after it has stopped the receiving half. The reason is that mlx5's kernel
+     * driver does not track the state of a failed sending half ({@code modify_raw_packet_qp}). The failure can
+     * be ignored.
+     */
+    public void stopReceiving() {
+        if (!resetLosesFrames() || !receives.own().failed() && !sends.failed()) {
+            return;
+        }
+        try {
+            queues.queuePair().toError();
+        } catch (VerbsException e) {
+            LOGGER.debug("one side of the queue pair was already in the error state", e);
+        }
+    }
+
+    /**
+     * Restarts a failed queue. Resets the queue pair, or creates new queues if {@link #needsNewQueues()}.
+     * Frames in flight are counted as lost. If the device refuses the reset, the queue remains failed and
+     * {@link #needsNewQueues()} becomes true.
+     *
+     * @param drainReceived calls {@link #receive} until no frames are left. It runs before the reset, which may
+     *                      discard unpolled completions, and after it, for frames that arrived in between. With
+     *                      new queues it runs once, before they are used
+     */
+    public void recover(Runnable drainReceived) {
+        if (completionsLost) {
+            replaceQueues(drainReceived);
+            if (completionsLost) {
+                return;
+            }
+        } else {
+            try {
+                reset.run(queues, drainReceived);
+            } catch (VerbsException e) {
+                if (!resetRefused) {
+                    resetRefused = true;
+                    LOGGER.warn("cannot reset a failed queue pair, so it is replaced: {}. This is logged once for"
+                            + " each queue", e.getMessage());
+                }
+                completionsLost = true;
+                return;
+            }
+        }
+        counters.recoveries++;
+    }
+
+    /**
+     * Opens new queues before closing the old ones, so that the old ones remain closable if the new ones cannot
+     * be opened.
+     */
+    private void replaceQueues(Runnable drainReceived) {
+        QueuePairResources old = queues;
+        // Suspend sending until the new queues are started, which may take several attempts. libmlx5 would reject
+        // a post before that, and direct rings would send the frame late or never.
+        sends.suspend(true);
+        QueuePairResources opened;
+        try {
+            opened = openQueues();
+        } catch (VerbsException e) {
+            noteFailedStart(e);
+            return;
+        }
+        // Rules do not lead to the old queues any more, so these are all remaining frames.
+        drainReceived.run();
+        use(opened);
+        sends.suspend(true);
+        old.close();
+        completionsLost = false;
+        try {
+            queues.start(portNumber);
+            queues.startLarge();
+            if (hasWorkQueue) {
+                workQueue();
+            }
+            sends.suspend(false);
+            failedStarts = 0;
+        } catch (VerbsException e) {
+            noteFailedStart(e);
+        }
+    }
+
+    private void noteFailedStart(VerbsException e) {
+        completionsLost = true;
+        if (++failedStarts == MAX_FAILED_STARTS) {
+            failedStarts = 0;
+            throw e;
+        }
+        LOGGER.debug("cannot create a queue again, or it has failed while it was started; retrying", e);
+    }
+
+    /** Closes the queue pair. Frames in flight are released once the device can no longer read them. */
     @Override
-    void close();
+    public void close() {
+        if (closed) {
+            return;
+        }
+        closed = true;
+        if (queues != null) {
+            queues.close();
+        }
+        slots.returnClosed(padding.slotIndex());
+        slab.close(device::release);
+    }
 }

@@ -4,23 +4,29 @@ import io.rdmaraw.verbs.DirectAccess;
 import io.rdmaraw.verbs.StridingReceive;
 
 /**
- * The sizes of a frame queue.
+ * The sizes and options of a frame queue.
  *
- * @param receiveQueueDepth frames that can come in between two polls; a power of two
- * @param sendQueueDepth frames that can be with the device; a power of two
- * @param maxSendSge parts that a frame is gathered from at most before it is copied together; at least 2
- * @param slotCount slots of registered memory; more than the receive queue takes, for what handlers hold
- * @param slotBytes bytes of a slot; a power of two that holds the largest frame
- * @param directVerbs whether the rings of mlx5 devices are used in place
- * @param compressedCompletions whether the device compresses completions of received frames where the rings are used
- *        in place and it can
- * @param stridingReceive whether several frames are received in one request; the receive queue's depth is then how many
- *        frames of the longest kind can come in
+ * @param receiveQueueDepth     number of frames that can arrive between two polls; a power of two
+ * @param sendQueueDepth        maximum number of frames in flight; a power of two
+ * @param maxSendSge            maximum number of SGEs of a sent frame, at least 2; frames with more parts are
+ *                              copied
+ * @param slotCount             number of slots of registered memory; must exceed the receive queue depth, since
+ *                              handlers also hold slots
+ * @param slotBytes             size of a slot; a power of two that holds the largest frame
+ * @param directVerbs           whether the rings of the device are accessed directly
+ * @param compressedCompletions whether the device compresses receive completions, if it can and direct rings
+ *                              are used
+ * @param stridingReceive       whether one request receives several frames; the receive queue depth is then the
+ *                              number of frames of maximum length
  */
 public record FrameQueueOptions(int receiveQueueDepth, int sendQueueDepth, int maxSendSge, int slotCount,
                                 int slotBytes, DirectAccess directVerbs, boolean compressedCompletions,
                                 StridingReceive stridingReceive) {
-    /** Checks the values against each other. */
+    /**
+     * Validates the sizes.
+     *
+     * @throws IllegalArgumentException if a size is out of range
+     */
     public FrameQueueOptions {
         requirePowerOfTwo("receiveQueueDepth", receiveQueueDepth, FrameQueue.BURST_FRAMES);
         requirePowerOfTwo("sendQueueDepth", sendQueueDepth, FrameQueue.BURST_FRAMES);
@@ -35,9 +41,24 @@ public record FrameQueueOptions(int receiveQueueDepth, int sendQueueDepth, int m
         }
     }
 
-    private static void requirePowerOfTwo(String name, int value, int least) {
-        if (value < least || Integer.bitCount(value) != 1) {
-            throw new IllegalArgumentException(name + " must be a power of two of at least " + least + ", was "
+    /**
+     * Returns the depth of the work queue for rules shared by several loops. It uses the slots that the receive queue
+     * leaves.
+     *
+     * @throws IllegalStateException if too few slots are left
+     */
+    int workQueueDepth() {
+        int depth = Math.min(receiveQueueDepth, slotCount - receiveQueueDepth - 4 * FrameQueue.BURST_FRAMES);
+        if (depth < FrameQueue.BURST_FRAMES) {
+            throw new IllegalStateException("a port that several loops share needs additional slots: set slotCount"
+                    + " to at least " + (receiveQueueDepth + 5 * FrameQueue.BURST_FRAMES) + ", was " + slotCount);
+        }
+        return depth;
+    }
+
+    private static void requirePowerOfTwo(String name, int value, int min) {
+        if (value < min || Integer.bitCount(value) != 1) {
+            throw new IllegalArgumentException(name + " must be a power of two of at least " + min + ", was "
                     + value);
         }
     }

@@ -9,20 +9,25 @@ import io.rdmaraw.memory.SlotPool;
 
 import java.util.Arrays;
 
-/** The frames that a device may still read, each in the place that its sequence number stands for. */
+/** The frames that the device may still read. A circular buffer, indexed by the sequence number of the frame. */
 final class FramesInFlight {
     private static final InternalLogger LOGGER = InternalLoggerFactory.getInstance(FramesInFlight.class);
 
     private final SlotPool slots;
     private final QueueCounters counters;
-    /** The frames that lie in slots of this queue, by number; no number where {@link #foreignFrames} has one. */
+    /**
+     * Slot indices of frames in slots of this queue, or {@link SlotPool#NONE} where {@link #foreignFrames}
+     * holds the frame.
+     */
     private final int[] slotIndices;
     private final ByteBuf[] foreignFrames;
-    /** What frames consist of beside what the two above hold, {@link #maxParts} places for each; null from the end. */
+    /** Further buffers of a frame, {@link #maxParts} elements per frame, terminated by null. */
     private final ByteBuf[] parts;
     private final int maxParts;
 
-    /** @param places a power of two */
+    /**
+     * @param places capacity in frames, a power of two
+     */
     FramesInFlight(SlotPool slots, QueueCounters counters, int places, int maxParts) {
         this.slots = slots;
         this.counters = counters;
@@ -41,16 +46,16 @@ final class FramesInFlight {
         return (int) sequence & slotIndices.length - 1;
     }
 
-    /** Hot. */
+    /** Stores a frame that is a slot of this queue. Hot path. */
     void holdSlot(long sequence, int slotIndex) {
         int[] indices = slotIndices;
         indices[(int) sequence & indices.length - 1] = slotIndex;
     }
 
-    /** What it consists of beside has been held by {@link #holdPart}. */
+    /** Stores a frame. Its further buffers must have been stored with {@link #holdPart} before. */
     void hold(long sequence, ByteBuf frame) {
         int place = place(sequence);
-        // What has parts goes the way on which they are released too.
+        // Frames with further buffers must take the slower path of release, which also releases these buffers.
         if (!hasParts(place) && frame instanceof FrameBuf slot && slots.owns(slot)) {
             slotIndices[place] = slot.slotIndex();
         } else {
@@ -70,7 +75,7 @@ final class FramesInFlight {
         return hasParts(place(sequence));
     }
 
-    /** Returns the length of a frame without its parts. */
+    /** Returns the length of a frame without its further buffers. */
     int lengthBytes(long sequence) {
         ByteBuf frame = held(place(sequence));
         return frame.readableBytes() + (frame instanceof FrameBuf slot ? slot.attachedBytes() : 0);
@@ -81,7 +86,7 @@ final class FramesInFlight {
         return slotIndex == SlotPool.NONE ? foreignFrames[place] : slots.slot(slotIndex);
     }
 
-    /** Releases frames; returns how many there were. Hot. */
+    /** Releases frames and returns their number. Hot path. */
     int release(long from, long end) {
         int released = 0;
         long sequence = from;
@@ -99,7 +104,7 @@ final class FramesInFlight {
         return released;
     }
 
-    /** Releases what a place holds; returns whether it held a frame. */
+    /** Releases the frame with a sequence number and returns whether there was one. */
     boolean release(long sequence) {
         int place = place(sequence);
         ByteBuf frame = held(place);
@@ -120,7 +125,7 @@ final class FramesInFlight {
         return true;
     }
 
-    /** Releases the queue's reference, unless a handler without a reference has done so. */
+    /** Releases the queue's reference. A handler may wrongly have released a reference that it did not own. */
     private void releaseSent(ByteBuf frame) {
         try {
             frame.release();

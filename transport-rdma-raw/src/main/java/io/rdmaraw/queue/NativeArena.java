@@ -2,7 +2,10 @@ package io.rdmaraw.queue;
 
 import io.rdmaraw.ffi.PageMemory;
 
-/** The work requests and completions of one queue: one mapping, cut from the front, cache-line aligned. */
+/**
+ * Native memory for the work requests and completions of a queue. Allocations are consecutive and aligned to
+ * cache lines; they are freed together by {@link #close}.
+ */
 public final class NativeArena implements AutoCloseable {
     private static final int CACHE_LINE_BYTES = 64;
 
@@ -13,6 +16,7 @@ public final class NativeArena implements AutoCloseable {
         memory = PageMemory.map(lengthBytes);
     }
 
+    /** Allocates zeroed memory and returns its address. */
     public long allocate(long lengthBytes) {
         long start = usedBytes;
         usedBytes = (start + lengthBytes + CACHE_LINE_BYTES - 1) / CACHE_LINE_BYTES * CACHE_LINE_BYTES;

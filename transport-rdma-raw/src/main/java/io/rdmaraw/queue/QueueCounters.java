@@ -3,49 +3,49 @@ package io.rdmaraw.queue;
 import io.rdmaraw.memory.SlotPool;
 
 /**
- * What one queue has counted. Written by the queue's loop alone with plain stores; other threads read values that may
- * be a little old, which is right for statistics and costs the hot path nothing.
+ * Counters of a frame queue. The loop writes them with plain stores, which cost the hot path nothing. Other
+ * threads may read slightly stale values.
  */
 public final class QueueCounters {
-    /** The slots that the queue takes from, or null where a test counts without any. */
+    /** The slots of the queue, or null in tests without slots. */
     public SlotPool slots;
-    /** Frames received and handed up. */
+    /** Frames received and delivered. */
     public long receivedFrames;
-    /** Bytes of the frames received. */
+    /** Bytes received and delivered. */
     public long receivedBytes;
     /** Polls of the receive completion queue. */
     public long receivePolls;
-    /** Polls that found nothing. */
+    /** Polls that returned no frame. */
     public long emptyReceivePolls;
-    /** Receive completions with an error status, flushed ones not counted. */
+    /** Receive completions with an error status other than a flush. */
     public long receiveErrors;
-    /** Times that the receive queue could not be filled because handlers hold the slots. */
+    /** Number of times the receive queue could not be filled because handlers held the slots. */
     public long receiveQueueLow;
-    /** Frames copied to unregistered memory on receipt because slots were short. */
+    /** Received frames copied to unregistered memory because slots were short. */
     public long copiedOutFrames;
-    /** Frames that were dropped because there was no memory to copy them to. */
+    /** Frames dropped because no memory was available for a copy. */
     public long noMemoryFrames;
-    /** Frames that the device took. */
+    /** Frames posted to the device. */
     public long sentFrames;
-    /** Bytes of those frames. */
+    /** Bytes posted to the device. */
     public long sentBytes;
-    /** Doorbells rung. */
+    /** Doorbells rung by sends. */
     public long sendBursts;
-    /** Frames copied to a slot on sending because they were not in registered memory. */
+    /** Sent frames copied to a slot because they were not in registered memory. */
     public long copiedInFrames;
-    /** Frames copied to a slot on sending because they had more parts than the device gathers. */
+    /** Sent frames copied to a slot because they had more parts than the device can gather. */
     public long coalescedFrames;
-    /** Frames that were filled up to the least length of Ethernet. */
+    /** Frames padded to the minimum length of Ethernet. */
     public long paddedFrames;
-    /** Frames that the device had to cut into segments. */
+    /** TSO payloads that the device had to segment. */
     public long segmentedFrames;
-    /** Send completions with an error status, flushed ones not counted. */
+    /** Send completions with an error status other than a flush. */
     public long sendErrors;
-    /** Frames that the device refused at the post. */
+    /** Frames that the device refused when they were posted. */
     public long refusedFrames;
-    /** Frames that were accepted but not sent because the queue failed. */
+    /** Accepted frames that were not sent because the queue failed. */
     public long lostInFlightFrames;
-    /** Frames that their writer had released before the device was done with them. */
+    /** Frames that a handler released before the device had sent them. */
     public long releasedEarlyFrames;
     /** Recoveries of a failed queue. */
     public long recoveries;

@@ -2,79 +2,210 @@ package io.rdmaraw.queue;
 
 import io.rdmaraw.memory.FrameBuf;
 import io.rdmaraw.memory.SlotPool;
-import io.rdmaraw.verbs.CompletionQueue;
-import io.rdmaraw.verbs.QueuePair;
-import io.rdmaraw.verbs.QueuePairOptions;
-import io.rdmaraw.verbs.SendWr;
-import io.rdmaraw.verbs.WorkQueue;
 import io.rdmaraw.verbs.abi.Sge;
+import io.rdmaraw.verbs.flow.FlowSpec;
+import io.rdmaraw.verbs.objects.CompletionQueue;
+import io.rdmaraw.verbs.objects.Flow;
+import io.rdmaraw.verbs.objects.QueuePair;
+import io.rdmaraw.verbs.objects.QueuePairOptions;
+import io.rdmaraw.verbs.objects.SendWr;
+import io.rdmaraw.verbs.objects.WorkQueue;
 
 /**
- * The queue pair of a frame queue, its completion queues, and the memory of its rings.
- *
- * @param padding a slot, of which the first bytes are sent behind frames that are too short
- * @param striding the striding queue that frames are received by, or null
- * @param large the queue for TCP frames beyond the MTU, or null
- * @param arrays native memory for the requests and completions of both rings
+ * The verbs objects of a {@link FrameQueue}: the queue pair, its completion queues, its rings, and the native
+ * memory of the rings. They are opened, replaced and closed together.
  */
-public record QueuePairResources(QueueSetup setup, SlotPool slots, FrameBuf padding, QueueCounters counters,
-                                 CompletionQueue receiveCompletions, CompletionQueue sendCompletions,
-                                 QueuePair queuePair, StridingQueuePair striding, WorkQueue large,
-                                 NativeArena arrays)
-        implements AutoCloseable {
-    /** Makes them, the queue pair in the state of RESET. */
+public final class QueuePairResources implements AutoCloseable {
+    private final QueueSetup setup;
+    private final SlotPool slots;
+    private final FrameBuf padding;
+    private final QueueCounters counters;
+    private CompletionQueue receiveCompletions;
+    private CompletionQueue sendCompletions;
+    private QueuePair queuePair;
+    private StridingQueuePair striding;
+    private WorkQueue large;
+    private NativeArena arrays;
+    private ReceiveRing receives;
+    private SendRing sends;
+    /** The target of rules shared by several loops; null until first used. */
+    private WorkQueue workQueue;
+
+    private QueuePairResources(QueueSetup setup, SlotPool slots, FrameBuf padding, QueueCounters counters) {
+        this.setup = setup;
+        this.slots = slots;
+        this.padding = padding;
+        this.counters = counters;
+    }
+
+    /** Opens the queues. The queue pair is in state RESET. */
     static QueuePairResources open(QueueSetup setup, SlotPool slots, FrameBuf padding, QueueCounters counters) {
-        FrameQueueOptions options = setup.options();
-        StridingPlan plan = setup.plan();
-        CompletionQueue receives = null;
-        CompletionQueue sends = null;
-        QueuePair queuePair = null;
-        StridingQueuePair striding = null;
-        WorkQueue large = null;
-        boolean takesLarge = setup.wholeFrameBytes() > 0;
+        QueuePairResources queues = new QueuePairResources(setup, slots, padding, counters);
         try {
-            // Twice the depth: the queue pair's receives complete here, and those of the work queues.
-            receives = setup.receiveCompletionQueue(plan != null ? plan.maxCompletions()
-                    : 2 * options.receiveQueueDepth() + (takesLarge ? LargeReceives.DEPTH : 0));
-            sends = setup.completionQueue(options.sendQueueDepth());
-            queuePair = setup.device().protectionDomain().createQueuePair(QueuePairOptions.builder()
-                    .sendCompletionQueue(sends)
-                    .receiveCompletionQueue(receives)
-                    .maxSendWr(setup.maxSendRequests())
-                    .maxReceiveWr(plan != null ? 0 : options.receiveQueueDepth())
-                    .maxSendSge(options.maxSendSge())
-                    .maxReceiveSge(1)
-                    .maxTsoHeaderBytes(setup.maxHeaderBytes())
-                    .build());
-            if (plan != null) {
-                striding = StridingQueuePair.open(setup, receives);
-            }
-            if (takesLarge) {
-                large = LargeReceives.open(setup.device(), queuePair, receives);
-            }
-            // Burst arrays of both rings, with room for the rounding to cache lines.
-            return new QueuePairResources(setup, slots, padding, counters, receives, sends, queuePair, striding, large,
-                    new NativeArena(FrameQueue.BURST_FRAMES
-                            * (SendWr.SIZE_BYTES + options.maxSendSge() * Sge.SIZE_BYTES + 256L)
-                            + 3 * VerbsReceiveRequests.nativeBytes()));
+            queues.openQueues();
+            return queues;
         } catch (RuntimeException | Error e) {
-            closeAll(striding, queuePair, large, sends, receives);
+            queues.close();
             throw e;
         }
     }
 
-    ReceiveRing receiveRing() {
-        return setup.rings() != null ? setup.rings().receiveRing(this) : new VerbsReceiveRing(this);
+    private void openQueues() {
+        FrameQueueOptions options = setup.options();
+        StridingPlan plan = setup.plan();
+        boolean takesLarge = setup.wholeFrameBytes() > 0;
+        // Twice the depth, because receives of the queue pair and of the work queue complete here.
+        receiveCompletions = setup.receiveCompletionQueue(plan != null ? plan.maxCompletions()
+                : 2 * options.receiveQueueDepth() + (takesLarge ? LargeReceives.DEPTH : 0));
+        sendCompletions = setup.completionQueue(options.sendQueueDepth());
+        queuePair = setup.device().protectionDomain().createQueuePair(QueuePairOptions.builder()
+                .sendCompletionQueue(sendCompletions)
+                .receiveCompletionQueue(receiveCompletions)
+                .maxSendWr(setup.maxSendRequests())
+                .maxReceiveWr(plan != null ? 0 : options.receiveQueueDepth())
+                .maxSendSge(options.maxSendSge())
+                .maxReceiveSge(1)
+                .maxTsoHeaderBytes(setup.maxHeaderBytes())
+                .build());
+        if (plan != null) {
+            striding = StridingQueuePair.open(setup, receiveCompletions);
+        }
+        if (takesLarge) {
+            large = LargeReceives.open(setup.device(), queuePair, receiveCompletions);
+        }
+        // The burst arrays of both rings, plus space for alignment to cache lines.
+        arrays = new NativeArena(FrameQueue.BURST_FRAMES
+                * (SendWr.SIZE_BYTES + options.maxSendSge() * Sge.SIZE_BYTES + 256L)
+                + 3 * VerbsReceiveRequests.nativeBytes());
     }
 
-    SendRing sendRing() {
-        return setup.rings() != null ? setup.rings().sendRing(this) : new VerbsSendRing(this);
+    /** Creates the two rings. */
+    void openRings() {
+        DirectRings rings = setup.rings();
+        ReceiveRing opened = rings != null ? rings.receiveRing(this) : new VerbsReceiveRing(this);
+        sends = rings != null ? rings.sendRing(this) : new VerbsSendRing(this);
+        receives = opened;
     }
 
-    /** Closes what is open; frames in flight may be released then. */
+    /** Moves the queue pair from RESET to RTS and posts receives. */
+    void start(int portNumber) {
+        queuePair.toInit(portNumber);
+        queuePair.toReadyToReceive();
+        // Post receives only after the transition to RTR: libmlx5 hides earlier ones from the device and sets the
+        // doorbell record.
+        receives.own().refill();
+        queuePair.toReadyToSend();
+        if (striding != null) {
+            receives.sharedOrNull().refill();
+        }
+    }
+
+    /** Starts the queue for TCP packets larger than the MTU, if there is one. */
+    void startLarge() {
+        if (large != null) {
+            large.toReady();
+            receives.largeOrNull().refill();
+        }
+    }
+
+    Flow steer(FlowSpec spec) {
+        return striding != null ? striding.steer(spec) : queuePair.createFlow(spec);
+    }
+
+    /** Returns the target of rules shared by several loops, or null if it has not been created. */
+    WorkQueue workQueueOrNull() {
+        return striding != null ? striding.workQueue() : workQueue;
+    }
+
+    /** Creates and starts the work queue that {@link #workQueueOrNull} returns from then on. */
+    WorkQueue openWorkQueue() {
+        int depth = setup.options().workQueueDepth();
+        SharedDevice device = setup.device();
+        WorkQueue opened = device.context().createWorkQueue(device.protectionDomain(), receives.sharedCompletions(),
+                depth, 1, 0);
+        try {
+            LargeReceives.share(device.context(), opened, large);
+            opened.toReady();
+        } catch (RuntimeException e) {
+            opened.close();
+            throw e;
+        }
+        receives.addShared(opened, depth);
+        receives.sharedOrNull().refill();
+        workQueue = opened;
+        return opened;
+    }
+
+    /** Returns the configuration of the frame queue. */
+    public QueueSetup setup() {
+        return setup;
+    }
+
+    /** Returns the pool of slots. */
+    public SlotPool slots() {
+        return slots;
+    }
+
+    /** Returns a slot of zeros, which pads frames that are too short. */
+    FrameBuf padding() {
+        return padding;
+    }
+
+    /** Returns the counters of the frame queue. */
+    public QueueCounters counters() {
+        return counters;
+    }
+
+    /** Returns the completion queue of receives. */
+    public CompletionQueue receiveCompletions() {
+        return receiveCompletions;
+    }
+
+    /** Returns the completion queue of sends. */
+    public CompletionQueue sendCompletions() {
+        return sendCompletions;
+    }
+
+    /** Returns the queue pair. */
+    public QueuePair queuePair() {
+        return queuePair;
+    }
+
+    /** Returns the striding receive queue, or null if each request receives one frame. */
+    public StridingQueuePair striding() {
+        return striding;
+    }
+
+    /** Returns the queue for TCP packets larger than the MTU, or null. */
+    WorkQueue large() {
+        return large;
+    }
+
+    /** Returns the native memory for requests and completions of both rings. */
+    public NativeArena arrays() {
+        return arrays;
+    }
+
+    ReceiveRing receives() {
+        return receives;
+    }
+
+    SendRing sends() {
+        return sends;
+    }
+
+    /** Closes all open objects. Frames in flight are released once the device can no longer read them. */
     @Override
     public void close() {
-        closeAll(striding, queuePair, large, sendCompletions, receiveCompletions, arrays);
+        closeAll(workQueue, striding, queuePair, large);
+        workQueue = null;
+        if (receives != null) {
+            sends.reclaim();
+            sends.close();
+            receives.abandon();
+            receives.closeCompletions();
+        }
+        closeAll(sendCompletions, receiveCompletions, arrays);
     }
 
     static void closeAll(AutoCloseable... resources) {

@@ -1,25 +1,31 @@
 package io.rdmaraw.queue;
 
-import io.rdmaraw.verbs.CompletionChannel;
-import io.rdmaraw.verbs.CompletionQueue;
-import io.rdmaraw.verbs.VerbsContext;
+import io.rdmaraw.verbs.objects.CompletionChannel;
+import io.rdmaraw.verbs.objects.CompletionQueue;
+import io.rdmaraw.verbs.objects.VerbsContext;
 import io.rdmaraw.verbs.softverbs.Softverbs;
 
 /**
- * How a frame queue uses its device. It stays the same when the queues are replaced.
+ * The configuration of a frame queue on its device. It stays the same when queues are replaced.
  *
- * @param channel where completion queues let events appear
- * @param rings the device's rings, or null where frames go through the calls of libibverbs
- * @param plan of the striding queue that frames are received by, or null where a receive request is for one frame
- * @param compresses whether the device compresses completions of receives
- * @param completionVector where the queue's completions interrupt; each queue of a device has the next one
- * @param maxSegmentedBytes the longest payload that the device cuts into segments; 0 when it cuts none
- * @param wholeFrameBytes the longest TCP frame beyond the MTU that the device hands over; 0 when it does not
+ * @param channel           the completion channel of the completion queues
+ * @param rings             the direct rings, or null if libibverbs is called
+ * @param plan              the memory layout of the striding receive queue, or null if each request receives
+ *                          one frame
+ * @param compresses        whether the device compresses receive completions
+ * @param completionVector  the completion vector; consecutive queues of a device use consecutive vectors
+ * @param maxSegmentedBytes maximum payload of a TSO send, or 0 without TSO
+ * @param wholeFrameBytes   maximum length of TCP packets larger than the MTU, or 0 if the device does not
+ *                          deliver such packets
  */
 public record QueueSetup(SharedDevice device, CompletionChannel channel, FrameQueueOptions options, DirectRings rings,
                          StridingPlan plan, boolean compresses, int completionVector,
                          int maxSegmentedBytes, int wholeFrameBytes) {
-    /** @throws UnsupportedOperationException when the options require what the device does not have */
+    /**
+     * Determines the configuration.
+     *
+     * @throws UnsupportedOperationException if the options require a feature that the device lacks
+     */
     static QueueSetup of(SharedDevice device, CompletionChannel channel, FrameQueueOptions options) {
         VerbsContext context = device.context();
         DirectRings rings = DirectRingsRegistry.of(options.directVerbs(), context);
@@ -32,7 +38,7 @@ public record QueueSetup(SharedDevice device, CompletionChannel channel, FrameQu
                 Softverbs.wholeFrameBytes(context));
     }
 
-    /** Returns the longest headers of frames that are cut into segments; 0 when there are none. */
+    /** Returns the maximum header length of TSO sends, or 0 without TSO. */
     public int maxHeaderBytes() {
         return maxSegmentedBytes > 0 ? FrameQueue.MAX_SEGMENTED_HEADER_BYTES : 0;
     }
@@ -49,7 +55,7 @@ public record QueueSetup(SharedDevice device, CompletionChannel channel, FrameQu
                 + (rings.sendsSeveralAtOnce(device.context()) ? ", multi-packet requests" : "");
     }
 
-    /** Creates a completion queue for receives. */
+    /** Creates a completion queue for receives, compressed if possible. */
     public CompletionQueue receiveCompletionQueue(int minEntries) {
         if (!compresses) {
             return completionQueue(minEntries);

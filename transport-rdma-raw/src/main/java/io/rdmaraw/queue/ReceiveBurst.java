@@ -8,8 +8,8 @@ import io.rdmaraw.memory.SlotPool;
 import io.rdmaraw.wire.EtherType;
 
 /**
- * The frames of one poll. Reused for every poll; arrays of numbers in place of objects, so that nothing is allocated
- * and no reference is stored.
+ * The frames of one poll. Reused for every poll. Arrays of primitives replace frame objects, so that receiving
+ * allocates nothing and stores no references.
  */
 public final class ReceiveBurst {
     private static final int COPIED = -1;
@@ -24,7 +24,7 @@ public final class ReceiveBurst {
     private boolean tracked;
     private int size;
     private int takenEnd;
-    /** Keeps the loads of {@link #fetchHeaders} from being optimised away. */
+    /** Prevents the JIT compiler from eliminating the loads of {@link #fetchHeaders}. */
     @SuppressWarnings("unused")
     private int lastFetched;
 
@@ -33,7 +33,10 @@ public final class ReceiveBurst {
         return size;
     }
 
-    /** Makes a frame of the burst a live buffer. To be called once for each: the caller owns its reference. */
+    /**
+     * Returns a frame as a buffer. Must be called exactly once for each frame; the caller owns the returned
+     * reference.
+     */
     public ByteBuf takeFrame(int index) {
         takenEnd = index + 1;
         int slotIndex = slotIndices[index];
@@ -47,28 +50,39 @@ public final class ReceiveBurst {
         return tracked ? RegisteredByteBufAllocator.track(frame) : frame;
     }
 
-    /** Returns behind the frame taken last; 0 before the first. */
+    /** Sets the index of the next frame to take. The frames from there on must be taken in order. */
+    public void beginTaking(int from) {
+        takenEnd = from;
+    }
+
+    /** Returns the index after the last frame taken since {@link #beginTaking}. */
     public int takenEnd() {
         return takenEnd;
     }
 
-    /** Returns where a frame lies that is in a slot and not taken yet, all bytes of which can be read; else 0. */
+    /**
+     * Returns the address of a frame that is in a slot and not taken yet, or 0 if the frame was copied out. The
+     * whole slot is readable.
+     */
     public long slotAddress(int index) {
         int slotIndex = slotIndices[index];
         return slotIndex == COPIED ? 0 : slots.slot(slotIndex).slotAddress();
     }
 
-    /** Returns the length of a frame. */
+    /** Returns the length of a frame in bytes. */
     public int lengthBytes(int index) {
         return lengthsBytes[index];
     }
 
-    /** Returns the tag of the flow rule that steered the frame here, 0 if none had one. */
+    /** Returns the tag of the flow rule that the frame matched, or 0 if the rule had none. */
     public int flowTag(int index) {
         return flowTags[index];
     }
 
-    /** Returns behind the last of the frames from {@code index} on that one rule steered here. */
+    /**
+     * Returns the end of the run that begins at an index. A run consists of consecutive frames with the same
+     * flow tag.
+     */
     public int endOfRun(int index) {
         int tag = flowTags[index];
         int end = index + 1;
@@ -78,7 +92,7 @@ public final class ReceiveBurst {
         return end;
     }
 
-    /** Returns behind the frames from {@code from} on and before {@code end} that have no VLAN tag. */
+    /** Returns the index of the first VLAN-tagged frame in a range, or {@code end} if there is none. */
     public int endOfUntagged(int from, int end) {
         int index = from;
         while (index < end && !isTagged(index)) {
@@ -96,7 +110,7 @@ public final class ReceiveBurst {
         return EtherType.isVlan(copy.getUnsignedShort(copy.readerIndex() + ETHER_TYPE_AT));
     }
 
-    /** Returns the length of the frames from {@code from} on and before {@code end}, all together. */
+    /** Returns the total length in bytes of the frames in a range. */
     public int bytes(int from, int end) {
         int bytes = 0;
         for (int i = from; i < end; i++) {
@@ -105,12 +119,12 @@ public final class ReceiveBurst {
         return bytes;
     }
 
-    /** Tells whether the device has verified the frame's IPv4 header and TCP or UDP checksum. */
+    /** Returns whether the device has verified the frame's IPv4 header checksum and TCP or UDP checksum. */
     public boolean checksumVerified(int index) {
         return checksumsVerified[index];
     }
 
-    /** Begins a new burst; every frame of the last has been taken. */
+    /** Clears the burst. All frames of the previous burst must have been taken. */
     void begin(SlotPool pool) {
         slots = pool;
         tracked = RegisteredByteBufAllocator.isReceivedTracked();
@@ -119,10 +133,10 @@ public final class ReceiveBurst {
     }
 
     /**
-     * Loads the beginning of every frame at once. The device has written them, so each load misses the cache; here the
-     * misses overlap.
+     * Loads the first byte of every frame. The device wrote the frames, so each load misses the cache; in this
+     * loop the misses overlap.
      *
-     * @return the length of all frames
+     * @return the total length of all frames in bytes
      */
     int fetchHeaders() {
         int fetched = 0;

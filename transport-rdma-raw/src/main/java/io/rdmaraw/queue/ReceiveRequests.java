@@ -3,8 +3,8 @@ package io.rdmaraw.queue;
 import io.rdmaraw.verbs.abi.WcStatus;
 
 /**
- * The free memory that is posted to one receive queue, be it a queue pair's or a work queue. What a request is of, and
- * how the device is told of it, is the subclass's concern.
+ * The requests posted to one receive queue, which belongs to a queue pair or is a work queue. Subclasses
+ * determine the memory of a request and how it is posted.
  */
 public abstract class ReceiveRequests {
     private final QueueCounters counters;
@@ -14,8 +14,8 @@ public abstract class ReceiveRequests {
     private boolean failed;
 
     /**
-     * @param depth the most requests that are posted at a time
-     * @param refillBatch how many have to be missing before it is worth a doorbell
+     * @param depth       maximum number of posted requests
+     * @param refillBatch minimum number of missing requests that is worth a doorbell
      */
     protected ReceiveRequests(QueueCounters counters, int depth, int refillBatch) {
         this.counters = counters;
@@ -23,32 +23,35 @@ public abstract class ReceiveRequests {
         this.refillBatch = refillBatch;
     }
 
-    /** Describes as many requests as there is free memory for, at most {@code room}; returns how many. */
+    /** Describes up to {@code room} requests, limited by the free memory, and returns their number. */
     protected abstract int describeBatch(int room);
 
-    /** Hands the requests described to the device; returns how many it took. */
+    /** Posts the described requests and returns how many the device accepted. */
     protected abstract int postDescribed(int count);
 
-    /** Calls {@link #completed} for every request that is posted; what completes from now on is of later ones. */
+    /**
+     * Calls {@link #completed} for every posted request. Completions that arrive later for these requests are
+     * ignored.
+     */
     protected abstract void takeBackAll();
 
-    /** Gives back the memory that is the queue's and not posted, where there is such. */
+    /** Returns reserved memory that is not posted to the pool, if the subclass reserves any. */
     void giveBack() {
     }
 
-    /** Nothing was left to post. */
+    /** Called when no memory was left to post. */
     void noteNoMemory() {
         counters.receiveQueueLow++;
     }
 
-    /** Returns how many requests more could be posted than there is memory of the queue's own for. */
+    /** Returns the number of missing requests for which no memory is reserved. */
     int unbacked() {
         return depth - posted;
     }
 
     /**
-     * Returns how much free memory is owed to the queue, which has failed or found too little: if handlers got it,
-     * there would be nothing left to send with what they wait for.
+     * Returns the number of free memory units to keep for this queue, which has failed or lacks memory. Without
+     * this reserve, handlers could hold all memory, so that their own replies could not be sent.
      */
     final int missing() {
         int unbacked = unbacked();
@@ -63,15 +66,15 @@ public abstract class ReceiveRequests {
         return failed;
     }
 
-    /** A request has completed, well or not. */
+    /** Called by subclasses when a request has completed, with or without an error. */
     protected final void completed() {
         posted--;
     }
 
     /**
-     * A completion carries an error. Most are of one frame, such as one that is longer than its slot: it is counted,
-     * and the queue goes on. Three say that the device has stopped the queue; mlx5's driver in DPDK tells the same
-     * ones apart ({@code mlx5_rx_err_handle}).
+     * Handles a completion with an error. Most errors concern one frame, for example one longer than its slot:
+     * they are only counted. Three statuses mean that the device has stopped the queue; mlx5's DPDK driver uses
+     * the same ones ({@code mlx5_rx_err_handle}).
      */
     public final void fail(int status) {
         if (status != WcStatus.WR_FLUSH_ERR) {
@@ -82,19 +85,19 @@ public abstract class ReceiveRequests {
         }
     }
 
-    /** The queue has to be reset: nothing is posted until then. */
+    /** Marks the queue as failed. Nothing is posted until it is reset. */
     protected final void stop() {
         failed = true;
     }
 
-    /** Posts free memory if that is worth a doorbell. */
+    /** Posts free memory if enough requests are missing to be worth a doorbell. */
     final void refillIfLow() {
         if (depth - posted >= refillBatch) {
             refill();
         }
     }
 
-    /** Posts free memory until the receive queue is full or none is left. */
+    /** Posts free memory until the queue is full or no memory is left. */
     final void refill() {
         while (posted < depth && !failed) {
             int count = describeBatch(depth - posted);
@@ -110,13 +113,13 @@ public abstract class ReceiveRequests {
         }
     }
 
-    /** The queue was reset: the device writes to nothing that was posted. It stays the queue's, for {@link #refill}. */
+    /** Takes back all posted memory after a reset and reserves it for {@link #refill}. */
     final void afterReset() {
         takeBackAll();
         failed = false;
     }
 
-    /** The queue was destroyed: its memory is for others. */
+    /** Takes back all posted memory after the queue was destroyed and returns it to the pool. */
     final void abandon() {
         afterReset();
         giveBack();

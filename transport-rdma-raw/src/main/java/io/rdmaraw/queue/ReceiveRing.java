@@ -4,21 +4,22 @@ import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufAllocator;
 import io.rdmaraw.memory.FrameBuf;
 import io.rdmaraw.memory.SlotPool;
-import io.rdmaraw.verbs.CompletionQueue;
-import io.rdmaraw.verbs.VerbsObject;
-import io.rdmaraw.verbs.WorkQueue;
+import io.rdmaraw.verbs.objects.CompletionQueue;
+import io.rdmaraw.verbs.objects.VerbsObject;
+import io.rdmaraw.verbs.objects.WorkQueue;
 
 /**
- * The receiving half of a {@link VerbsFrameQueue}: keeps the receive queues filled with free slots, and opens the slots
- * that the device has written to. How completions are polled is the subclass's concern.
+ * The receiving half of a {@link FrameQueue}. It posts free slots to the receive queues and delivers the slots
+ * that the device has filled. Subclasses determine how completions are polled.
  *
- * <p>A handler that keeps frames takes slots away. When few are left, frames are copied out to other memory and their
- * slots posted again: the receive queue neither runs dry nor stalls the loop, and the copies are counted.
+ * <p>Handlers that hold received frames reduce the number of free slots. If few slots are left, received frames
+ * are copied to other memory and their slots are posted again. Held frames can therefore not empty the receive
+ * queue. The copies are counted. If memory for a copy is exhausted, the frame is dropped and counted.
  */
 public abstract class ReceiveRing {
     /**
-     * Free slots below which received frames are copied out. What remains serves frames that have to be copied on
-     * sending, so that a handler that keeps frames cannot stop the sending either.
+     * If fewer slots than this are free, received frames are copied out. The reserve is used to copy frames
+     * that are sent from unregistered memory, so that a handler that holds frames cannot block sending.
      */
     static final int RESERVED_SLOTS = 2 * FrameQueue.BURST_FRAMES;
 
@@ -38,33 +39,37 @@ public abstract class ReceiveRing {
         this.copyOutBelow = copyOutBelow;
     }
 
-    /** Returns the receives of the queue pair itself. */
+    /** Returns the receive queue of the queue pair. */
     protected abstract ReceiveRequests own();
 
-    /** Returns the receives of the work queue, or null when there is none. */
+    /** Returns the work queue of rules shared by several loops, or null if there is none. */
     protected abstract ReceiveRequests sharedOrNull();
 
-    /** Returns the receives of frames beyond the MTU, or null when there are none. */
+    /** Returns the queue for packets larger than the MTU, or null if there is none. */
     protected ReceiveRequests largeOrNull() {
         return null;
     }
 
-    /** Returns where a work queue has to complete that {@link #addShared} is to be given. */
+    /** Returns the completion queue to use for a work queue that is passed to {@link #addShared}. */
     protected abstract CompletionQueue sharedCompletions();
 
-    /** Receives from this work queue too. */
+    /** Starts receiving from a work queue as well. */
     protected abstract void addShared(WorkQueue workQueue, int depth);
 
-    /** Polls at most a burst of completions; returns how many there were. Those of frames go to {@link #deliver}. */
+    /**
+     * Polls up to a burst of completions and passes received frames to {@link #deliver}.
+     *
+     * @return the number of completions
+     */
     protected abstract int poll(ReceiveBurst burst);
 
-    /** Asks for an event for the next completion. */
+    /** Requests an event for the next completion. */
     protected abstract void arm();
 
-    /** Tells whether an asynchronous event's source is one of this ring's completion queues. */
+    /** Returns whether an object is one of this ring's completion queues. */
     protected abstract boolean owns(VerbsObject source);
 
-    /** Closes the completion queues; the queues that complete there are closed. */
+    /** Closes the completion queues. The queues that complete there must have been closed. */
     protected abstract void closeCompletions();
 
     final boolean failed() {
@@ -75,15 +80,8 @@ public abstract class ReceiveRing {
         return requests != null && requests.failed();
     }
 
-    final int receive(ReceiveBurst burst) {
-        burst.begin(slots);
-        counters.receivePolls++;
-        if (poll(burst) == 0) {
-            counters.emptyReceivePolls++;
-        } else {
-            counters.receivedFrames += burst.size();
-            counters.receivedBytes += burst.fetchHeaders();
-        }
+    /** Posts free slots to each receive queue that lacks a batch. */
+    final void refillIfLow() {
         own().refillIfLow();
         ReceiveRequests shared = sharedOrNull();
         if (shared != null) {
@@ -93,17 +91,16 @@ public abstract class ReceiveRing {
         if (large != null) {
             large.refillIfLow();
         }
-        return burst.size();
     }
 
-    /** Tells whether slots are so short that what comes in now has to be copied. To be asked once per poll. */
+    /** Returns whether slots are so short that arriving frames must be copied out. Call once per poll. */
     protected boolean mustCopyOut() {
         ReceiveRequests shared = sharedOrNull();
         int owed = own().missing() + (shared != null ? shared.missing() : 0);
         return slots.available() - owed < copyOutBelow;
     }
 
-    /** Adds a frame to the burst. */
+    /** Adds a received frame to the burst. */
     protected final void deliver(ReceiveBurst burst, int slotIndex, int lengthBytes, int flowTag,
             boolean checksumVerified,
                        boolean copyOut) {
@@ -117,7 +114,10 @@ public abstract class ReceiveRing {
         }
     }
 
-    /** Returns null when handlers hold so much that there is no memory for another frame, which is dropped. */
+    /**
+     * Copies a frame to memory outside the pool and frees its slot. Returns null and drops the frame if memory
+     * is exhausted.
+     */
     private ByteBuf copyOut(int slotIndex, int lengthBytes) {
         ByteBuf copy;
         try {
@@ -134,7 +134,7 @@ public abstract class ReceiveRing {
         return copy;
     }
 
-    /** Takes all posted slots back: the queues were destroyed. */
+    /** Takes back all posted slots after the queues were destroyed. */
     final void abandon() {
         own().abandon();
         ReceiveRequests shared = sharedOrNull();

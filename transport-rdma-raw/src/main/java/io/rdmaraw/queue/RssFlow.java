@@ -1,23 +1,23 @@
 package io.rdmaraw.queue;
 
-import io.rdmaraw.verbs.Flow;
 import io.rdmaraw.verbs.flow.FlowSpec;
+import io.rdmaraw.verbs.objects.Flow;
 
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
 
-/** A rule whose frames are spread over the queues of several loops; see {@link RssFlows}, which guards it. */
+/** A flow rule that distributes its frames over the queues of several loops. Guarded by {@link RssFlows}. */
 public final class RssFlow {
     private final FlowSpec spec;
     private final int tag;
-    private final Object ownerOrNull;
-    /** In the order they came. */
+    private Object ownerOrNull;
+    /** The queues of the rule, in the order in which they joined. */
     private List<FrameQueue> members = List.of();
-    /** Those of them that know of the rule. */
+    /** The members that have joined. Each of them must also leave. */
     private final Set<FrameQueue> joined = new HashSet<>();
     private Flow flow;
-    /** Null when all frames go to one queue. */
+    /** The RSS queue pair, or null if all frames go to one queue. */
     private RssQueuePair path;
     private int changes;
     private boolean withdrawn;
@@ -28,19 +28,23 @@ public final class RssFlow {
         this.ownerOrNull = ownerOrNull;
     }
 
-    /** Returns the rule that the members asked for. */
+    /** Returns the rule as requested by the members. */
     public FlowSpec spec() {
         return spec;
     }
 
-    /** Returns the tag that frames carry at whichever queue they arrive. */
+    /** Returns the flow tag of the frames, which is the same at all queues. */
     public int tag() {
         return tag;
     }
 
-    /** Returns who opened it for several queues at once, or null. */
+    /** Returns the owner that opened the rule for several queues at once, or null. */
     public Object ownerOrNull() {
         return ownerOrNull;
+    }
+
+    void disown() {
+        ownerOrNull = null;
     }
 
     List<FrameQueue> members() {
@@ -51,12 +55,12 @@ public final class RssFlow {
         return path;
     }
 
-    /** Tells whether the rule is out of force, and its members only have to leave. */
+    /** Returns whether the rule was withdrawn from the device. Its members must still leave it. */
     public boolean isWithdrawn() {
         return withdrawn;
     }
 
-    /** Tells whether the device has the rule: it may have refused to replace it. */
+    /** Returns whether the device currently has the rule. It may have refused a replacement. */
     boolean isInForce() {
         return flow != null;
     }
@@ -74,21 +78,21 @@ public final class RssFlow {
         joined.add(member);
     }
 
-    /** Returns the members that know of the rule, and will leave it. */
+    /** Returns the members that have joined and must also leave. */
     List<FrameQueue> joined() {
         return members.stream().filter(joined::contains).toList();
     }
 
     /**
-     * Returns the rule that comes into force next. Devices refuse a rule that is there already, and between taking one
-     * away and making the next frames would go to the kernel; so new and old are in force together for a moment, at
-     * priorities that take turns.
+     * Returns the rule to install next. Devices reject a duplicate of an existing rule, and removing the old
+     * rule first would let frames go to the kernel in between. So both exist for a moment, at two priorities
+     * that alternate.
      */
     FlowSpec nextRule() {
         return spec.toBuilder().priority(spec.priority() + (changes & 1)).tag(tag).build();
     }
 
-    /** The rule is this one from now on; returns the path of the one before, or null. */
+    /** Replaces the installed rule and returns the previous RSS queue pair, or null. */
     RssQueuePair replace(Flow newFlow, RssQueuePair newPath) {
         RssQueuePair before = path;
         if (flow != null) {

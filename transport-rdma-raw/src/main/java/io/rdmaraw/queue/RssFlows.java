@@ -2,12 +2,12 @@ package io.rdmaraw.queue;
 
 import io.netty.util.internal.logging.InternalLogger;
 import io.netty.util.internal.logging.InternalLoggerFactory;
-import io.rdmaraw.verbs.ExtendedDeviceAttributes;
-import io.rdmaraw.verbs.Flow;
-import io.rdmaraw.verbs.ProtectionDomain;
-import io.rdmaraw.verbs.RssOptions;
-import io.rdmaraw.verbs.VerbsContext;
 import io.rdmaraw.verbs.flow.FlowSpec;
+import io.rdmaraw.verbs.objects.ExtendedDeviceAttributes;
+import io.rdmaraw.verbs.objects.Flow;
+import io.rdmaraw.verbs.objects.ProtectionDomain;
+import io.rdmaraw.verbs.objects.RssOptions;
+import io.rdmaraw.verbs.objects.VerbsContext;
 
 import java.security.SecureRandom;
 import java.util.ArrayList;
@@ -23,24 +23,30 @@ import java.util.WeakHashMap;
 import java.util.stream.Collectors;
 
 /**
- * The rules of a device that several loops share: each frame goes to one of them, the same for all frames between two
- * ends. The device hashes addresses and ports (Toeplitz) and looks the loop's work queue up in an indirection table.
+ * The flow rules of a device that several loops share (RSS). The device hashes addresses and ports (Toeplitz)
+ * and looks up the work queue of a loop in an indirection table. So all frames of one flow go to the same loop, until
+ * the loops of the rule change; see {@link #haveMoved()}.
  *
- * <p>A rule whose loops change is replaced without a gap: see {@link RssFlow#nextRule()}. So it takes two
- * priorities, the one it names and the next. A single loop receives by its queue pair itself, and so does, on a device
- * without RSS, the first of several: the others are there to follow it. Thread-safe.
+ * <p>If the loops of a rule change, the rule is replaced without a gap; see {@link RssFlow#nextRule()}. A rule
+ * therefore occupies two priorities: the requested one and the next. If the device repeatedly refuses the rule for the
+ * loops that remain, the kernel receives the frames. A single loop receives through its queue
+ * pair, without RSS. On a device without RSS the first of several loops receives all frames, and the others
+ * take over when it leaves. Thread-safe.
  */
 public final class RssFlows {
-    /** The first tag of such rules; those that belong to one loop have lower ones. */
+    /** The first flow tag of shared rules. Tags of rules of a single loop are lower. */
     public static final int FIRST_TAG = 1 << 20;
 
     private static final InternalLogger LOGGER = InternalLoggerFactory.getInstance(RssFlows.class);
-    /** Enough entries that any number of loops gets nearly equal shares. */
+    /**
+     * Minimum table size if the number of loops is not a power of two, so that all loops get nearly equal
+     * shares.
+     */
     private static final int EVEN_TABLE_ENTRIES = 128;
 
-    /** Rules that have gone and are remembered; of more it is enough to know that flows may have moved. */
-    private static final int MOST_GONE = 4096;
-    /** The kernel may be out of memory for a moment. */
+    /** Maximum number of removed rules to remember. Beyond that, all flows are assumed to have moved. */
+    private static final int MAX_GONE = 4096;
+    /** A rule may be refused temporarily, for example if the kernel is short of memory. */
     private static final int MAX_STEER_ATTEMPTS = 3;
 
     private record PathKey(long fields, List<FrameQueue> members) {
@@ -53,11 +59,14 @@ public final class RssFlows {
     private final Map<FlowSpec, RssFlow> flows = new HashMap<>();
     private final Map<PathKey, RssQueuePair> paths = new HashMap<>();
     private final BitSet tagsInUse = new BitSet();
-    /** Queues that are about to close: no rule may lead to them any more. */
+    /** Queues that are about to close. Rules must not lead to them. */
     private final Set<FrameQueue> retired = Collections.newSetFromMap(new WeakHashMap<>());
-    /** Queues that are being replaced, which may take several attempts: rules may lead to them when they are back. */
+    /** Queues that are being replaced, which may take several attempts. They may join rules again afterwards. */
     private final Set<FrameQueue> away = Collections.newSetFromMap(new WeakHashMap<>());
-    /** Rules that have gone: where one comes back it may lead to other loops than those of its connections. */
+    /**
+     * Removed rules. If such a rule is added again, its flows may lead to other loops than those that own the
+     * connections.
+     */
     private final Set<FlowSpec> gone = new HashSet<>();
     private volatile boolean moved;
     private volatile long movedNanos;
@@ -69,45 +78,45 @@ public final class RssFlows {
         boolean rss = (attributes.rssQueuePairTypes() & ExtendedDeviceAttributes.TYPE_RAW_PACKET_BIT) != 0
                 && (attributes.rssHashFunctions() & RssOptions.FUNCTION_TOEPLITZ) != 0;
         maxTableEntries = rss ? attributes.maxIndirectionTableEntries() : 0;
-        // A secret key: peers cannot choose ports that all lead to one loop.
+        // The key is secret. Otherwise peers could choose ports such that all flows go to one loop.
         new SecureRandom().nextBytes(key);
     }
 
-    /** Tells whether the device can spread frames at all. */
+    /** Returns whether the device supports RSS. */
     public boolean isSupported() {
         return maxTableEntries > 1;
     }
 
     /**
-     * Tells whether the queues of a rule have ever changed, or one that had gone has come back, so that flows lead
-     * elsewhere than before. Any thread.
+     * Returns whether flows may have moved to other loops: the queues of a rule have changed, or a removed rule
+     * was added again. May be called on any thread.
      */
     public boolean haveMoved() {
         return moved;
     }
 
-    /** Tells whether that was so within the last nanoseconds. Any thread. */
+    /** Returns whether flows have moved within the last {@code nanos} nanoseconds. May be called on any thread. */
     public boolean haveMovedWithin(long nanos) {
         return moved && System.nanoTime() - movedNanos < nanos;
     }
 
-    /** Returns the key of the hash. */
+    /** Returns a copy of the Toeplitz key. */
     public byte[] key() {
         return key.clone();
     }
 
     /**
-     * Spreads a rule's frames over several queues from the beginning, so that none of its flows moves later. Each of
-     * them {@linkplain #join joins} when it first has to do with the rule; one that is being replaced does so when it
-     * is back.
+     * Installs a rule for several queues at once. None of its flows moves when a queue later
+     * {@linkplain #join joins}, which it does when its loop first uses the rule. Exception: a queue that is being
+     * replaced is added when it joins again, which moves flows.
      *
-     * @param members whose {@link FrameQueue#workQueue()} has been made
-     * @param owner for the queues to find out whose rule it is, see {@link #find}
+     * @param members the queues; their {@link FrameQueue#workQueue()} must have been created
+     * @param owner   identifies the owner of the rule; see {@link #find}
      */
     public synchronized void open(FlowSpec spec, List<FrameQueue> members, Object owner) {
         requireIpVersion(spec);
         if (flows.containsKey(spec)) {
-            throw new IllegalStateException("the rule \"" + spec + "\" is there already");
+            throw new IllegalStateException("the rule \"" + spec + "\" already exists");
         }
         List<FrameQueue> living = members.stream().filter(member -> !retired.contains(member)).toList();
         if (!living.isEmpty()) {
@@ -115,20 +124,20 @@ public final class RssFlows {
         }
     }
 
-    /** A queue is about to close: takes it out of all rules, of those too that it has not joined yet. */
+    /** Removes a queue that is about to close from all rules, including those that it has not joined yet. */
     synchronized void retire(FrameQueue member) {
         retired.add(member);
         away.remove(member);
         leaveAll(member);
     }
 
-    /** A queue is about to be replaced: takes it out of all rules, of those too that it has not joined yet. */
+    /** Removes a queue that is about to be replaced from all rules, including those that it has not joined yet. */
     synchronized void goAway(FrameQueue member) {
         away.add(member);
         leaveAll(member);
     }
 
-    /** A queue has been replaced, and may join rules again. */
+    /** Permits a queue to join rules again after it was replaced. */
     synchronized void comeBack(FrameQueue member) {
         away.remove(member);
     }
@@ -137,7 +146,7 @@ public final class RssFlows {
         List.copyOf(flows.values()).forEach(flow -> leave(flow, member));
     }
 
-    /** Returns the rule that has a tag, or null. */
+    /** Returns the rule with a flow tag, or null. */
     public synchronized RssFlow find(int tag) {
         for (RssFlow flow : flows.values()) {
             if (flow.tag() == tag) {
@@ -148,9 +157,9 @@ public final class RssFlows {
     }
 
     /**
-     * Returns the queue that the device chooses for a flow by a rule; null when the rule is not there.
+     * Returns the queue that the device selects for a flow, or null if the rule does not exist or has no queue.
      *
-     * @param hash the Toeplitz hash of the flow by {@link #key()}, as {@link io.rdmaraw.wire.Toeplitz} has it
+     * @param hash the Toeplitz hash of the flow with {@link #key()}; see {@link io.rdmaraw.wire.Toeplitz}
      */
     public synchronized FrameQueue chosen(FlowSpec spec, int hash) {
         RssFlow flow = flows.get(spec);
@@ -162,25 +171,39 @@ public final class RssFlows {
         return members.get(entry % members.size());
     }
 
-    /** Returns who {@linkplain #open opened} rules that are in force. */
+    /** Returns the owners that {@linkplain #open opened} the installed rules. */
     public synchronized Set<Object> owners() {
         return flows.values().stream().map(RssFlow::ownerOrNull).filter(Objects::nonNull)
                 .collect(Collectors.toSet());
     }
 
-    /** Returns who {@linkplain #open opened} a rule that is in force, or null. */
+    /** Returns the owner that {@linkplain #open opened} an installed rule, or null. */
     public synchronized Object ownerOf(FlowSpec spec) {
         RssFlow flow = flows.get(spec);
         return flow == null ? null : flow.ownerOrNull();
     }
 
-    /** Takes a rule of an owner out of force at once for all of its queues; those that have joined have to leave. */
+    /** Returns whether a rule is installed and has no owner. */
+    public synchronized boolean isWithoutOwner(FlowSpec spec) {
+        RssFlow flow = flows.get(spec);
+        return flow != null && flow.ownerOrNull() == null;
+    }
+
+    /** Removes the owner from a rule. The rule remains installed until all of its queues have left it. */
+    public synchronized void disown(FlowSpec spec, Object owner) {
+        RssFlow flow = flows.get(spec);
+        if (flow != null && flow.ownerOrNull() == owner) {
+            flow.disown();
+        }
+    }
+
+    /** Removes a rule of an owner from the device at once. The queues that have joined the rule must still leave it. */
     public synchronized void withdraw(FlowSpec spec, Object owner) {
         RssFlow flow = flows.get(spec);
         if (flow != null && flow.ownerOrNull() == owner) {
             flows.remove(spec);
             flow.markWithdrawn();
-            // Those that never joined do not leave either, and would keep the tag for ever.
+            // Drop members that never joined: they will not leave either, and the tag would never be freed.
             take(flow, flow.joined(), null, null);
             if (flow.members().isEmpty()) {
                 tagsInUse.clear(flow.tag() - FIRST_TAG);
@@ -190,8 +213,8 @@ public final class RssFlows {
 
     private static void requireIpVersion(FlowSpec spec) {
         if (RssOptions.fieldsOf(spec) == 0) {
-            throw new IllegalArgumentException("frames are spread by their IP addresses, so the rule \"" + spec
-                    + "\" has to say which version of IP it is for");
+            throw new IllegalArgumentException("frames are distributed by their IP addresses, so the rule \"" + spec
+                    + "\" must match one version of IP");
         }
     }
 
@@ -206,9 +229,9 @@ public final class RssFlows {
     }
 
     /**
-     * Adds a queue to a rule. One that is being replaced has to join once more when it is back.
+     * Adds a queue to a rule. A queue that is being replaced must join again when it is back.
      *
-     * @param ownerOrNull whose rule it is if the queue is the first, as {@link #open} has it
+     * @param ownerOrNull the owner of the rule if this queue is the first; see {@link #open}
      */
     public synchronized RssFlow join(FlowSpec spec, FrameQueue member, Object ownerOrNull) {
         requireIpVersion(spec);
@@ -234,17 +257,17 @@ public final class RssFlows {
         return flow;
     }
 
-    /** Adds a queue that has been replaced to a rule of before; null when that has been withdrawn meanwhile. */
+    /** Adds a replaced queue to a rule that it belonged to. Returns null if the rule has been withdrawn since. */
     public synchronized RssFlow joinAgain(RssFlow before, FrameQueue member) {
         return before.isWithdrawn() ? null : join(before.spec(), member, before.ownerOrNull());
     }
 
-    /** Takes a queue out of a rule; the last one takes the rule away. To be called before the queue is closed. */
+    /** Removes a queue from a rule. The last queue removes the rule. Must be called before the queue is closed. */
     public synchronized void leave(RssFlow flow, FrameQueue member) {
         List<FrameQueue> members = new ArrayList<>(flow.members());
         if (!members.remove(member)) {
             if (members.isEmpty() && flow.ownerOrNull() == null && flows.get(flow.spec()) == flow) {
-                // It was joined by a queue that was away.
+                // The rule has no members because it was joined by a queue that was being replaced.
                 forget(flow);
             }
             return;
@@ -269,21 +292,22 @@ public final class RssFlows {
                 return;
             } catch (RuntimeException e) {
                 if (attempt == MAX_STEER_ATTEMPTS) {
-                    // The frames go to the kernel from now on, which has a socket on the port.
+                    // From now on the frames go to the kernel, which has a socket on the port.
                     take(flow, members, null, null);
-                    LOGGER.warn("the loops that remain do not receive \"{}\" any more", flow.spec(), e);
+                    LOGGER.warn("the device rejected the rule \"{}\" for the remaining loops; the kernel receives its"
+                            + " frames", flow.spec(), e);
                     return;
                 }
-                LOGGER.debug("the rule \"{}\" is refused for the loops that remain, and tried again", flow.spec(), e);
+                LOGGER.debug("the device rejected the rule \"{}\" for the remaining loops; retrying", flow.spec(), e);
             }
         }
     }
 
     /**
-     * Takes a queue out of a rule that others receive by too. Unlike one that {@linkplain #leave leaves} since it has
-     * to, it goes on where the device has no room for the rule that takes the place of this one.
+     * Removes a queue from a rule that other queues also belong to. Unlike {@link #leave}, this method changes
+     * nothing if the device cannot install the replacement rule.
      *
-     * @return whether it is out
+     * @return whether the queue has been removed
      */
     public synchronized boolean leaveToOthers(RssFlow flow, FrameQueue member) {
         List<FrameQueue> members = new ArrayList<>(flow.members());
@@ -297,7 +321,7 @@ public final class RssFlows {
             steer(flow, members);
             return true;
         } catch (RuntimeException e) {
-            LOGGER.warn("\"{}\" still comes to a loop that has left it to others, which passes it on: {}", flow.spec(),
+            LOGGER.warn("a loop cannot leave the rule \"{}\"; it forwards the frames: {}", flow.spec(),
                     e.getMessage());
             return false;
         }
@@ -315,7 +339,8 @@ public final class RssFlows {
             flow.setMembers(members);
             return;
         }
-        // Before the device brings the first frame by the new rule, which may be looked at before this thread goes on.
+        // Record the move before the new rule delivers its first frame. Another loop may process that frame at
+        // once.
         if (!flow.members().isEmpty() || gone.contains(flow.spec())) {
             noteMoved();
         }
@@ -334,7 +359,7 @@ public final class RssFlows {
 
     private void take(RssFlow flow, List<FrameQueue> members, Flow made, RssQueuePair path) {
         if (made == null && !flow.members().isEmpty()) {
-            if (gone.size() == MOST_GONE) {
+            if (gone.size() == MAX_GONE) {
                 noteMoved();
             } else {
                 gone.add(flow.spec());

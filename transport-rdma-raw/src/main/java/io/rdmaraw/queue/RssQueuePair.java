@@ -1,18 +1,21 @@
 package io.rdmaraw.queue;
 
-import io.rdmaraw.verbs.Flow;
-import io.rdmaraw.verbs.ProtectionDomain;
-import io.rdmaraw.verbs.QueuePair;
-import io.rdmaraw.verbs.QueuePairOptions;
-import io.rdmaraw.verbs.RssOptions;
-import io.rdmaraw.verbs.RwqIndirectionTable;
-import io.rdmaraw.verbs.VerbsContext;
-import io.rdmaraw.verbs.WorkQueue;
 import io.rdmaraw.verbs.flow.FlowSpec;
+import io.rdmaraw.verbs.objects.Flow;
+import io.rdmaraw.verbs.objects.ProtectionDomain;
+import io.rdmaraw.verbs.objects.QueuePair;
+import io.rdmaraw.verbs.objects.QueuePairOptions;
+import io.rdmaraw.verbs.objects.RssOptions;
+import io.rdmaraw.verbs.objects.RwqIndirectionTable;
+import io.rdmaraw.verbs.objects.VerbsContext;
+import io.rdmaraw.verbs.objects.WorkQueue;
 
 import java.util.List;
 
-/** An RSS queue pair with its table: rules that lead to it are spread over the same queues by the same fields. */
+/**
+ * An RSS queue pair with its indirection table. Rules share it if they have the same queues and the same hash
+ * fields.
+ */
 final class RssQueuePair {
     private final RwqIndirectionTable table;
     private final QueuePair queuePair;
@@ -24,8 +27,8 @@ final class RssQueuePair {
     }
 
     /**
-     * @param entries how many entries the table has; a power of two
-     * @param fields what is hashed, see {@link RssOptions}
+     * @param entries number of table entries, a power of two
+     * @param fields  the hashed fields; see {@link RssOptions}
      */
     static RssQueuePair open(VerbsContext context, ProtectionDomain domain, List<FrameQueue> members, int entries,
                         long fields, byte[] key) {
@@ -48,7 +51,7 @@ final class RssQueuePair {
         return this;
     }
 
-    /** Returns true for the last user: nothing is left of the path. */
+    /** Releases a reference and returns true if it was the last one, in which case the objects are closed. */
     boolean release() {
         if (--users > 0) {
             return false;

@@ -5,7 +5,10 @@ import io.netty.buffer.CompositeByteBuf;
 import io.rdmaraw.memory.RegisteredRanges;
 import io.rdmaraw.verbs.abi.Sge;
 
-/** Describes buffers by scatter-gather elements where they lie, if that is registered memory; counts why not. */
+/**
+ * Describes the parts of a frame as scatter-gather elements, if they lie in registered memory. Counts frames
+ * for which that is not possible, by reason.
+ */
 final class ScatterGatherList {
     private final RegisteredRanges ranges;
     private final QueueCounters counters;
@@ -15,7 +18,11 @@ final class ScatterGatherList {
         this.counters = counters;
     }
 
-    /** Describes the frame where it lies; returns the number of elements, or 0 when it has to be copied. */
+    /**
+     * Describes a frame in place.
+     *
+     * @return the number of elements, or 0 if the frame must be copied
+     */
     int gather(ByteBuf frame, long sge, int lengthBytes, int limit) {
         if (limit < 1) {
             counters.coalescedFrames++;

@@ -10,35 +10,35 @@ import io.rdmaraw.verbs.abi.Sge;
 import io.rdmaraw.verbs.abi.WcStatus;
 
 /**
- * The sending half of a {@link VerbsFrameQueue}: takes frames, keeps them as long as the device may read them, and
- * counts what becomes of them. How a frame is described to the device and how it reports back is the subclass's
- * concern.
+ * The sending half of a {@link FrameQueue}. It accepts frames, holds them while the device may read them, and
+ * counts the results. Subclasses determine how a frame is described to the device and how completions are
+ * polled.
  *
- * <p>Frames in flight are kept in a ring and released in order when the completion of one that was posted later (or
- * their own) is polled: only every {@link #SIGNAL_INTERVAL}th and the last of a burst ask for one.
+ * <p>Frames in flight are stored in a ring and released in order. Only every {@link #SIGNAL_INTERVAL}th frame
+ * and the last one of a burst request a completion; it also releases the frames before it.
  */
 public abstract class SendRing {
     protected static final int SIGNAL_INTERVAL = 32;
-    /** Least length of an Ethernet frame without FCS: IEEE 802.3, 64 octets with it. */
+    /** Minimum length of an Ethernet frame without FCS (IEEE 802.3: 64 octets with FCS). */
     private static final int MIN_FRAME_BYTES = 60;
 
     private final SlotPool slots;
     private final RegisteredRanges ranges;
-    /** Of parts that lie in no registered memory, where the device sends them all the same. */
+    /** The lkey for parts in unregistered memory, on devices that can send from it. */
     private final long allMemoryLkey;
     private final ScatterGatherList elements;
     private final QueueCounters counters;
     private final int maxSge;
     private final FrameBuf padding;
     private final FramesInFlight frames;
-    /** How long the parts are of each frame of the burst that has some; what the others' places hold means nothing. */
+    /** Length of the parts of each frame of the burst. Valid only for frames that have parts. */
     private final int[] offeredPartsBytes = new int[FrameQueue.BURST_FRAMES];
     /** Sequence number of the next frame to be posted. */
     private long postedSequence;
-    /** Sequence number of the oldest frame not known to be sent. */
+    /** Sequence number of the oldest frame that is not known to be sent. */
     private long reclaimedSequence;
     private int offered;
-    /** As many frames of the burst as there is room for in any case. */
+    /** Number of frames of the current burst that certainly fit; see {@link #isFull}. */
     private int roomEnd;
     private long offeredBytes;
     private boolean failed;
@@ -57,58 +57,59 @@ public abstract class SendRing {
         NativeMemory.fill(padding.slotAddress(), MIN_FRAME_BYTES, (byte) 0);
     }
 
-    /** Describes a frame of the burst that lies in one piece. Hot. */
+    /** Describes a contiguous frame. Hot path. */
     protected abstract void describe(int index, long address, int lengthBytes, int lkey);
 
-    /** Describes a frame that lies in one piece, and whose checksums the device fills in. Hot. */
+    /** Describes a contiguous frame. The device computes its checksums. Hot path. */
     protected abstract void describeFilled(int index, long address, int lengthBytes, int lkey);
 
-    /** Returns room for as many {@link Sge} structures as a frame may have, for the frame of the burst to come. */
+    /**
+     * Returns the address of an array of {@link Sge} structures for the next frame. It has {@link #maxSge}
+     * elements.
+     */
     protected abstract long elementsOf(int index);
 
     /**
-     * Describes a frame of the burst by the elements that were written to {@link #elementsOf}.
+     * Describes a frame by the elements written to {@link #elementsOf}.
      *
-     * @param fillChecksums whether the device fills in the checksums of IPv4, UDP and TCP
+     * @param fillChecksums whether the device computes the IPv4, UDP and TCP checksums
      */
     protected abstract void describeParts(int index, int elementCount, boolean fillChecksums);
 
     /**
-     * Describes headers and the payload behind them, by its elements as {@link #describeParts} does, which the device
-     * cuts into segments.
+     * Describes a TSO send: headers, and a payload. The elements of the payload were written to {@link #elementsOf}.
      *
-     * @param headersAddress stays as it is until the completion
+     * @param headersAddress address of the headers, which must stay unchanged until the completion
      */
     protected abstract void describeSegmented(int index, long headersAddress, int headerBytes, int segmentBytes,
                                     int elementCount);
 
     /**
-     * Hands the frames described to the device. The last and every {@link #SIGNAL_INTERVAL}th of them gets a
-     * completion.
+     * Posts the described frames. The last one and every {@link #SIGNAL_INTERVAL}th one request a completion.
      *
-     * @return a bit for each that the device refused
+     * @return a bit mask of the frames that the device refused
      */
     protected abstract long postDescribed(int count);
 
     /**
-     * Polls for completions and calls {@link #complete} for each.
+     * Polls completions and calls {@link #complete} for each.
      *
-     * @return how many frames were released
+     * @return the number of released frames
      */
     protected abstract int pollCompletions();
 
-    /** Asks for an event for the next completion. */
+    /** Requests an event for the next completion. */
     protected abstract void arm();
 
-    /** The queue pair was reset: what the device left behind is forgotten. */
+    /** Called after the queue pair was reset. Discards completions of earlier requests. */
     protected abstract void afterReset();
 
-    /** The queue pair was destroyed: nothing is written for it any more. */
+    /** Called after the queue pair was destroyed. The ring must not be written any more. */
     protected void afterDestroy() {
-        // The rings of libibverbs' calls go with their queue pair.
+        // The rings of libibverbs are destroyed with their queue pair.
     }
 
-    /** Takes no frames for the time being. */
+    /** Stops or resumes accepting frames. */
     void suspend(boolean suspended) {
         this.suspended = suspended;
         roomEnd = 0;
@@ -122,7 +123,7 @@ public abstract class SendRing {
         return Math.min(places - offered, ringRoom());
     }
 
-    /** Returns how many frames of the longest kind the device's ring has room for. */
+    /** Returns the number of frames of maximum length for which the device's ring has room. */
     protected int ringRoom() {
         return Integer.MAX_VALUE;
     }
@@ -172,7 +173,7 @@ public abstract class SendRing {
         return offerInParts(frame, frame.readableBytes());
     }
 
-    /** Hot. */
+    /** Adds a slot of this queue as a frame. Hot path. */
     private void offerSlot(FrameBuf slot, int lengthBytes) {
         int index = offered;
         describe(index, slot.readableAddress(), lengthBytes, slot.lkey());
@@ -181,7 +182,7 @@ public abstract class SendRing {
         offeredBytes += lengthBytes;
     }
 
-    /** Tells whether there is room for no frame; counts what room there is once for many frames. */
+    /** Returns whether there is no room for another frame. Computes the room once for several frames. */
     private boolean isFull() {
         if (offered < roomEnd) {
             return false;
@@ -190,12 +191,12 @@ public abstract class SendRing {
         return offered >= roomEnd;
     }
 
-    /** Returns how many of the frames were taken. */
+    /** Adds slots as frames and returns how many were accepted. */
     int offerSlots(int[] slotIndices, int from, int end) {
         for (int i = from; i < end; i++) {
             FrameBuf slot = slots.slot(slotIndices[i]);
             if (slot.refCnt() == 0) {
-                // Its sender has released it meanwhile: it may hold anything by now.
+                // The sender has released the slot since, so its content is undefined.
                 counters.releasedEarlyFrames++;
                 continue;
             }
@@ -214,7 +215,7 @@ public abstract class SendRing {
         return end - from;
     }
 
-    /** The frame has several parts, or needs padding, or lies outside this queue's slots. */
+    /** Adds a frame that has several parts, needs padding, or lies outside this queue's slots. */
     private int offerInParts(ByteBuf frame, int lengthBytes) {
         long sge = elementsOf(offered);
         ByteBuf held = frame;
@@ -267,20 +268,6 @@ public abstract class SendRing {
         return FrameQueue.ACCEPTED;
     }
 
-    /** One element is the headers', one may be the padding's. */
-    protected int maxParts() {
-        return maxSge - 2;
-    }
-
-    protected boolean sendsAllMemory() {
-        return allMemoryLkey != RegisteredRanges.UNREGISTERED;
-    }
-
-    protected boolean isRegistered(ByteBuf buffer, int index, int lengthBytes) {
-        return buffer.hasMemoryAddress()
-                && ranges.lkeyOf(buffer.memoryAddress() + index, lengthBytes) != RegisteredRanges.UNREGISTERED;
-    }
-
     private long lkeyOf(long address, int lengthBytes) {
         long lkey = ranges.lkeyOf(address, lengthBytes);
         return lkey == RegisteredRanges.UNREGISTERED ? allMemoryLkey : lkey;
@@ -312,7 +299,7 @@ public abstract class SendRing {
         return FrameQueue.ACCEPTED;
     }
 
-    /** Keeps the parts of the frame to come; returns their length. */
+    /** Describes and stores the parts of the next frame, and returns their total length. */
     private int holdParts(long sge, ByteBuf[] buffers, int[] indices, int[] lengthsBytes, int count) {
         int bytes = 0;
         for (int i = 0; i < count; i++) {
@@ -326,7 +313,7 @@ public abstract class SendRing {
         return bytes;
     }
 
-    /** Of how many parts a frame may consist; one element is kept for the padding of a short one. */
+    /** Returns the maximum number of parts of a frame. Short frames need one element for the padding. */
     private int partLimit(int lengthBytes) {
         return lengthBytes < MIN_FRAME_BYTES ? maxSge - 1 : maxSge;
     }
@@ -348,7 +335,7 @@ public abstract class SendRing {
         offeredBytes += lengthBytes;
     }
 
-    /** Posts what was offered; returns a bit for each frame of the burst that the device refused. */
+    /** Posts the offered frames and returns a bit mask of the refused ones. */
     long post() {
         int count = offered;
         if (count == 0) {
@@ -362,7 +349,7 @@ public abstract class SendRing {
         counters.sentFrames += sent;
         counters.sentBytes += offeredBytes;
         counters.sendBursts++;
-        // Places behind the last frame taken are free again: no completion would ever pass them.
+        // Free the places after the last accepted frame: no completion would ever release them.
         postedSequence += Long.SIZE - Long.numberOfLeadingZeros(~refused & -1L >>> Long.SIZE - count);
         offered = 0;
         offeredBytes = 0;
@@ -370,7 +357,10 @@ public abstract class SendRing {
         return refused;
     }
 
-    /** Releases the refused frames; their places in the ring stay empty, since the others' identifiers count them. */
+    /**
+     * Releases the refused frames. Their places in the ring stay empty, because the sequence numbers of the
+     * others count them.
+     */
     private void dropRefused(long refused, int count) {
         for (int i = 0; i < count; i++) {
             if ((refused >>> i & 1) != 0) {
@@ -390,11 +380,12 @@ public abstract class SendRing {
     }
 
     /**
-     * The device is done with a frame, and with all before it.
+     * Called when the device is done with a frame and all frames before it.
      *
-     * @param frameCount how many of them its request was for; what a failed one has sent of them, nothing tells. A
-     *        failing queue may say anything
-     * @return how many frames were released
+     * @param sequence   sequence number of the frame; a failing queue may report a wrong one
+     * @param frameCount number of frames of its work request; for a failed request it is unknown which of them
+     *                   were sent
+     * @return the number of released frames
      */
     protected final int complete(long sequence, int status, int frameCount) {
         if (status != WcStatus.SUCCESS) {
@@ -404,11 +395,12 @@ public abstract class SendRing {
     }
 
     private void completeFailed(long sequence, int status, int frameCount) {
-        // As many as this completion releases. The last ones are its request's, of which one is told of by the status.
+        // Number of frames released by this completion. The status applies to the last {@code frameCount} of them
+        // only.
         long released = Math.clamp(sequence + 1 - reclaimedSequence, 0, inFlight());
         long own = Math.clamp(frameCount, 0, released);
         if (failed) {
-            // What lies between two failed frames was not sent either, and asked for no completion.
+            // Frames between two failed ones were not sent either; they requested no completion.
             counters.lostInFlightFrames += released - own;
         }
         failed = true;
@@ -425,7 +417,10 @@ public abstract class SendRing {
         return released;
     }
 
-    /** Releases all that is in flight: the queue pair was reset or destroyed, so the device reads none of it. */
+    /**
+     * Releases all frames in flight after the queue pair was reset or destroyed, since the device can no longer
+     * read them.
+     */
     void abandon() {
         counters.lostInFlightFrames += inFlight();
         releaseUpTo(postedSequence);

@@ -3,14 +3,15 @@ package io.rdmaraw.queue;
 import io.netty.util.internal.logging.InternalLogger;
 import io.netty.util.internal.logging.InternalLoggerFactory;
 import io.rdmaraw.memory.RegisteredRanges;
-import io.rdmaraw.verbs.AsyncEvent;
-import io.rdmaraw.verbs.AsyncEventType;
+import io.rdmaraw.verbs.objects.AsyncEvent;
+import io.rdmaraw.verbs.objects.AsyncEventType;
+import io.rdmaraw.verbs.objects.ExtendedDeviceAttributes;
+import io.rdmaraw.verbs.objects.ProtectionDomain;
+import io.rdmaraw.verbs.objects.RawPacketProbe;
+import io.rdmaraw.verbs.objects.VerbsContext;
+import io.rdmaraw.verbs.objects.VerbsDevices;
+import io.rdmaraw.verbs.port.HardwareCounters;
 import io.rdmaraw.verbs.softverbs.DeviceCounters;
-import io.rdmaraw.verbs.ExtendedDeviceAttributes;
-import io.rdmaraw.verbs.ProtectionDomain;
-import io.rdmaraw.verbs.RawPacketProbe;
-import io.rdmaraw.verbs.VerbsContext;
-import io.rdmaraw.verbs.VerbsDevices;
 import io.rdmaraw.verbs.softverbs.Softverbs;
 
 import java.util.Collections;
@@ -24,8 +25,10 @@ import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
- * An open device, shared by all loops of the process: one context and one protection domain, so that memory registered
- * by one loop can be sent by every other. Counted references; closed with the last one. Thread-safe.
+ * An open device, shared by all loops of the process. It has one context and one protection domain, so that
+ * each loop can send memory registered by another. Reference-counted; releasing the last reference closes the
+ * device. After a failure of the device, a second object with the same name can exist until the loops have
+ * released the first. Thread-safe.
  */
 public final class SharedDevice {
     private static final InternalLogger LOGGER = InternalLoggerFactory.getInstance(SharedDevice.class);
@@ -36,50 +39,59 @@ public final class SharedDevice {
     private final VerbsContext context;
     private final ProtectionDomain protectionDomain;
     private final RegisteredRanges registeredRanges = new RegisteredRanges();
-    /** The key of all memory of the process, or {@link RegisteredRanges#UNREGISTERED}. */
+    /** The lkey of all memory of the process, or {@link RegisteredRanges#UNREGISTERED}. */
     private final long allMemoryLkey;
     private final boolean offloadsChecksums;
     private final int maxSegmentedBytes;
     private final int ports;
     private final AtomicInteger completionVectorsTaken = new AtomicInteger();
     private RssFlows rssFlows;
-    /** Queues that closed before there were any spread rules. */
-    private final Set<FrameQueue> retiredBefore = Collections.newSetFromMap(new WeakHashMap<>());
-    /** Queues that are being replaced since before there were any. */
-    private final Set<FrameQueue> awayBefore = Collections.newSetFromMap(new WeakHashMap<>());
+    /** Queues that were closed before {@link #rssFlows} was created. */
+    private final Set<FrameQueue> retiredEarly = Collections.newSetFromMap(new WeakHashMap<>());
+    /** Queues that were being replaced before {@link #rssFlows} was created. */
+    private final Set<FrameQueue> awayEarly = Collections.newSetFromMap(new WeakHashMap<>());
     private final List<AsyncListener> listeners = new CopyOnWriteArrayList<>();
-    private final Set<String> toldReasons = ConcurrentHashMap.newKeySet();
+    private final Set<String> reportedReasons = ConcurrentHashMap.newKeySet();
     private int references = 1;
-    private final boolean countsBeyondVerbs;
-    /** Held while the counters are read: loops read them, and must not wait while another device is opened. */
+    private final boolean isSoftverbs;
+    private final HardwareCounters hardwareCounters;
+    /**
+     * Guards reading the counters. Separate from {@link #OPEN}, which is held while a device is opened, so that
+     * loops do not wait for that.
+     */
     private final Object countersLock = new Object();
-    /** What the device had counted when it was closed; null while it is open. */
+    /** The counters at the time of closing; null while the device is open. */
     private DeviceCounters lastCounters;
 
-    /** Hears of what happens to the device; called on the thread that found the event. */
+    /**
+     * Receives asynchronous events of the device. Called on the thread that has read the event, which may be any
+     * loop. Other loops may wait for the return; see {@link #dispatchAsyncEvents}.
+     */
     public interface AsyncListener {
-        /** Called for each asynchronous event of the device. */
+        /** Called for each asynchronous event. */
         void onAsyncEvent(AsyncEvent event);
     }
 
     private SharedDevice(String name, VerbsContext context) {
         this.name = name;
         this.context = context;
-        countsBeyondVerbs = Softverbs.isSoftverbs(context);
+        isSoftverbs = Softverbs.isSoftverbs(context);
         protectionDomain = context.allocateProtectionDomain();
-        allMemoryLkey = countsBeyondVerbs ? protectionDomain.registerAllMemory().lkey() & 0xffffffffL
+        allMemoryLkey = isSoftverbs ? protectionDomain.registerAllMemory().lkey() & 0xffffffffL
                 : RegisteredRanges.UNREGISTERED;
         ExtendedDeviceAttributes attributes = context.queryDeviceExtended();
         ports = attributes.ports();
+        hardwareCounters = HardwareCounters.of(name, ports);
         offloadsChecksums = (attributes.rawPacketCapabilities() & ExtendedDeviceAttributes.RAW_PACKET_IP_CSUM) != 0;
         boolean segments = (attributes.tsoQueuePairTypes() & ExtendedDeviceAttributes.TYPE_RAW_PACKET_BIT) != 0;
         maxSegmentedBytes = segments && offloadsChecksums ? attributes.maxTsoBytes() : 0;
     }
 
     /**
-     * Opens a device, or returns it with one more reference if it is open already.
+     * Opens a device, or adds a reference if it is already open and has not failed.
      *
-     * @throws io.rdmaraw.verbs.VerbsException when there is no such device or it cannot be opened
+     * @throws io.rdmaraw.verbs.VerbsException if the device does not exist, cannot be opened, or cannot carry
+     *         the transport
      */
     public static SharedDevice acquire(String name) {
         synchronized (OPEN) {
@@ -109,7 +121,7 @@ public final class SharedDevice {
         }
     }
 
-    /** Takes one more reference. */
+    /** Adds a reference. */
     public SharedDevice retain() {
         synchronized (OPEN) {
             references++;
@@ -117,7 +129,7 @@ public final class SharedDevice {
         }
     }
 
-    /** Gives a reference back; the last one closes the device. */
+    /** Releases a reference. The last one closes the device. */
     public void release() {
         synchronized (OPEN) {
             if (--references == 0) {
@@ -131,7 +143,11 @@ public final class SharedDevice {
         }
     }
 
-    /** @throws IllegalArgumentException when the device has no such port */
+    /**
+     * Checks a port number.
+     *
+     * @throws IllegalArgumentException if the device has no such port
+     */
     public void checkPort(int portNumber) {
         if (portNumber < 1 || portNumber > ports) {
             throw new IllegalArgumentException(name + " has no port " + portNumber + "; "
@@ -139,14 +155,14 @@ public final class SharedDevice {
         }
     }
 
-    /** Returns the name it was opened by. */
+    /** Returns the name under which the device was opened. */
     public String name() {
         return name;
     }
 
-    /** Returns the reasons for drops that have been logged of this device; any thread may add to it. */
-    public Set<String> toldReasons() {
-        return toldReasons;
+    /** Returns the drop reasons that have been logged for this device. The set is concurrent and modifiable. */
+    public Set<String> reportedReasons() {
+        return reportedReasons;
     }
 
     /** Returns the open context. */
@@ -154,64 +170,72 @@ public final class SharedDevice {
         return context;
     }
 
-    /** Returns the protection domain that all queues and slabs of the device live in. */
+    /** Returns the protection domain of all queues and slabs of this device. */
     public ProtectionDomain protectionDomain() {
         return protectionDomain;
     }
 
-    /** Returns what memory is registered. */
+    /** Returns the registered memory ranges. */
     public RegisteredRanges registeredRanges() {
         return registeredRanges;
     }
 
     /**
-     * Returns the key by which what is gathered is sent from anywhere in the process's memory, where a processor does
-     * it: 32 bits, or {@link RegisteredRanges#UNREGISTERED} on a device that reads registered memory alone.
+     * Returns the lkey with which scatter-gather elements may refer to any memory of the process. Only software
+     * devices support this.
+     *
+     * @return an unsigned 32-bit lkey, or {@link RegisteredRanges#UNREGISTERED}
      */
     public long allMemoryLkey() {
         return allMemoryLkey;
     }
 
-    /** Returns the rules that several loops share. */
+    /** Returns the flow rules that several loops share. */
     public synchronized RssFlows rssFlows() {
         if (rssFlows == null) {
             rssFlows = new RssFlows(context, protectionDomain);
-            retiredBefore.forEach(rssFlows::retire);
-            awayBefore.forEach(rssFlows::goAway);
+            retiredEarly.forEach(rssFlows::retire);
+            awayEarly.forEach(rssFlows::goAway);
         }
         return rssFlows;
     }
 
-    /** A queue is about to be replaced: no rule that loops share leads to it until it is back and joins again. */
+    /** Removes a queue that is about to be replaced from all shared rules, until it is back and joins again. */
     public synchronized void leaveRules(FrameQueue queue) {
         if (rssFlows != null) {
             rssFlows.goAway(queue);
         } else {
-            awayBefore.add(queue);
+            awayEarly.add(queue);
         }
     }
 
-    /** A queue has been replaced, and may join rules again. */
+    /** Permits a queue to join shared rules again after it was replaced. */
     public synchronized void comeBackToRules(FrameQueue queue) {
         if (rssFlows != null) {
             rssFlows.comeBack(queue);
         }
-        awayBefore.remove(queue);
+        awayEarly.remove(queue);
     }
 
-    /** A queue is about to close: no rule leads to it any more. Asks nothing of the device, which may be gone. */
+    /**
+     * Removes a queue that is about to close from all shared rules. Does not call the device, which may be
+     * gone.
+     */
     public synchronized void retire(FrameQueue queue) {
         if (rssFlows != null) {
             rssFlows.retire(queue);
         } else {
-            retiredBefore.add(queue);
+            retiredEarly.add(queue);
         }
     }
 
-    /** Asks for what the device counts beyond verbs; once it is closed, returns what it had counted then. */
+    /**
+     * Returns the counters that the device has beyond verbs. After closing, returns their last values, with 0
+     * installed rules.
+     */
     public DeviceCounters counters() {
-        if (!countsBeyondVerbs) {
-            // Loops ask on the way of a segment.
+        if (!isSoftverbs) {
+            // Fast exit, because loops call this while processing segments.
             return DeviceCounters.NONE;
         }
         synchronized (countersLock) {
@@ -219,19 +243,28 @@ public final class SharedDevice {
         }
     }
 
-    /** Tells whether the device computes the checksums of IPv4, UDP and TCP in frames that are sent. */
+    /**
+     * Returns the number of frames dropped since the device was opened because no receive was posted. The counter
+     * of a card is up to about a second old and includes the frames of other processes; see
+     * {@link HardwareCounters}.
+     */
+    public long noReceiveDrops() {
+        return isSoftverbs ? counters().noReceiveDrops() : hardwareCounters.outOfBufferDrops();
+    }
+
+    /** Returns whether the device computes the IPv4, UDP and TCP checksums of sent frames. */
     public boolean offloadsChecksums() {
         return offloadsChecksums;
     }
 
-    /** Returns how long a TCP payload may be that the device cuts into segments when it is sent; 0: it cuts none. */
+    /** Returns the maximum TCP payload that the device segments (TSO), or 0 without TSO. */
     public int maxSegmentedBytes() {
         return maxSegmentedBytes;
     }
 
     /**
-     * Returns the completion vector of the next queue: they take turns, so that the interrupts of one loop's queues do
-     * not run on the processor of another's.
+     * Returns the completion vector for the next queue. Queues use the vectors in turn, which spreads their
+     * interrupts over the CPUs.
      */
     int nextCompletionVector() {
         return Math.floorMod(completionVectorsTaken.getAndIncrement(), Math.max(1, context.completionVectors()));
@@ -247,10 +280,13 @@ public final class SharedDevice {
         listeners.remove(listener);
     }
 
-    /** Takes all asynchronous events that wait and tells every listener of each. Does not block. */
+    /**
+     * Reads all pending asynchronous events and notifies every listener of each. Does not wait for events, but
+     * waits for another loop that is dispatching events at the same time.
+     */
     public void dispatchAsyncEvents() {
-        // Any loop may read an event. Its listeners hear of it before the next one is read, and before another loop
-        // that looks for events comes back: the order of failures, and whether one was before a reset, matter.
+        // Any loop may read an event. Listeners must be notified before the next event is read and before another
+        // loop returns from this method, because the order of failures and resets matters.
         synchronized (dispatching) {
             AsyncEvent event;
             while ((event = nextAsyncEvent()) != null) {
@@ -261,7 +297,7 @@ public final class SharedDevice {
 
     private void dispatch(AsyncEvent event) {
         if (event.type() == AsyncEventType.DEVICE_FATAL) {
-            // Opening the device by its name from now on gives the one that comes back.
+            // From now on, opening the name opens a new device.
             synchronized (OPEN) {
                 OPEN.remove(name, this);
             }

@@ -3,35 +3,38 @@ package io.rdmaraw.queue;
 import io.rdmaraw.memory.FrameBuf;
 import io.rdmaraw.memory.SlotPool;
 
-/** Receives of one slot each, for one frame; or of a chunk each, for one frame beyond the MTU. */
+/** Receive requests of one slot each for a frame, or of one chunk each for a packet larger than the MTU. */
 public abstract class SlotReceives extends ReceiveRequests {
-    /** Slots are posted in batches of at least this many, so that their doorbell is shared. */
+    /** Minimum number of slots to post at once, so that they share a doorbell. */
     private static final int REFILL_BATCH = 32;
     private static final int LARGE_REFILL_BATCH = 4;
     static final int MAX_BATCH = FrameQueue.BURST_FRAMES;
     /**
-     * Free slots that are not taken, as sending needs some: a queue that is opened while handlers keep frames would
-     * take the last, and when what they keep is to be sent, it would stay there.
+     * Number of free slots left for sending. Without them a queue that is opened while handlers hold frames
+     * would take the last slots, and the handlers' frames could not be sent.
      */
     private static final int SENDING_SLOTS = 16;
 
     private final SlotPool slots;
-    /** Whether they are of chunks, which nothing else takes. */
+    /** Whether the requests use chunks, which have no other use. */
     private final boolean large;
     /**
-     * What a queue that failed has given back. It stays the queue's until that is filled again: between a failure and
-     * its recovery handlers that keep frames would take it all. Then nothing could be received, so nothing they wait
-     * for would come.
+     * Slots taken back from a failed queue. They are reserved until the queue is refilled: otherwise handlers
+     * could take them between failure and recovery, and nothing could be received any more.
      */
     private final int[] kept;
     private int keptCount;
 
-    /** @param depth the most that are posted at a time */
+    /**
+     * @param depth maximum number of posted requests
+     */
     protected SlotReceives(SlotPool slots, QueueCounters counters, int depth) {
         this(slots, counters, depth, false);
     }
 
-    /** @param large whether they are of the pool's chunks */
+    /**
+     * @param large whether the requests use the pool's chunks
+     */
     SlotReceives(SlotPool slots, QueueCounters counters, int depth, boolean large) {
         super(counters, depth, large ? LARGE_REFILL_BATCH : REFILL_BATCH);
         this.slots = slots;
@@ -39,10 +42,10 @@ public abstract class SlotReceives extends ReceiveRequests {
         kept = new int[depth];
     }
 
-    /** Describes a slot of a batch. Hot. */
+    /** Describes a request of the batch. Hot path. */
     protected abstract void describe(int index, FrameBuf slot);
 
-    /** A completion carries an error; see {@link #fail(int)}. */
+    /** Handles a completion with an error; see {@link #fail(int)}. */
     public final void fail(int status, int slotIndex) {
         fail(status);
         if (failed()) {
@@ -77,13 +80,13 @@ public abstract class SlotReceives extends ReceiveRequests {
         return count;
     }
 
-    /** The device has a slot no more. */
+    /** Takes back a slot that the device does not use any more. */
     protected final void takeBack(int slotIndex) {
         completed();
         kept[keptCount++] = slotIndex;
     }
 
-    /** Without chunks the device cuts frames beyond the MTU, and nothing is short. */
+    /** If chunks are short, the device segments the packets. This is not a shortage of memory. */
     @Override
     void noteNoMemory() {
         if (!large) {

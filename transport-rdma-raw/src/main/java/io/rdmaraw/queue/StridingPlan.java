@@ -1,36 +1,36 @@
 package io.rdmaraw.queue;
 
 import io.rdmaraw.memory.StrideLayout;
-import io.rdmaraw.verbs.abi.StridingLimits;
 import io.rdmaraw.verbs.StridingReceive;
-import io.rdmaraw.verbs.VerbsContext;
+import io.rdmaraw.verbs.abi.StridingLimits;
+import io.rdmaraw.verbs.objects.VerbsContext;
 
 /**
- * How the memory of a frame queue is divided where it receives by a striding queue.
+ * The memory layout of a frame queue with a striding receive queue.
  *
- * @param layout the part that frames are received in; a chunk is a request
- * @param slotCount the slots beside it, which frames are sent from
- * @param maxRequests how many requests are posted at most; the other chunks are for what handlers hold
+ * @param layout      the part for reception; each request is one chunk
+ * @param slotCount   number of slots for sending
+ * @param maxRequests maximum number of posted requests; the remaining chunks are for frames that handlers hold
  */
 public record StridingPlan(StrideLayout layout, int slotCount, int maxRequests) {
-    /** So that frames of the usual MTU take one stride, and the buffer of a short one has room to grow. */
+    /** A frame of the usual MTU takes one stride, and the buffer of a short frame has room to grow. */
     private static final int STRIDE_BYTES = 2048;
-    /** As many as are taken in one poll. */
+    /** A request holds as many strides as one poll takes. */
     private static final int STRIDES_PER_REQUEST = FrameQueue.BURST_FRAMES;
-    /** One is filled, and the device needs the next at once. */
-    private static final int LEAST_POSTED = 2;
-    /** As many again for what handlers hold. */
-    private static final int LEAST_CHUNKS = 2 * LEAST_POSTED;
-    /** Where the device does not want longer requests. */
+    /** Minimum number of posted requests. When one is full the device needs the next at once. */
+    private static final int MIN_POSTED = 2;
+    /** Minimum number of chunks. Half of them are for frames that handlers hold. */
+    private static final int MIN_CHUNKS = 2 * MIN_POSTED;
+    /** Number of chunks if the device permits requests that small. */
     private static final int WANTED_CHUNKS = 8;
-    /** Slots that sending needs at least. */
-    private static final int LEAST_SLOTS = 4 * FrameQueue.BURST_FRAMES;
+    /** Minimum number of slots for sending. */
+    private static final int MIN_SLOTS = 4 * FrameQueue.BURST_FRAMES;
 
     /**
-     * Returns the plan, or null where each request is to be for one frame.
+     * Returns the layout, or null if each request is to receive one frame.
      *
-     * @param rings the device's rings, or null where frames go through the calls of libibverbs
-     * @throws UnsupportedOperationException when a striding queue is required and cannot be had
+     * @param rings the direct rings, or null if libibverbs is called
+     * @throws UnsupportedOperationException if a striding receive queue is required and not available
      */
     static StridingPlan of(FrameQueueOptions options, VerbsContext context, DirectRings rings) {
         if (options.stridingReceive() == StridingReceive.NEVER) {
@@ -65,27 +65,33 @@ public record StridingPlan(StrideLayout layout, int slotCount, int maxRequests) 
         return Math.max(limits.minStrideBytes(), Math.min(limits.maxStrideBytes(), wanted));
     }
 
-    /** Half of the memory, or what the receive queue takes, if that is more; null when it is too little. */
+    /**
+     * Computes a layout within the device's limits. It uses half of the memory, or the size of the receive
+     * queue if that is larger. Returns null if there is too little memory.
+     */
     static StridingPlan within(FrameQueueOptions options, StridingLimits limits) {
         int strideBytes = strideBytes(options, limits);
-        int areaSlots = Math.min(options.slotCount() - LEAST_SLOTS,
+        int areaSlots = Math.min(options.slotCount() - MIN_SLOTS,
                 Math.max(options.receiveQueueDepth(), options.slotCount() / 2));
         long strides = (long) areaSlots * options.slotBytes() / strideBytes;
         int perRequest = (int) Math.min(STRIDES_PER_REQUEST, Long.highestOneBit(strides / WANTED_CHUNKS));
-        // A frame of the longest kind must find room in a request.
+        // A frame of maximum length must fit into a request.
         perRequest = Math.max(perRequest, options.slotBytes() / strideBytes);
         perRequest = Math.max(limits.minStrides(), Math.min(limits.maxStrides(), perRequest));
         int chunks = (int) (strides / perRequest);
-        if (chunks < LEAST_CHUNKS) {
+        if (chunks < MIN_CHUNKS) {
             return null;
         }
         long posted = (long) options.receiveQueueDepth() * options.slotBytes() / strideBytes / perRequest;
-        int maxRequests = (int) Math.max(LEAST_POSTED, Math.min(posted, chunks * 3L / 4));
+        int maxRequests = (int) Math.max(MIN_POSTED, Math.min(posted, chunks * 3L / 4));
         return new StridingPlan(new StrideLayout(chunks, perRequest, strideBytes), options.slotCount() - areaSlots,
                 maxRequests);
     }
 
-    /** Returns how many completions can wait at most: each is of a stride or more, or of a request that failed. */
+    /**
+     * Returns the maximum number of pending completions. Each completion is for at least one stride, or for a
+     * failed request.
+     */
     int maxCompletions() {
         return maxRequests * (layout.stridesPerChunk() + 1);
     }

@@ -1,17 +1,18 @@
 package io.rdmaraw.queue;
 
-import io.rdmaraw.verbs.CompletionQueue;
-import io.rdmaraw.verbs.Flow;
-import io.rdmaraw.verbs.QueuePair;
-import io.rdmaraw.verbs.QueuePairOptions;
-import io.rdmaraw.verbs.RssOptions;
-import io.rdmaraw.verbs.RwqIndirectionTable;
-import io.rdmaraw.verbs.WorkQueue;
 import io.rdmaraw.verbs.flow.FlowSpec;
+import io.rdmaraw.verbs.objects.CompletionQueue;
+import io.rdmaraw.verbs.objects.Flow;
+import io.rdmaraw.verbs.objects.QueuePair;
+import io.rdmaraw.verbs.objects.QueuePairOptions;
+import io.rdmaraw.verbs.objects.RssOptions;
+import io.rdmaraw.verbs.objects.RwqIndirectionTable;
+import io.rdmaraw.verbs.objects.WorkQueue;
 
 /**
- * A striding queue with the queue pair in front of it. Only a work queue can be striding, never the queue pair's own
- * receive queue; so rules lead to an RSS queue pair whose table has that one entry.
+ * A striding receive queue and the RSS queue pair in front of it. Only a work queue can be striding, not the
+ * receive queue of a queue pair. Therefore rules lead to an RSS queue pair, and its table has only this work
+ * queue.
  */
 public final class StridingQueuePair implements AutoCloseable {
     private final WorkQueue workQueue;
@@ -29,7 +30,7 @@ public final class StridingQueuePair implements AutoCloseable {
         try {
             path.workQueue.toReady();
             path.table = device.context().createIndirectionTable(path.workQueue);
-            // With nothing to hash by: there is nothing to choose.
+            // No hash fields: there is only one entry to select.
             path.rss = device.protectionDomain().createQueuePair(QueuePairOptions.builder()
                     .rss(new RssOptions(path.table, 0, new byte[RssOptions.KEY_LENGTH_BYTES])).build());
             return path;
@@ -39,7 +40,7 @@ public final class StridingQueuePair implements AutoCloseable {
         }
     }
 
-    /** Returns the striding queue. */
+    /** Returns the striding receive queue. */
     public WorkQueue workQueue() {
         return workQueue;
     }

@@ -3,17 +3,17 @@ package io.rdmaraw.queue;
 import io.rdmaraw.ffi.NativeMemory;
 import io.rdmaraw.memory.FrameBuf;
 import io.rdmaraw.memory.SlotPool;
-import io.rdmaraw.verbs.ReceiveWr;
 import io.rdmaraw.verbs.abi.Sge;
+import io.rdmaraw.verbs.objects.ReceiveWr;
 
 /**
- * Receives that are posted by the calls of libibverbs. Several queues share a completion queue; the identifiers of
- * their work requests tell them apart.
+ * Receive requests posted through libibverbs. Several queues share a completion queue and are distinguished by
+ * the work request IDs.
  */
 final class VerbsReceiveRequests extends SlotReceives {
-    /** The device's queue. */
+    /** The queue that requests are posted to. */
     interface Target {
-        /** Posts a linked list of {@link ReceiveWr}; returns 0 or the errno. */
+        /** Posts a linked list of {@link ReceiveWr} structures and returns 0 or the error number. */
         int postReceive(long firstWrAddress, long badWrPointerAddress);
     }
 
@@ -28,25 +28,27 @@ final class VerbsReceiveRequests extends SlotReceives {
     private final Target target;
     private final long workRequests;
     private final long scatterList;
-    /** What {@link #workRequests} and {@link #scatterList} are to hold, copied there when a batch is posted. */
+    /** Copies of {@link #workRequests} and {@link #scatterList} on the heap, transferred when a batch is posted. */
     private final long[] requestWords = new long[MAX_BATCH * REQUEST_WORDS];
     private final long[] elementWords = new long[MAX_BATCH * ELEMENT_WORDS];
     private final long badWorkRequest;
-    /** Which slots are posted, so that a reset queue's slots can be taken back. */
+    /** The posted slots, so that they can be taken back after a reset. */
     private final boolean[] postedSlots;
     /**
-     * The upper half of each identifier: which queue, and how often it was reset, so that completions that a reset left
-     * behind are told from those of now.
+     * Upper half of each work request ID: the queue number and the number of resets. It identifies completions
+     * of requests posted before a reset.
      */
     private long stream;
 
-    /** @param number 0 to 3, another for each of a frame queue's receive queues */
+    /**
+     * @param number 0 to 3, different for each receive queue of the frame queue
+     */
     VerbsReceiveRequests(int number, Target target, SlotPool slots, QueueCounters counters, int depth,
                         NativeArena arrays) {
         this(number, target, slots, counters, depth, false, arrays);
     }
 
-    /** Returns receives of the pool's chunks, each for a frame beyond the MTU. */
+    /** Creates requests of the pool's chunks, for packets larger than the MTU. */
     static VerbsReceiveRequests ofChunks(int number, Target target, SlotPool slots, QueueCounters counters,
                                          NativeArena arrays) {
         return new VerbsReceiveRequests(number, target, slots, counters, LargeReceives.DEPTH, true, arrays);
@@ -75,9 +77,9 @@ final class VerbsReceiveRequests extends SlotReceives {
         NativeMemory.getLongs(scatterList, elementWords);
     }
 
-    /** Returns the native memory that one of these takes of its {@link NativeArena}. */
+    /** Returns the native memory that an instance allocates from its {@link NativeArena}. */
     static long nativeBytes() {
-        // With room for the rounding to cache lines.
+        // With space for alignment to cache lines.
         return MAX_BATCH * (ReceiveWr.SIZE_BYTES + Sge.SIZE_BYTES) + 256L;
     }
 
@@ -89,12 +91,12 @@ final class VerbsReceiveRequests extends SlotReceives {
         return index + 1 == MAX_BATCH ? 0 : workRequest(index + 1);
     }
 
-    /** Tells whether a completion is one of these receives. */
+    /** Returns whether a completion belongs to these requests. */
     boolean isOurs(long wrId) {
         return wrId >>> STREAM_SHIFT == stream;
     }
 
-    /** A receive of ours has completed; returns its slot. */
+    /** Handles a completion of one of these requests and returns its slot. */
     int complete(long wrId) {
         int slotIndex = (int) wrId;
         postedSlots[slotIndex] = false;

@@ -1,13 +1,13 @@
 package io.rdmaraw.queue;
 
 import io.rdmaraw.memory.SlotPool;
-import io.rdmaraw.verbs.CompletionQueue;
-import io.rdmaraw.verbs.VerbsObject;
-import io.rdmaraw.verbs.Wc;
-import io.rdmaraw.verbs.WorkQueue;
 import io.rdmaraw.verbs.abi.WcStatus;
+import io.rdmaraw.verbs.objects.CompletionQueue;
+import io.rdmaraw.verbs.objects.VerbsObject;
+import io.rdmaraw.verbs.objects.Wc;
+import io.rdmaraw.verbs.objects.WorkQueue;
 
-/** Receiving by the calls of libibverbs: one completion queue for the queue pair and the work queues. */
+/** Receives through libibverbs. The queue pair and the work queues share one completion queue. */
 final class VerbsReceiveRing extends ReceiveRing {
     private final CompletionQueue completions;
     private final SlotPool slots;
@@ -15,9 +15,9 @@ final class VerbsReceiveRing extends ReceiveRing {
     private final NativeArena arrays;
     private final long workCompletions;
     private final VerbsReceiveRequests own;
-    /** What rules that several loops share lead to; null as long as there is none. */
+    /** The work queue of rules shared by several loops; null until used. */
     private VerbsReceiveRequests shared;
-    /** Of TCP frames beyond the MTU; null where the device hands none over. */
+    /** The queue for TCP packets larger than the MTU; null if the device does not deliver them. */
     private final VerbsReceiveRequests large;
 
     VerbsReceiveRing(QueuePairResources queues) {

@@ -1,18 +1,15 @@
 package io.rdmaraw.queue;
 
 import io.rdmaraw.ffi.NativeMemory;
-import io.rdmaraw.memory.FrameBuf;
-import io.rdmaraw.memory.RegisteredRanges;
-import io.rdmaraw.memory.SlotPool;
-import io.rdmaraw.verbs.CompletionQueue;
-import io.rdmaraw.verbs.QueuePair;
-import io.rdmaraw.verbs.SendWr;
-import io.rdmaraw.verbs.Wc;
 import io.rdmaraw.verbs.abi.Sge;
+import io.rdmaraw.verbs.objects.CompletionQueue;
+import io.rdmaraw.verbs.objects.QueuePair;
+import io.rdmaraw.verbs.objects.SendWr;
+import io.rdmaraw.verbs.objects.Wc;
 
 /**
- * Sending by the calls of libibverbs. The work requests of a burst lie in native memory for ever, linked to one
- * another; sending a frame writes its address, length and key.
+ * Sends through libibverbs. The work requests of a burst stay in native memory, linked to each other. Sending a
+ * frame writes only its address, length and lkey.
  */
 final class VerbsSendRing extends SendRing {
     private static final int POLL_ENTRIES = 32;
@@ -24,25 +21,32 @@ final class VerbsSendRing extends SendRing {
     private final Runnable endOfCalls;
     private final CompletionQueue completions;
     private final long workRequests;
-    /** One element for each request: all that most frames need, side by side so that they share cache lines. */
+    /**
+     * One element per request, which suffices for most frames. They are adjacent, so that they share cache
+     * lines.
+     */
     private final long singleElements;
-    /** What {@link #singleElements} are to hold, copied there when a burst is posted. */
+    /** A copy of {@link #singleElements} on the heap, transferred when a burst is posted. */
     private final long[] elementWords = new long[FrameQueue.BURST_FRAMES * ELEMENT_WORDS];
-    /** As many elements as a frame may have for each request, used where one does not do. */
+    /** Arrays of {@link #maxSge} elements per request, for frames with several parts. */
     private final long elementLists;
     private final long badWorkRequest;
     private final long workCompletions;
-    /** A bit for each described request that does not have the one element of its own. */
+    /** Bit mask of the described requests that use {@link #elementLists}. */
     private long inParts;
-    /** A bit for each of those that are segmented. */
+    /** Bit mask of the described requests that are TSO sends. */
     private long segmented;
-    /** A bit for each described request whose checksums the device is to fill in. */
+    /** Bit mask of the described requests for which the device computes the checksums. */
     private long toFill;
     /**
-     * The device has frames behind the last one that asked for a completion, since those that were to ask were refused.
+     * Set if frames were posted after the last one that requests a completion, because the device refused the
+     * later requests.
      */
     private boolean completionOwed;
-    /** A bit for each request that says so: it goes on saying so until it is used for another frame that does not. */
+    /**
+     * Bit mask of the requests with the checksum flag set in native memory. The flag stays set until the
+     * request is used for a frame without it.
+     */
     private long filling;
 
     VerbsSendRing(QueuePairResources queues) {
@@ -135,7 +139,8 @@ final class VerbsSendRing extends SendRing {
         long lastWr = workRequest(last);
         SendWr.next(lastWr, 0);
         signal(completionOwed ? 0 : last, last);
-        // Also those that ask for no completion: when the queue fails each has one, and is to be counted once.
+        // Frames that request no completion also get an ID: if the queue fails, each has a completion and must be
+        // counted once.
         for (int i = 0; i < count; i++) {
             SendWr.wrId(workRequest(i), sequenceOf(i));
         }
@@ -150,14 +155,17 @@ final class VerbsSendRing extends SendRing {
         return refused;
     }
 
-    /** Has each of these requests ask for a completion. */
+    /** Sets the completion flag of requests. */
     private void signal(int first, int last) {
         for (int i = first; i <= last; i++) {
             SendWr.sendFlags(workRequest(i), flagsOf(i) | SendWr.FLAG_SIGNALED);
         }
     }
 
-    /** A refused frame gets no completion, and those that are posted before it cannot ask for one any more. */
+    /**
+     * Returns whether a completion is still owed. A refused frame gets no completion, and frames posted before
+     * it can no longer request one.
+     */
     private boolean owesCompletion(long refused, int count) {
         int taken = Long.SIZE - Long.numberOfLeadingZeros(~refused & -1L >>> Long.SIZE - count);
         if (taken == 0) {
@@ -166,7 +174,7 @@ final class VerbsSendRing extends SendRing {
         return !completionOwed && taken < count && taken % SIGNAL_INTERVAL != 0;
     }
 
-    /** Writes the flags of requests that were used for another kind of frame before. */
+    /** Updates the flags of requests that were last used for another kind of frame. */
     private void setFlags(int count) {
         long changed = (toFill ^ filling) & -1L >>> Long.SIZE - count;
         filling ^= changed;
@@ -177,7 +185,7 @@ final class VerbsSendRing extends SendRing {
         }
     }
 
-    /** Requests that had several elements have one again. */
+    /** Restores the single element of requests that had several. */
     private void restoreInParts() {
         for (long rest = inParts; rest != 0; rest &= rest - 1) {
             int index = Long.numberOfTrailingZeros(rest);
@@ -191,7 +199,7 @@ final class VerbsSendRing extends SendRing {
         segmented = 0;
     }
 
-    /** Goes on behind each frame that the device refuses, so that one bad frame costs only itself. */
+    /** Posts the frames after each refused one, so that only the refused frame is lost. */
     private long postAroundRefused(int firstErrno, int count) {
         long refused = 0;
         int errno = firstErrno;
@@ -225,8 +233,8 @@ final class VerbsSendRing extends SendRing {
 
     @Override
     protected void afterReset() {
-        // libibverbs takes the queue pair's completions out of the queue at the reset; what a provider leaves behind is
-        // polled here and names frames that are released anyway.
+        // libibverbs removes the completions of the queue pair during the reset. A provider may leave some, which
+        // refer to frames that are released anyway.
         reclaim();
     }
 

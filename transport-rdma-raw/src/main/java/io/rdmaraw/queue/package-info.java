@@ -1,11 +1,16 @@
 /**
- * Queues of frames on a device: {@link io.rdmaraw.queue.FrameQueue} receives and sends bursts, waits, and recovers.
+ * Frame queues on devices. {@link io.rdmaraw.queue.FrameQueue} sends and receives bursts of Ethernet frames and
+ * recovers from device errors. A queue belongs to one thread.
  *
- * <p>{@link io.rdmaraw.queue.VerbsFrameQueue} is one on a queue pair. Its two halves keep slots and count:
- * {@code ReceiveRing} and {@code SendRing}. Their subclasses talk to the device: by calls of libibverbs
- * ({@code Verbs*}), or in the rings of the device where a {@link io.rdmaraw.queue.DirectRings} knows it.
- * {@code Striding*} receives several frames in one request. {@link io.rdmaraw.queue.SharedDevice} is what all queues
- * of a process on one device share; {@link io.rdmaraw.queue.RssFlows} has the rules that lead to several of them. A
- * queue belongs to one thread.
+ * <p>Its two halves, {@code ReceiveRing} and {@code SendRing}, manage memory and counters. Their subclasses
+ * drive the device: {@code Verbs*} through libibverbs, and implementations of
+ * {@link io.rdmaraw.queue.DirectRings} by direct access to the device's rings. {@code Striding*} receives
+ * several frames per request. {@code QueuePairResources} opens and closes the verbs objects of a queue, and
+ * {@code QueueReset} resets them after a failure. {@link io.rdmaraw.queue.SharedDevice} is shared by all queues
+ * on a device. {@link io.rdmaraw.queue.RssFlows} distributes frames over several queues.
+ *
+ * <p>Two interfaces have a single implementation, in packages on which this one must not depend:
+ * {@link io.rdmaraw.queue.DirectRings} in a vendor's package, and
+ * {@link io.rdmaraw.queue.SharedDevice.AsyncListener} in {@code device}.
  */
 package io.rdmaraw.queue;

@@ -6,78 +6,86 @@ import io.rdmaraw.tcp.segment.Sequence;
 import io.rdmaraw.tcp.segment.TcpFlags;
 
 /**
- * More accurate feedback of ECN (RFC 9768). Each end counts the segments that come with a mark, and each segment tells
- * the count modulo 8 in AE, CWR and ECE, the ACE field. The option that counts bytes is neither sent nor read. A
- * connection has one once both ends have agreed to it.
+ * More accurate ECN feedback (RFC 9768). Each end counts the segments that it receives with a CE mark. Every
+ * segment that it sends carries this count modulo 8 in the bits AE, CWR and ECE, which together form the ACE
+ * field. The AccECN option, which counts bytes, is neither sent nor read.
+ *
+ * <p>A connection has an instance only if both ends have negotiated accurate feedback.
  */
 final class AccurateEcn {
-    /** The ACE field. Only a SYN that asks for accurate feedback has all of them. */
+    /** All bits of the ACE field. Only a SYN that offers accurate feedback sets all three. */
     static final int FLAGS = TcpFlags.AE | TcpFlags.CWR | TcpFlags.ECE;
     private static final int ACE_SHIFT = 6;
-    /** Where the field wraps (DIVACE). */
+    /** Modulus of the ACE field (DIVACE). */
     private static final int WRAP = 8;
-    /** Section 3.2.1: not 0, so that it shows when something on the path clears the field. */
+    /**
+     * Initial value of both counters. It is not 0, so that a path that clears the field can be detected (section
+     * 3.2.1).
+     */
     private static final int FIRST_COUNT = 5;
 
-    // Table 2, what a SYN-ACK says beside the handshake's encoding of IP-ECN
+    // Table 2: values of a SYN-ACK other than those that echo IP-ECN
     private static final int ACE_NONE = 0;
     private static final int ACE_CLASSIC = 1;
     private static final int ACE_CLASSIC_SYN = 3;
     private static final int ACE_RESERVED = 5;
     private static final int ACE_BROKEN = 7;
-    /** Tables 2 to 4: the segment that is acknowledged came with CE. */
+    /** Tables 2 to 4: the acknowledged segment arrived with CE. */
     private static final int ACE_CE = 6;
-    /** The same: it came without ECT, as ours leave. */
+    /** Tables 2 to 4: the acknowledged segment arrived without ECT, as it was sent. */
     private static final int ACE_NOT_ECT = 2;
 
-    /** Section 3.2.2.5.1: 'n', with and without data that is not acknowledged. */
+    /** Section 3.2.2.5.1: an ACK is due after n marks. n is smaller while received data is unacknowledged. */
     private static final int MARKS_PER_ACK = 2;
     private static final int MARKS_PER_ACK_WITHOUT_DATA = 3;
-    /** The same: no acknowledgement tells of more, unless they have come in one run of merged frames. */
-    private static final int MOST_MARKS_PER_ACK = 7;
+    /** Maximum number of marks per ACK (section 3.2.2.5.1). Only a run of merged frames may exceed it. */
+    private static final int MAX_MARKS_PER_ACK = 7;
 
-    /** An average in units of 1/64. */
+    /** {@link #averageSegments} is fixed-point, in units of 1/64 segment. */
     private static final int AVERAGE_SHIFT = 6;
     private static final int AVERAGE_WEIGHT_SHIFT = 4;
-    /** Beyond so many segments in an acknowledgement on average a long one says nothing of lost ones. */
+    /**
+     * If ACKs cover more segments than this on average, the peer thins its ACKs. An ACK that covers many segments
+     * is then no sign that earlier ACKs were lost.
+     */
     private static final int THINNED = 4 << AVERAGE_SHIFT;
 
     // ---- the receiver ----
 
-    /** r.cep: segments that came with CE. */
+    /** r.cep: number of segments received with CE. */
     private int markedIn = FIRST_COUNT;
-    /** Of them, those that no segment of ours has told of. */
+    /** CE marks received since the last segment that carried the ACE counter. */
     private int markedSinceAck;
     private boolean lastWasMarked;
-    /** IP-ECN of the latest SYN or SYN-ACK. */
+    /** IP-ECN codepoint of the latest SYN or SYN-ACK. */
     private byte handshakeEcn;
-    /** The acknowledgement of the SYN-ACK, which tells its IP-ECN, is still to be sent. */
+    /** The ACK of the SYN-ACK, which echoes its IP-ECN codepoint, has not been sent yet. */
     private boolean handshakeAckOwed;
 
     // ---- the sender ----
 
-    /** s.cep: segments of ours that came with CE, as far as the peer has told. */
+    /** s.cep: number of our segments that arrived with CE, according to the peer. */
     private int markedOut = FIRST_COUNT;
-    /** Timestamp of the last segment whose ACE field was taken. */
+    /** Timestamp of the last segment with an ACE field that was used. */
     private int lastTimestamp;
     private boolean hasLastTimestamp;
-    /** The field of the segment at hand has been read by the handshake. */
+    /** The handshake has already read the ACE field of the current segment. */
     private boolean fieldRead;
-    /** No counter has come yet. */
+    /** No ACE counter has been received yet. */
     private boolean firstFeedback = true;
-    /** What the peer says is not to be believed (sections 3.2.2.1 and 3.2.2.4). */
+    /** The peer's feedback is not reliable and is ignored (sections 3.2.2.1 and 3.2.2.4). */
     private boolean ignored;
-    /** A mark was told that no reduction has answered. */
+    /** The peer has reported a mark that no window reduction has answered yet. */
     private boolean unanswered;
-    /** Told to have had marks, and not passed on to a congestion control that counts them. */
+    /** Bytes reported as marked that {@link #takeMarkedBytes} has not returned yet. */
     private int markedBytes;
-    /** Segments that an acknowledgement tells of, on average; 0: none has. */
+    /** Average number of segments that an ACK delivers, see {@link #AVERAGE_SHIFT}; 0 before the first sample. */
     private char averageSegments;
 
     private AccurateEcn() {
     }
 
-    /** Null unless both ends have agreed to it. */
+    /** Returns the state of a connection, or null if accurate feedback was not negotiated. */
     static AccurateEcn of(TcpConnection c) {
         return c.is(Tcb.ECN) && c.extras != null ? c.extras.accurateEcn : null;
     }
@@ -88,7 +96,7 @@ final class AccurateEcn {
 
     // ---- negotiation (section 3.1) ----
 
-    /** Tables 2, 3 and 4: how a handshake tells with what IP-ECN a segment came. */
+    /** Returns the flags with which a handshake segment echoes a received IP-ECN codepoint (tables 2, 3 and 4). */
     static int handshakeFlags(int ecn) {
         return switch (ecn) {
             case Segment.ECN_ECT1 -> 3;
@@ -98,7 +106,10 @@ final class AccurateEcn {
         } << ACE_SHIFT;
     }
 
-    /** What a SYN asks for. Section 3.1.3: combinations that are not known yet ask for accurate feedback. */
+    /**
+     * Returns the feedback that a SYN offers. Combinations not defined yet count as an offer of accurate feedback
+     * (section 3.1.3).
+     */
     static Ecn.Feedback offered(Segment syn) {
         return switch (ace(syn)) {
             case ACE_NONE -> Ecn.Feedback.NONE;
@@ -107,7 +118,7 @@ final class AccurateEcn {
         };
     }
 
-    /** What a SYN-ACK agrees to (table 2). */
+    /** Returns the feedback that a SYN-ACK accepts (table 2). */
     static Ecn.Feedback accepted(Segment synAck) {
         return switch (ace(synAck)) {
             case ACE_NONE, ACE_BROKEN -> Ecn.Feedback.NONE;
@@ -116,7 +127,7 @@ final class AccurateEcn {
         };
     }
 
-    /** A SYN or SYN-ACK has come that settles it. */
+    /** Starts accurate feedback on the SYN or SYN-ACK that completes the negotiation. */
     static void begin(TcpConnection c, Segment s) {
         AccurateEcn a = new AccurateEcn();
         c.requireExtras().accurateEcn = a;
@@ -129,15 +140,19 @@ final class AccurateEcn {
         }
         a.handshakeAckOwed = true;
         if (s.ecn == Segment.ECN_CE) {
-            // Section 3.2.2.2: once, however many SYN-ACKs come.
+            // Section 3.2.2.2: a mark on the SYN-ACK counts once, even if several SYN-ACKs arrive.
             a.markedIn++;
         }
         int ace = ace(s);
-        // Section 3.2.2.3: our SYN went without ECT. Section 3.1.3: an unknown combination says the same.
+        // Section 3.2.2.3: our SYN was sent without ECT. Section 3.1.3: an unknown combination means that it
+        // arrived so.
         a.checkHandshake(c, ace == ACE_RESERVED ? ACE_NOT_ECT : ace);
     }
 
-    /** Section 3.2.2.3: what went without ECT came with it, or with CE: who changes that may change other segments. */
+    /**
+     * Checks the echo of a segment that was sent without ECT (section 3.2.2.3). If the echo differs, the path
+     * rewrites the ECN field, so later segments are sent without ECT.
+     */
     private void checkHandshake(TcpConnection c, int ace) {
         if (ace != ACE_NOT_ECT) {
             c.clear(Tcb.ECN_SENDER);
@@ -145,17 +160,21 @@ final class AccurateEcn {
         unanswered |= ace == ACE_CE;
     }
 
-    /** The flags of a SYN-ACK: what the latest SYN came with, or none where SYN-ACKs that have them get no answer. */
+    /**
+     * Returns the flags of a SYN-ACK. They echo the IP-ECN codepoint of the latest SYN; a SYN-ACK that falls back
+     * after retransmissions has none.
+     */
     static int synAckFlags(TcpConnection c) {
         if (Ecn.fallsBack(c) && !c.acceptDeferred) {
-            // Sections 3.2.3.2.2 and 3.1.5: the peer may take it for a refusal, so nothing is ECN-capable any more.
+            // Sections 3.2.3.2.2 and 3.1.5: the peer may read such a SYN-ACK as a refusal, so no segment is sent
+            // with ECT.
             c.clear(Tcb.ECN_SENDER);
             return 0;
         }
         return handshakeFlags(of(c).handshakeEcn);
     }
 
-    /** Section 3.1.5. Returns false if the connection must be reset. */
+    /** Handles a retransmitted SYN (section 3.1.5). Returns false if the connection must be reset. */
     static boolean onSynAgain(TcpConnection c, Segment syn) {
         Ecn.Feedback wanted = offered(syn);
         if (wanted == Ecn.Feedback.NONE) {
@@ -165,7 +184,10 @@ final class AccurateEcn {
         return wanted != Ecn.Feedback.CLASSIC;
     }
 
-    /** The SYN-ACK has come again, and is answered: section 3.2.2.1 wants that as the first time. */
+    /**
+     * Handles a retransmitted SYN-ACK. The ACK that answers it must echo the IP-ECN codepoint again (section
+     * 3.2.2.1).
+     */
     static void onSynAckAgain(TcpConnection c, Segment s) {
         AccurateEcn a = of(c);
         if (a != null && !c.is(Tcb.PASSIVE_OPEN) && s.has(TcpFlags.ACK) && s.seq == c.irs && s.ack == c.iss + 1
@@ -178,7 +200,7 @@ final class AccurateEcn {
         }
     }
 
-    /** The handshake is complete by this segment. */
+    /** Handles the segment that completes the handshake. */
     static void onEstablished(TcpConnection c, Segment s, long now) {
         AccurateEcn a = of(c);
         if (a == null) {
@@ -192,13 +214,13 @@ final class AccurateEcn {
         }
     }
 
-    /** Table 4. Our SYN-ACK went without ECT. */
+    /** Reads the ACE field of the ACK that completes the handshake (table 4). Our SYN-ACK was sent without ECT. */
     private void readHandshakeAck(TcpConnection c, int ace) {
         fieldRead = true;
         switch (ace) {
-            case ACE_NONE -> disbelieve(c);
+            case ACE_NONE -> ignoreFeedback(c);
             case ACE_CLASSIC, ACE_RESERVED, ACE_BROKEN -> {
-                // Unused as yet: nothing follows.
+                // Reserved values: ignored.
             }
             default -> {
                 checkHandshake(c, ace);
@@ -207,15 +229,18 @@ final class AccurateEcn {
         }
     }
 
-    /** Sections 3.2.2.1 and 3.2.2.4: the peer does not count, or something clears the field. */
-    private void disbelieve(TcpConnection c) {
+    /**
+     * Ignores the peer's feedback from now on: the peer does not count, or the path clears the field (sections
+     * 3.2.2.1 and 3.2.2.4).
+     */
+    private void ignoreFeedback(TcpConnection c) {
         c.clear(Tcb.ECN_SENDER);
         ignored = true;
     }
 
     /**
-     * Section 5.1: the acknowledgement of a SYN cookie reminds the server of what it has agreed to. Where that is lost,
-     * data does too: AE has no other meaning.
+     * Returns whether the ACK that answers a SYN cookie shows that the server had accepted accurate feedback
+     * (section 5.1). If this ACK is lost, the first data segment shows it by AE, which has no other meaning.
      */
     static boolean provesAgreement(Segment ack) {
         return ack.payloadLength == 0 && ack.sackCount == 0 ? ace(ack) > ACE_CLASSIC : ack.has(TcpFlags.AE);
@@ -223,15 +248,16 @@ final class AccurateEcn {
 
     // ---- the receiver (sections 3.2.2.2 and 3.2.2.5.1) ----
 
-    /** An acceptable segment has come. */
+    /** Counts the mark of an acceptable segment and decides whether an ACK is due. */
     static void onSegment(TcpConnection c, Segment s, long now) {
         AccurateEcn a = of(c);
         boolean marked = s.ecn == Segment.ECN_CE;
         if (marked) {
             int count = s.segmentCount();
             c.engine.counters.congestionMarksIn += count;
-            if (a.markedSinceAck > 0 && a.markedSinceAck + count > MOST_MARKS_PER_ACK && c.lastAckSent != c.rcvNxt) {
-                // In one burst, which is answered once.
+            if (a.markedSinceAck > 0 && a.markedSinceAck + count > MAX_MARKS_PER_ACK && c.lastAckSent != c.rcvNxt) {
+                // The whole burst gets one ACK, so an ACK with the present count is sent before the field can
+                // wrap.
                 c.engine.replies.acknowledge(c, now);
             }
             a.markedIn += count;
@@ -250,7 +276,10 @@ final class AccurateEcn {
         return a != null && a.handshakeAckOwed;
     }
 
-    /** Fills in the ACE field. Returns whether it is that of the handshake, which SACK blocks must not go with. */
+    /**
+     * Sets the ACE field of a segment. Returns true if it holds the handshake's echo; such a segment must not
+     * carry SACK blocks.
+     */
     static boolean write(TcpConnection c, Segment out) {
         AccurateEcn a = of(c);
         if (a == null) {
@@ -270,7 +299,10 @@ final class AccurateEcn {
         return (markedIn & WRAP - 1) << ACE_SHIFT;
     }
 
-    /** After the acknowledgement of the SYN-ACK: whether there is more to tell than fitted into it. */
+    /**
+     * Returns whether a second ACK must follow the ACK of the SYN-ACK, because that one could carry neither the
+     * counter nor SACK blocks.
+     */
     static boolean wantsAnotherAck(TcpConnection c) {
         return of(c).markedSinceAck > 0 || c.reassembly != null;
     }
@@ -282,7 +314,7 @@ final class AccurateEcn {
 
     // ---- the sender (sections 3.2.2.2 and 3.2.2.5.2) ----
 
-    /** The same as {@link #onAck} while nothing is in flight. */
+    /** Like {@link #onAck}, for a connection with nothing in flight. */
     static void onAckWhileIdle(TcpConnection c, Segment s) {
         if (of(c) != null) {
             c.engine.sample.reset(0);
@@ -290,7 +322,7 @@ final class AccurateEcn {
         }
     }
 
-    /** Takes in the ACE field of a segment; {@code sample} knows what that acknowledges. */
+    /** Reads the ACE field of a segment. {@code sample} describes the data that the segment acknowledges. */
     static void onAck(TcpConnection c, Segment s, AckSample sample) {
         AccurateEcn a = of(c);
         if (a.fieldRead || s.has(TcpFlags.SYN)) {
@@ -305,7 +337,7 @@ final class AccurateEcn {
         a.noteTimestamp(c, s);
         int ace = ace(s);
         if (a.firstFeedback && ace == 0) {
-            a.disbelieve(c);
+            a.ignoreFeedback(c);
         }
         a.firstFeedback = false;
         int marks = a.newMarks(ace, sample.deliveredSegments);
@@ -315,7 +347,7 @@ final class AccurateEcn {
         }
     }
 
-    /** Appendix A.1: whether another segment has come before that was sent later. */
+    /** Returns whether a segment that the peer sent after this one was already processed (appendix A.1). */
     private boolean isSuperseded(TcpConnection c, Segment s, AckSample sample) {
         if (sample.ackedBytes > 0) {
             return false;
@@ -345,8 +377,9 @@ final class AccurateEcn {
     }
 
     /**
-     * Appendix A.2.1: how much the counter has grown. Where the acknowledgements before may be lost, as many segments
-     * had marks as can have had. A peer whose acknowledgements mostly tell of many has lost none, but sends few.
+     * Returns by how much the peer's counter has grown (appendix A.2.1). If ACKs may have been lost, the field
+     * may have wrapped; the largest possible growth is assumed then. If the peer thins its ACKs, no loss is
+     * assumed.
      */
     private int newMarks(int ace, int segments) {
         int least = ace - markedOut & WRAP - 1;
@@ -359,16 +392,19 @@ final class AccurateEcn {
     private void onMarks(TcpConnection c, AckSample sample, int marks) {
         sample.marked = true;
         c.engine.counters.congestionMarksEchoed += marks;
-        // Appendix A.3
+        // Appendix A.3: estimates the marked bytes from the mean segment size.
         int bytes = marks * (sample.deliveredSegments > 0 ? sample.deliveredBytes / sample.deliveredSegments
                 : c.sndMss);
         markedBytes = Math.min(markedBytes + bytes, c.sndNxt - c.sndUna + sample.ackedBytes);
         c.requireExtras().deliveredMarkedBytes += bytes;
-        // What was sent before the last reduction has its answer (RFC 3168 section 6.1.2).
+        // Marks on data sent before the last reduction are already answered (RFC 3168 section 6.1.2).
         unanswered |= Sequence.after(c.sndUna, c.ecnEndSeq) || c.sndUna == c.ecnEndSeq && sample.ackedBytes == 0;
     }
 
-    /** Of bytes newly acknowledged, those with marks. Marks on what was reported by SACK wait for it. */
+    /**
+     * Returns how many of the newly acknowledged bytes were marked, and subtracts them. Marks on data that so far
+     * is only SACKed are kept until it is acknowledged.
+     */
     static int takeMarkedBytes(TcpConnection c, int ackedBytes) {
         AccurateEcn a = of(c);
         int taken = Math.min(ackedBytes, a.markedBytes);

@@ -9,25 +9,32 @@ import io.rdmaraw.tcp.send.Flight;
 import io.rdmaraw.tcp.send.RecoveryState;
 import io.rdmaraw.tcp.send.Scoreboard;
 
-/** The ACK field, the window and the SACK option of an arriving segment (RFC 9293 section 3.10.7.4, fifth check). */
+/**
+ * Processes the ACK field, the window and the SACK option of an arriving segment (RFC 9293 section 3.10.7.4,
+ * fifth check).
+ */
 final class AckInput {
-    /** 16 times the timeout: room for an RTT that has grown by as much since it was last measured. */
+    /**
+     * Maximum backoff after progress. It allows 16 times the base timeout, in case the RTT has grown that much
+     * since the last sample.
+     */
     private static final int MAX_BACKOFF_AFTER_PROGRESS = 4;
 
-    /** A FIN has a number of its own. */
+    /** Sequence space that a FIN occupies. */
     private static final int FIN_LENGTH = 1;
 
     private AckInput() {
     }
 
-    /** Returns false if the segment must be dropped, or if the connection has ended. */
+    /** Returns false if the segment must be dropped or the connection has ended. */
     static boolean process(TcpConnection c, Segment s, long now) {
         int ack = s.ack;
         if (Sequence.after(ack, c.sndNxt) || Sequence.before(ack, c.sndUna - c.maxSndWnd)) {
-            // RFC 5961 section 5.2: neither acknowledges what was never sent nor what was sent long ago.
+            // RFC 5961 section 5.2: the ACK covers data that was never sent, or data acknowledged more than a
+            // window ago.
             c.engine.counters.blindAttackSegments++;
             if (s.payloadLength > 0) {
-                // Delayed by more than a window, perhaps: its sender is told at once where we stand.
+                // The segment may have been delayed by more than a window. Its sender gets an ACK at once.
                 AckPolicy.onDisorder(c);
             } else {
                 AckPolicy.challenge(c, now);
@@ -67,7 +74,8 @@ final class AckInput {
         if (c.is(Tcb.ECN)) {
             Ecn.onAck(c, s, sample);
         }
-        // RFC 5681 section 2: nothing new, no data, nothing else it could be for
+        // RFC 5681 section 2: a duplicate ACK acknowledges nothing new and has no data, no FIN and no window
+        // change.
         sample.duplicate = ack == una && s.payloadLength == 0 && !windowChanged && !s.has(TcpFlags.FIN)
                 && !f.scoreboard.isEmpty();
         measure(c, s, sample, now);
@@ -107,13 +115,16 @@ final class AckInput {
         }
     }
 
-    /** Gives back what nothing is in flight of. */
+    /** Detaches the flight of a connection that has nothing in flight, and returns it to the pool. */
     static void release(TcpConnection c, Flight f) {
         c.flight = null;
         c.engine.pools.give(f);
     }
 
-    /** RFC 9293 section 3.10.7.4: the window of a newer segment replaces the old one. */
+    /**
+     * Updates the send window if the segment is newer than the last update (RFC 9293 section 3.10.7.4). Returns
+     * whether the window has changed.
+     */
     private static boolean updateWindow(TcpConnection c, Segment s) {
         if (Sequence.before(s.ack, c.sndUna) || !(Sequence.after(s.ack, c.sndUna)
                 || Sequence.before(c.sndWl1, s.seq)
@@ -128,13 +139,13 @@ final class AckInput {
         c.sndWnd = window;
         c.sndWl1 = s.seq;
         c.sndWl2 = s.ack;
-        c.maxSndWnd = Math.max(c.maxSndWnd, window);
+        Handshake.widen(c, window);
         return changed;
     }
 
     /**
-     * RFC 9293 section 3.8.6.1: while the peer answers, a closed window is no reason to give up. A user may do so, and
-     * for one who has closed the connection {@link Orphans} does.
+     * Resets the timeout count when the peer answers a probe. A closed window does not time out while the peer
+     * answers (RFC 9293 section 3.8.6.1). The user may set a timeout; {@link Orphans} limits closed connections.
      */
     private static void onAnswerToProbe(TcpConnection c) {
         c.unansweredTimeouts = 0;
@@ -167,12 +178,12 @@ final class AckInput {
             PathMtu.onProgress(c);
         }
         if (sample.retransmissionDelivered && !c.is(Tcb.SACK)) {
-            // Without SACK an acknowledgement past a retransmission doesn't tell when the rest arrived.
+            // Without SACK, an ACK beyond a retransmission does not show when the other segments arrived.
             sample.originalDelivered = false;
         }
     }
 
-    /** An entry is reported to have arrived for the first time, in order or by SACK. */
+    /** Records an entry as delivered for the first time, by cumulative ACK or by SACK. */
     static void onDelivered(TcpConnection c, Scoreboard sb, int entry, RecoveryState r, Segment s, AckSample sample,
             long now) {
         int end = sb.endSeq(entry);
@@ -205,7 +216,10 @@ final class AckInput {
         }
     }
 
-    /** RFC 6298 section 3, Karn: no sample from what was sent twice, unless timestamps tell which was acknowledged. */
+    /**
+     * Takes an RTT sample. Retransmitted data gives none unless timestamps identify the acknowledged copy (Karn's
+     * algorithm, RFC 6298 section 3).
+     */
     private static void measure(TcpConnection c, Segment s, AckSample sample, long now) {
         if (sample.rttNanos != AckSample.NO_RTT && !sample.retransmissionDelivered) {
             RttEstimator.sample(c, sample.rttNanos);
@@ -217,17 +231,18 @@ final class AckInput {
     }
 
     /**
-     * RFC 7323 section 4.1, for what was sent more than once. Only an echo of the latest transmission is a round trip:
-     * an earlier time is echoed when the first copy arrived late, but also when it arrived in time and its
-     * acknowledgement was lost, and a sample of all the timeouts since then would carry the RTO away.
+     * Takes an RTT sample of retransmitted data from the timestamp echo (RFC 7323 section 4.1). Only an echo of
+     * the latest transmission is valid. An older echo also arrives if the first copy arrived in time and its ACK
+     * was lost. Such a sample would include the timeouts since then and inflate the RTO.
      */
     private static void measureByTimestamp(TcpConnection c, Segment s, AckSample sample, long now) {
         if (c.is(Tcb.TIMESTAMPS) && s.timestamps && sample.retransmissionDelivered
                 && Sequence.afterOrAt(s.tsEcho, c.timestamp(sample.retransmittedNanos))) {
             RttEstimator.sample(c, now - sample.retransmittedNanos);
         } else {
-            // RFC 6298 section 5 keeps the backoff until there is a sample. When all that is in flight was sent twice
-            // there may be none for long; so progress caps it.
+            // RFC 6298 section 5 keeps the backoff until the next sample. If all data in flight was
+            // retransmitted, no sample may be available for long; the backoff is therefore limited when there is
+            // progress.
             c.backoff = (byte) Math.min(c.backoff, MAX_BACKOFF_AFTER_PROGRESS);
         }
     }

@@ -1,13 +1,15 @@
 package io.rdmaraw.tcp;
 
-/** When to acknowledge: delayed acknowledgements (RFC 9293 section 3.8.6.3) and challenge ACKs (RFC 5961). */
+/** Decides when to acknowledge: delayed ACKs (RFC 9293 section 3.8.6.3) and challenge ACKs (RFC 5961). */
 final class AckPolicy {
-    /** Acknowledged at once when a connection begins, so that the peer's slow start gets going; as Linux does. */
+    /** Number of immediate ACKs at the start of a connection, which speed up the peer's slow start (as Linux). */
     private static final byte QUICK_ACKS = 16;
-    /** The user wants no acknowledgement delayed. */
+    /** Value of {@link Tcb#quickAcks} if the user has disabled delayed ACKs. */
     static final byte ALWAYS_QUICK = -1;
-    /** Smaller ones are no sign of a path's MTU: what a connection never sends below itself (Handshake). */
-    private static final int LEAST_FULL_SEGMENT_BYTES = 48;
+    /**
+     * Minimum length that counts as a full-sized segment. Handshake never reduces a connection's MSS below this.
+     */
+    private static final int MIN_FULL_SEGMENT_BYTES = 48;
 
     private AckPolicy() {
     }
@@ -16,7 +18,7 @@ final class AckPolicy {
         c.quickAcks = QUICK_ACKS;
     }
 
-    /** The user says whether acknowledgements are delayed (TCP_QUICKACK). */
+    /** Disables or enables delayed ACKs (TCP_QUICKACK). */
     static void quickAck(TcpConnection c, boolean on) {
         c.quickAcks = on ? ALWAYS_QUICK : 0;
         if (on && c.is(Tcb.ACK_DELAYED)) {
@@ -25,14 +27,14 @@ final class AckPolicy {
         }
     }
 
-    /** Data has arrived in order. */
+    /** Handles data that arrived in order. */
     static void onData(TcpConnection c, int length, boolean push, long now) {
         if (now - c.lastReceiveNanos > c.rtoNanos && c.quickAcks != ALWAYS_QUICK) {
-            // The peer starts again after a pause, perhaps from a small window.
+            // The peer restarts after an idle period, possibly with a small congestion window.
             c.quickAcks = QUICK_ACKS;
         }
         measureSegments(c, Math.min(length, 0xFFFF), push);
-        // RFC 5681 section 4.2: at least for every second full-sized segment
+        // RFC 5681 section 4.2: acknowledge at least every second full-sized segment.
         if (c.rcvNxt - c.lastAckSent > c.receiveMss || c.quickAcks != 0) {
             c.set(Tcb.ACK_NOW);
         } else if (!c.is(Tcb.ACK_DELAYED)) {
@@ -42,27 +44,30 @@ final class AckPolicy {
     }
 
     /**
-     * What a full-sized segment of the peer is. It falls when the path's MTU does: two of the same length one after the
-     * other, which do not end what the peer had to send, are full (Linux: tcp_measure_rcv_mss).
+     * Estimates the peer's full segment size. It shrinks when the path MTU does: two successive segments of equal
+     * length count as full-sized if neither has PSH (Linux: tcp_measure_rcv_mss).
      */
     private static void measureSegments(TcpConnection c, int length, boolean push) {
-        if (length >= c.receiveMss || length == c.lastSegmentBytes && !push && length >= LEAST_FULL_SEGMENT_BYTES) {
+        if (length >= c.receiveMss || length == c.lastSegmentBytes && !push && length >= MIN_FULL_SEGMENT_BYTES) {
             c.receiveMss = (char) length;
         }
         c.lastSegmentBytes = (char) (push ? 0 : length);
     }
 
-    /** The last of several segments, which may be a short one, ends what the peer had to send. */
+    /**
+     * Handles PSH on a run of merged segments. The last of them may be short, so the next one is not compared
+     * with it.
+     */
     static void onPushAfterRun(TcpConnection c) {
         c.lastSegmentBytes = 0;
     }
 
-    /** Something is out of order or wrong: the peer should know at once (RFC 5681 section 4.2). */
+    /** Requests an immediate ACK for a segment that is out of order or unacceptable (RFC 5681 section 4.2). */
     static void onDisorder(TcpConnection c) {
         c.set(Tcb.ACK_NOW);
     }
 
-    /** A segment that acknowledges goes out. */
+    /** Updates the ACK state after a segment with ACK was sent. */
     static void onAckSent(TcpConnection c) {
         if (c.is(Tcb.ACK_DELAYED)) {
             c.ackDeadlineNanos = Tcb.NEVER;
@@ -74,9 +79,10 @@ final class AckPolicy {
     }
 
     /**
-     * Answers a segment that does not fit with an acknowledgement, as RFC 9293 section 3.10.7.4 and RFC 5961 want it,
-     * but not more often than the configuration allows (RFC 5961 section 7): two ends that disagree must not answer
-     * each other for ever. The limit is per connection, so that it tells an outsider nothing.
+     * Answers an unacceptable segment with an ACK (RFC 9293 section 3.10.7.4, RFC 5961). The rate is limited by
+     * {@link TcpConfig#challengeAckIntervalNanos}; otherwise two ends that disagree would answer each other for
+     * ever (RFC 5961 section 7). The limit applies per connection, so an attacker cannot use it as a side
+     * channel.
      */
     static void challenge(TcpConnection c, long now) {
         TcpEngine engine = c.engine;
@@ -88,5 +94,19 @@ final class AckPolicy {
         extras.lastChallengeNanos = now;
         engine.counters.challengeAcks++;
         c.set(Tcb.ACK_NOW);
+    }
+
+    /**
+     * Returns whether a retransmitted SYN is answered with another SYN-ACK. The source address may be forged, so the
+     * rate limit of challenge ACKs applies (Linux: tcp_check_req). The first retransmission is always answered.
+     */
+    static boolean answersSynAgain(TcpConnection c, long now) {
+        ConnectionExtras extras = c.requireExtras();
+        if (extras.lastSynAgainNanos != Long.MIN_VALUE
+                && now - extras.lastSynAgainNanos < c.engine.config.challengeAckIntervalNanos) {
+            return false;
+        }
+        extras.lastSynAgainNanos = now;
+        return true;
     }
 }

@@ -2,7 +2,7 @@ package io.rdmaraw.tcp;
 
 import java.util.function.IntPredicate;
 
-/** Opens connections from this side: chooses a port, and follows a connection in TIME-WAIT (RFC 6191). */
+/** Opens connections actively: selects the local port and reuses connections in TIME-WAIT (RFC 6191). */
 final class ActiveOpens {
     private final TcpEngine engine;
     private final ListenerTable listeners;
@@ -56,7 +56,10 @@ final class ActiveOpens {
         return port;
     }
 
-    /** Tells whether no connection is in the way, in TIME-WAIT neither unless {@code reuse} allows to follow it. */
+    /**
+     * Returns whether the 4-tuple is free. A connection in TIME-WAIT blocks it unless {@code reuse} is set and
+     * reuse is possible.
+     */
     boolean isFree(long localHigh, long localLow, int localPort, long remoteHigh, long remoteLow,
             int remotePort, boolean reuse) {
         ConnectionTable connections = engine.connections;

@@ -2,7 +2,7 @@ package io.rdmaraw.tcp;
 
 import io.rdmaraw.tcp.send.Flight;
 
-/** What connections need only while they have something in flight or out of order, kept for the next that does. */
+/** Pools of the objects that a connection needs only while it has data in flight or out of order. */
 final class BufferPools {
     private static final int MAX_POOLED = 1024;
 
@@ -21,7 +21,7 @@ final class BufferPools {
         }
     }
 
-    /** Drops what an ended connection has not sent, or has in flight. */
+    /** Releases unsent and unacknowledged data of a connection that has ended. */
     void dropFlight(TcpConnection c) {
         Flight f = c.flight;
         if (f != null) {

@@ -1,23 +1,23 @@
 package io.rdmaraw.tcp;
 
-/** Why a connection ended; the argument of {@link TcpEvents#closed}. */
+/** Reason for the end of a connection; passed to {@link TcpEvents#closed}. */
 public enum CloseReason {
-    /** Both directions were closed in order and everything sent was acknowledged. */
+    /** Both directions were closed and all sent data was acknowledged. */
     FINISHED,
-    /** The user aborted, or closed with received data unread. */
+    /** The user aborted the connection, or closed it with received data unread. */
     ABORTED,
     /** The peer sent RST. */
     RESET_BY_PEER,
-    /** The peer answered our SYN with RST, or an ICMP port or protocol unreachable came for it. */
+    /** The peer answered our SYN with RST, or an ICMP port or protocol unreachable was received for it. */
     REFUSED,
-    /** Data, a FIN, a SYN or a probe stayed unanswered for longer than the configuration allows. */
+    /** Data, a FIN, a SYN or a probe was not acknowledged within the configured time. */
     TIMED_OUT,
-    /** The network said that the peer cannot be reached while the connection was being opened. */
+    /** The network reported the peer as unreachable during the handshake. */
     UNREACHABLE,
-    /** The peer sent data after {@link TcpConnection#close()}; it was answered with RST, as Linux does. */
+    /** The peer sent data after {@link TcpConnection#close()}; it was answered with RST, as on Linux. */
     DATA_AFTER_CLOSE,
-    /** A handler had released a buffer that it had written: there is nothing to send any more. */
+    /** A handler released a buffer after writing it, so its bytes cannot be sent. */
     DATA_RELEASED,
-    /** The link is gone: nothing can be sent or received any more. */
+    /** The link was removed, so nothing can be sent or received. */
     LINK_GONE
 }

@@ -1,71 +1,91 @@
 package io.rdmaraw.tcp;
 
 /**
- * What few connections have: settings that their users have made, and counts of what seldom happens. A connection gets
- * one when the first of these comes, so that the others do not pay for it.
+ * Rarely used state of a connection: options set by the user, and counters of rare events. It is allocated on
+ * first use to keep {@link Tcb} small.
  */
 final class ConnectionExtras {
-    /** {@link #finWait2Millis} of a connection that does not wait for the peer's FIN at all. */
+    /** Value of {@link #finWait2Millis} that ends the connection instead of entering FIN-WAIT-2. */
     static final int NO_FIN_WAIT_2 = -1;
 
     // ---- set by the user ----
 
-    /** Those of keepalive and of SYNs are 0 where the configuration's hold. */
+    /**
+     * TCP_KEEPIDLE, in milliseconds. For this option and the next three, 0 selects the value of
+     * {@link TcpConfig}.
+     */
     int keepAliveIdleMillis;
     int keepAliveIntervalMillis;
     byte keepAliveProbes;
     byte synRetries;
-    /** Only full segments go out (TCP_CORK). */
+    /** Whether only full-sized segments are sent (TCP_CORK). */
     boolean corked;
-    /** Most payload of a segment, in either direction (TCP_MAXSEG); 0: what the MTU allows. */
+    /** Maximum payload of a segment in either direction (TCP_MAXSEG), in bytes; 0: derived from the MTU. */
     char maxSegmentBytes;
-    /** How long FIN-WAIT-2 lasts once the user has closed (TCP_LINGER2); 0: the configuration's. */
+    /** Maximum time in FIN-WAIT-2 after the user has closed (TCP_LINGER2); 0: the configured value. */
     int finWait2Millis;
-    /** The user is told when less than half of it is unsent (TCP_NOTSENT_LOWAT); 0: never. */
+    /**
+     * The user is notified when fewer than half of these bytes are unsent (TCP_NOTSENT_LOWAT); 0: no
+     * notification.
+     */
     int notSentLowWaterBytes;
-    /** What policy rules may ask for (SO_MARK). */
+    /** Mark for policy routing (SO_MARK). */
     int mark;
-    /** The user has as much unsent as it wants, and waits. */
+    /** The user has shut down the input but has not closed the connection. */
+    boolean inputShutdown;
+    /** The unsent bytes have reached the limit, and the user waits for the notification. */
     boolean awaitsNotSentLow;
 
-    // ---- what seldom happens ----
+    // ---- rare events ----
 
-    /** The last duplicate, while {@link Tcb#DSACK_PENDING} is set. */
+    /** Start of the last duplicate range, valid while {@link Tcb#DSACK_PENDING} is set. */
     int dsackStart;
     int dsackEnd;
+    /** Sequence number of the urgent byte, valid while {@link #urgentAhead} is set. */
+    int urgentSeq;
+    /** The urgent byte has not been received in order yet. */
+    boolean urgentAhead;
     long lastChallengeNanos = Long.MIN_VALUE;
+    /** Time of the last SYN-ACK that answered a retransmitted SYN. */
+    long lastSynAgainNanos = Long.MIN_VALUE;
     /** SND.NXT when a D-SACK widened the reordering window, while {@link Tcb#DSACK_ROUND} is set. */
     int rackDsackRound;
-    /** Recoveries without a D-SACK until it is small again (RFC 8985 section 6.2 step 4). */
+    /**
+     * Number of recoveries without D-SACK left until the reordering window is reset (RFC 8985 section 6.2 step
+     * 4).
+     */
     byte rackWindowPersist;
 
-    /** Null unless both ends count marks (RFC 9768). */
+    /** Null unless accurate ECN was negotiated (RFC 9768). */
     AccurateEcn accurateEcn;
 
-    // ---- path MTU below the link's, see PathMtu ----
+    // ---- path MTU below the link MTU, see PathMtu ----
 
-    /** While a black hole is suspected: how many large segments may still try. Else {@link PathMtu#TRUSTED}. */
+    /**
+     * Number of large segments still sent as probes while a black hole is suspected; otherwise
+     * {@link PathMtu#TRUSTED}.
+     */
     byte mtuProbesLeft = PathMtu.TRUSTED;
-    /** A router's word that waits for a timeout (RFC 5927 section 7.2); 0: none. */
+    /** MTU reported by a router, not applied until a timeout confirms it (RFC 5927 section 7.2); 0: none. */
     char pendingMtu;
-    /** The segment that {@link #pendingMtu} is about. */
+    /** Sequence number of the segment that {@link #pendingMtu} refers to. */
     int pendingMtuSeq;
-    /** Behind the last large segment that was tried while a black hole was suspected. */
+    /** End of the last large segment sent as a probe while a black hole was suspected. */
     int mtuProbeEnd;
-    /** When the link's MTU is tried again. */
+    /** Deadline at which the link MTU is tried again. */
     long pathMtuExpiryNanos = Tcb.NEVER;
 
-    // ---- counted ----
+    // ---- counters ----
 
     long retransmittedBytes;
-    /** Delivered by acknowledgements with ECE, or told to have come with a mark. */
+    /** Bytes delivered by ACKs with ECE, or reported as marked. */
     long deliveredMarkedBytes;
-    /** Segments that the peer has got twice, by D-SACK. */
+    /** Segments that the peer received twice, according to D-SACK. */
     int duplicatesReported;
-    /** Times that something older arrived after something newer. */
+    /** Number of segments that arrived after a segment sent later. */
     int reorderings;
     long windowLimitedNanos;
     long sendBufferLimitedNanos;
-    /** Differentiated services codepoint of the last data. */
+    /** DSCP of the last data segment received. */
     byte receivedDscp;
 }

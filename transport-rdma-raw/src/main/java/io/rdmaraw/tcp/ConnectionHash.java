@@ -3,8 +3,9 @@ package io.rdmaraw.tcp;
 import java.util.random.RandomGenerator;
 
 /**
- * A keyed hash of a connection's two ends, for tables in which peers choose part of the key: without the hash's key a
- * peer cannot aim for one place. IPv4 and IPv6 alike. Not for what leaves the host: it is no MAC.
+ * A keyed hash of the two ends of a connection, for IPv4 and IPv6. It is meant for hash tables with keys that peers
+ * can partly choose: without the hash key, a peer cannot provoke collisions. It is not a MAC; do not use it for
+ * values that leave the host.
  */
 public final class ConnectionHash {
     private final long key0;
@@ -15,12 +16,12 @@ public final class ConnectionHash {
         this.key1 = key1 | 1;
     }
 
-    /** @param random source of the key: a {@code SecureRandom} in production; tests pass a seeded one */
+    /** @param random source of the key: a {@code SecureRandom} in production, a seeded generator in tests */
     public ConnectionHash(RandomGenerator random) {
         this(random.nextLong(), random.nextLong());
     }
 
-    /** Returns the hash of two ends, of which the remote one is a peer's to choose. */
+    /** Returns the hash of the two ends. */
     public int hash(long localHigh, long localLow, int localPort, long remoteHigh, long remoteLow, int remotePort) {
         long a = fold(remoteLow ^ key0, localLow ^ key1);
         long b = fold(remoteHigh ^ key1 ^ ((long) localPort << 16 | remotePort), localHigh ^ key0 ^ a);

@@ -4,9 +4,9 @@ import io.rdmaraw.tcp.segment.Segment;
 import java.util.function.Consumer;
 
 /**
- * Connections by 4-tuple: open addressing with linear probing and backward-shift deletion. A probe compares 32-bit
- * hashes, which lie side by side, before it reads a connection. The hash is keyed, so peers cannot aim for
- * collisions; IPv4 and IPv6 share the table.
+ * Connections by 4-tuple, IPv4 and IPv6. Open addressing with linear probing and backward-shift deletion. A
+ * lookup compares 32-bit hashes, which are adjacent in memory, before it accesses a connection. The hash is
+ * keyed, so peers cannot provoke collisions.
  */
 final class ConnectionTable {
     private static final int MIN_CAPACITY = 64;
@@ -28,12 +28,12 @@ final class ConnectionTable {
         return hash.hash(localHigh, localLow, localPort, remoteHigh, remoteLow, remotePort);
     }
 
-    /** Returns the hash of the connection that a received segment is of. */
+    /** Returns the hash of the connection that a received segment belongs to. */
     int hash(Segment s) {
         return hash(s.destinationHigh, s.destinationLow, s.destinationPort, s.sourceHigh, s.sourceLow, s.sourcePort);
     }
 
-    /** Returns the connection that a received segment is of, or null. */
+    /** Returns the connection that a received segment belongs to, or null. */
     TcpConnection find(int hash, Segment s) {
         return find(hash, s.destinationHigh, s.destinationLow, s.destinationPort, s.sourceHigh, s.sourceLow,
                 s.sourcePort);
@@ -79,7 +79,7 @@ final class ConnectionTable {
             }
             i = i + 1 & mask;
         }
-        // Close the gap: move back whatever would no longer be found.
+        // Close the gap: move back every entry that a lookup would no longer find.
         int gap = i;
         for (int j = i + 1 & mask; slots[j] != null; j = j + 1 & mask) {
             if ((j - (hashes[j] & mask) & mask) >= (j - gap & mask)) {
@@ -106,10 +106,10 @@ final class ConnectionTable {
         }
     }
 
-    /** Shows so many connections at most, in no order. */
-    void first(int most, Consumer<TcpConnection> viewer) {
+    /** Passes up to {@code max} connections to {@code viewer}, in no particular order. */
+    void first(int max, Consumer<TcpConnection> viewer) {
         int seen = 0;
-        for (int i = 0; i < slots.length && seen < most; i++) {
+        for (int i = 0; i < slots.length && seen < max; i++) {
             if (slots[i] != null) {
                 viewer.accept(slots[i]);
                 seen++;
@@ -117,7 +117,7 @@ final class ConnectionTable {
         }
     }
 
-    /** All connections, in no order. */
+    /** Returns all connections, in no particular order. */
     TcpConnection[] snapshot() {
         TcpConnection[] all = new TcpConnection[size];
         int n = 0;

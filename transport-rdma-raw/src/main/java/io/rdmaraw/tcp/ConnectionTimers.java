@@ -4,12 +4,12 @@ import io.rdmaraw.tcp.Tcb.RetransmitTimer;
 import io.rdmaraw.tcp.send.Flight;
 
 /**
- * The timers of a connection: one for what is in flight (retransmission, tail loss probe, reordering, persist), one for
- * the delayed acknowledgement, one for keepalive and FIN-WAIT-2. Setting one writes a field; the wheel learns of it
- * when the connection has nothing more to send.
+ * The timers of a connection: one for data in flight (retransmission, tail loss probe, reordering, persist), one
+ * for delayed ACKs, and one for keepalive and FIN-WAIT-2. Setting a timer only writes a field. {@link #settle}
+ * files the connection in the wheel under its earliest deadline.
  */
 final class ConnectionTimers {
-    /** How long TCP_CORK holds data back (tcp(7)). */
+    /** Maximum time for which TCP_CORK holds data back (tcp(7)). */
     private static final long MAX_CORK_NANOS = 200_000_000L;
 
     private ConnectionTimers() {
@@ -23,7 +23,7 @@ final class ConnectionTimers {
         return c.userTimeoutMillis == 0 ? deadline : Math.min(deadline, userTimeoutDeadline(c));
     }
 
-    /** When what waits for the peer has waited for too long (RFC 9293 section 3.8.3). */
+    /** Returns the deadline set by the user timeout for unacknowledged or unsent data (RFC 9293 section 3.8.3). */
     private static long userTimeoutDeadline(TcpConnection c) {
         boolean waits = c.isSending() || c.state == TcpState.SYN_SENT || c.state == TcpState.SYN_RECEIVED;
         return waits && c.userTimeoutMillis > 0 && c.stalledSinceNanos != Tcb.FROM_NOW
@@ -48,7 +48,10 @@ final class ConnectionTimers {
         return c.idleDeadlineNanos != Tcb.NEVER && c.idleDeadlineNanos != Tcb.FROM_NOW;
     }
 
-    /** Returns the name that ss(8) has for the timer that runs; the one of what is in flight comes first. */
+    /**
+     * Returns the name by which ss(8) shows the running timer, or an empty string. A timer for data in flight
+     * takes precedence.
+     */
     static String name(TcpConnection c) {
         return switch (c.retransmitTimer) {
             case PERSIST -> "persist";
@@ -57,13 +60,16 @@ final class ConnectionTimers {
         };
     }
 
-    /** Returns when the timer of {@link #name} expires; 0 when there is none. */
+    /** Returns the deadline of the timer that {@link #name} names, or 0 if none is running. */
     static long shownDeadline(TcpConnection c) {
         return c.retransmitTimer != RetransmitTimer.NONE ? c.retransmitDeadlineNanos
                 : isIdleTimerSet(c) ? c.idleDeadlineNanos : 0;
     }
 
-    /** The connection has nothing more to send for now: files it under its earliest deadline. */
+    /**
+     * Completes the timers of a connection that has nothing more to send for now. Deadlines that were to count
+     * from now get their time, and the connection is filed in the wheel under its earliest deadline.
+     */
     static void settle(TcpConnection c, long now) {
         if (c.stalledSinceNanos == Tcb.FROM_NOW) {
             c.stalledSinceNanos = now;
@@ -85,7 +91,7 @@ final class ConnectionTimers {
         boolean paced = c.pacer != null && Pacer.settle(c);
         if (f != null && !paced && c.state.synchronizedState() && f.scoreboard.isEmpty()
                 && c.retransmitTimer != RetransmitTimer.PERSIST) {
-            // RFC 9293 section 3.8.6.1: the window keeps us from sending and nothing in flight will bring news.
+            // RFC 9293 section 3.8.6.1: data waits for the window, and no ACK is due that could open it.
             c.setRetransmitTimer(RetransmitTimer.PERSIST,
                     now + (isHeldByCork(c) ? MAX_CORK_NANOS : RttEstimator.backedOff(c)));
         }
@@ -100,12 +106,17 @@ final class ConnectionTimers {
                 : millis(c.extras.finWait2Millis);
     }
 
-    /** The peer's window would take what is queued, and nothing is in flight. */
+    /**
+     * Returns whether TCP_CORK is the only reason why the queued data is not sent. Callers have checked that
+     * nothing is in flight.
+     */
     static boolean isHeldByCork(TcpConnection c) {
         return c.isCorked() && c.sndWnd > 0 && c.sndWnd >= c.unsentBytes();
     }
 
-    /** (Re)starts the retransmission timer from now, after something was sent or acknowledged (RFC 6298 5.1 to 5.3). */
+    /**
+     * Starts the retransmission timer anew after a segment was sent or acknowledged (RFC 6298 rules 5.1 to 5.3).
+     */
     static void restart(TcpConnection c, Flight f, long now) {
         if (f == null || f.scoreboard.isEmpty()) {
             c.stopRetransmitTimer();
@@ -114,18 +125,18 @@ final class ConnectionTimers {
         long rtoAt = now + RttEstimator.backedOff(c);
         long probeAt = TailLossProbe.deadline(c, f, now);
         if (probeAt != Tcb.NEVER) {
-            // RFC 8985 section 7.2: the probe goes first even where the RTO would be as early.
+            // RFC 8985 section 7.2: the probe is sent first, even if the RTO expires at the same time.
             c.setRetransmitTimer(RetransmitTimer.TAIL_LOSS_PROBE, Math.min(probeAt, rtoAt));
         } else {
             c.setRetransmitTimer(RetransmitTimer.RTO, rtoAt);
         }
     }
 
-    /** New data went out. */
+    /** Starts the retransmission timer after new data was sent, if necessary. */
     static void onSent(TcpConnection c, Flight f, long now) {
         if (c.retransmitTimer == RetransmitTimer.NONE || c.retransmitTimer == RetransmitTimer.PERSIST
                 || c.retransmitTimer == RetransmitTimer.TAIL_LOSS_PROBE) {
-            // RFC 8985 section 7.2: the probe timeout is counted from the last new data.
+            // RFC 8985 section 7.2: the probe timeout counts from the last new data.
             restart(c, f, now);
         }
     }
@@ -150,7 +161,7 @@ final class ConnectionTimers {
         c.engine.ready(c);
     }
 
-    /** The wheel says that the deadline of {@code c} has come. */
+    /** Handles the timers that have expired; called by the timer wheel. */
     static void expire(TcpConnection c, long now) {
         if (userTimeoutDeadline(c) <= now) {
             timeOut(c);
@@ -188,10 +199,13 @@ final class ConnectionTimers {
         }
     }
 
-    /** RFC 9293 section 3.8.6.1: probe a zero window, at growing intervals, as long as the peer answers. */
+    /**
+     * Probes a zero window at growing intervals. The probing does not end while the peer answers (RFC 9293
+     * section 3.8.6.1).
+     */
     private static void onPersist(TcpConnection c, long now) {
         if (isHeldByCork(c)) {
-            // The peer has nothing to answer for.
+            // The data was held back locally; the peer has not failed to answer.
             c.set(Tcb.OVERRIDE_SWS);
             return;
         }
@@ -201,7 +215,7 @@ final class ConnectionTimers {
         countTimeout(c);
         c.setRetransmitTimer(RetransmitTimer.PERSIST, now + RttEstimator.backedOff(c));
         if (c.sndWnd > 0) {
-            // RFC 9293 section 3.8.6.2.1 (4): the window is small but not closed; send what fits into it.
+            // RFC 9293 section 3.8.6.2.1 (4): the window is small but not closed, so a segment that fits is sent.
             c.set(Tcb.OVERRIDE_SWS);
         } else {
             c.set(Tcb.PROBE_DUE);
@@ -209,10 +223,13 @@ final class ConnectionTimers {
         }
     }
 
-    /** Ends the connection if it has been without an answer for too many timeouts (R2, RFC 9293 section 3.8.3). */
+    /**
+     * Ends the connection if too many timeouts have passed without an answer (R2, RFC 9293 section 3.8.3).
+     * Returns whether it has ended.
+     */
     static boolean giveUp(TcpConnection c) {
         if (c.userTimeoutMillis > 0) {
-            // Time decides, not the number of attempts.
+            // The user timeout limits the time instead of the number of attempts.
             return false;
         }
         TcpConfig config = c.engine.config;
@@ -224,7 +241,7 @@ final class ConnectionTimers {
         return true;
     }
 
-    /** One more timeout without an answer: the next waits twice as long (RFC 6298 section 5.5). */
+    /** Counts a timeout without an answer and doubles the next one (RFC 6298 section 5.5). */
     static void countTimeout(TcpConnection c) {
         c.backoff = (byte) Math.min(Byte.MAX_VALUE, c.backoff + 1);
         c.unansweredTimeouts = (byte) Math.min(Byte.MAX_VALUE, c.unansweredTimeouts + 1);
@@ -244,7 +261,7 @@ final class ConnectionTimers {
 
     private static void onIdle(TcpConnection c, long now) {
         if (c.state == TcpState.FIN_WAIT_2 && c.is(Tcb.CLOSE_CALLED)) {
-            // The user does not wait for the peer's FIN any more (Linux: tcp_fin_timeout).
+            // As Linux's tcp_fin_timeout: the wait for the peer's FIN is over.
             c.engine.finish(c, CloseReason.FINISHED, TcpState.CLOSED);
             return;
         }
@@ -254,10 +271,9 @@ final class ConnectionTimers {
         // RFC 9293 section 3.8.4
         long silence = now - c.lastReceiveNanos;
         if (silence < keepAliveIdleNanos(c) || c.isSending()) {
-            // Something came meanwhile, or data in flight watches the peer anyway.
+            // A segment has arrived since the timer was set, or the retransmission timer already tests the peer.
             c.keepAliveProbesSent = 0;
-            c.idleDeadlineNanos = Math.max(now + Math.min(keepAliveIntervalNanos(c), keepAliveIdleNanos(c)),
-                    c.lastReceiveNanos + keepAliveIdleNanos(c));
+            c.idleDeadlineNanos = (c.isSending() ? now : c.lastReceiveNanos) + keepAliveIdleNanos(c);
             return;
         }
         if (isSilentForTooLong(c, silence)) {
@@ -271,7 +287,10 @@ final class ConnectionTimers {
         c.idleDeadlineNanos = now + keepAliveIntervalNanos(c);
     }
 
-    /** As on Linux, the user timeout takes the place of the number of probes; one must have been sent. */
+    /**
+     * Returns whether keepalive has failed. As on Linux, a user timeout replaces the number of probes, but at
+     * least one probe must have been sent.
+     */
     private static boolean isSilentForTooLong(TcpConnection c, long silenceNanos) {
         if (c.userTimeoutMillis > 0) {
             return c.keepAliveProbesSent > 0 && silenceNanos >= millis(c.userTimeoutMillis);

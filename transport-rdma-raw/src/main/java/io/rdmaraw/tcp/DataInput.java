@@ -7,14 +7,16 @@ import io.rdmaraw.tcp.segment.Segment;
 import io.rdmaraw.tcp.segment.Sequence;
 import io.rdmaraw.tcp.segment.TcpFlags;
 
-/** Text and FIN of an acceptable segment (RFC 9293 section 3.10.7.4, seventh and eighth check). */
+/**
+ * Processes the text and the FIN of an acceptable segment (RFC 9293 section 3.10.7.4, seventh and eighth check).
+ */
 final class DataInput {
     private DataInput() {
     }
 
     static void process(TcpConnection c, Segment s, long now) {
         if (!c.state.mayReceive()) {
-            // The peer's FIN has come; text after it is ignored, a repeated FIN acknowledged.
+            // After the peer's FIN, text is ignored. A repeated FIN is acknowledged.
             AckPolicy.onDisorder(c);
             return;
         }
@@ -22,28 +24,30 @@ final class DataInput {
         int end = start + s.payloadLength;
         boolean fin = s.has(TcpFlags.FIN);
         if (Sequence.after(end, c.rcvAdv)) {
-            // Beyond the window: cut off, and the FIN with it.
+            // The part beyond the window is cut off, including the FIN.
             end = c.rcvAdv;
             fin = false;
         }
         if (c.is(Tcb.FIN_SEEN)) {
-            // The first FIN stays where it is, and nothing comes after it.
+            // The position of the first FIN is final. Data beyond it is ignored.
             end = Sequence.after(end, c.finSeq) ? Sequence.max(start, c.finSeq) : end;
             fin &= end == c.finSeq;
         }
-        if (c.is(Tcb.CLOSE_CALLED) && Sequence.after(end, c.rcvNxt)) {
-            // RFC 9293 section 3.6.1 and Linux: this will not be read, and the peer must know.
+        if ((c.is(Tcb.CLOSE_CALLED) || c.isShutDown()) && Sequence.after(end, c.rcvNxt)) {
+            // RFC 9293 section 3.6.1 and Linux: no user will read this data, so the peer gets a reset.
             c.engine.reset(c);
-            c.engine.finish(c, CloseReason.DATA_AFTER_CLOSE, CLOSED);
+            c.engine.finish(c, c.is(Tcb.CLOSE_CALLED) ? CloseReason.DATA_AFTER_CLOSE : CloseReason.RESET_BY_PEER,
+                    CLOSED);
             return;
         }
-        if (!c.engine.receiveMemory.takes(c)) {
-            c.engine.counters.receiveMemoryDrops += s.segmentCount();
-            c.dataRefused = true;
-            AckPolicy.onDisorder(c);
-            return;
+        if (s.payloadLength > 0) {
+            c.dataRefused = !c.engine.receiveMemory.takes(c);
+            if (c.dataRefused) {
+                c.engine.counters.receiveMemoryDrops += s.segmentCount();
+                AckPolicy.onDisorder(c);
+                return;
+            }
         }
-        c.dataRefused = false;
         if (s.dscp != 0 || c.extras != null) {
             c.requireExtras().receivedDscp = (byte) s.dscp;
         }
@@ -73,7 +77,7 @@ final class DataInput {
             int skip = Math.max(0, c.rcvNxt - at);
             int length = sliceEnd - at - skip;
             if (length > 0) {
-                deliver(c, s.buffers[i], s.indices[i] + skip, length);
+                deliver(c, s, i, s.indices[i] + skip, length);
             }
             at += s.lengths[i];
         }
@@ -89,27 +93,96 @@ final class DataInput {
             }
             ReceiveTuning.onData(c, s, now);
             if (filledHole) {
-                // RFC 5681 section 4.2: at once, when a gap is filled
+                // RFC 5681 section 4.2: acknowledge at once when a gap is filled
                 AckPolicy.onDisorder(c);
             }
         }
     }
 
-    private static void deliver(TcpConnection c, ByteBuf buffer, int index, int length) {
-        c.rcvNxt += length;
-        c.engine.receiveMemory.deliver(c, length);
-        c.bytesIn += length;
-        c.engine.counters.payloadBytesIn += length;
+    /**
+     * Records the byte that is left out of the stream. It is the last byte of the urgent data, as for a Linux
+     * socket without SO_OOBINLINE. The urgent pointer refers to the byte after it (RFC 6093 section 2.1).
+     */
+    static void onUrgentPointer(TcpConnection c, Segment s) {
+        int urgent = s.seq + Math.max(0, s.urgentPointer - 1);
+        boolean isNewer = c.extras == null || !c.extras.urgentAhead || Sequence.after(urgent, c.extras.urgentSeq);
+        if (Sequence.afterOrAt(urgent, c.rcvNxt) && isNewer) {
+            c.requireExtras().urgentSeq = urgent;
+            c.extras.urgentAhead = true;
+        }
+    }
+
+    private static boolean holdsUrgentByte(TcpConnection c, int length) {
+        return c.extras != null && c.extras.urgentAhead && c.extras.urgentSeq - c.rcvNxt < length;
+    }
+
+    /** Delivers bytes of the segment that is being processed. */
+    private static void deliver(TcpConnection c, Segment s, int slice, int index, int length) {
+        if (holdsUrgentByte(c, length)) {
+            deliverAroundUrgentByte(c, s.buffers[slice], index, length);
+            return;
+        }
+        countDelivered(c, length);
         try {
-            c.engine.events.data(c, buffer, index, length);
-        } catch (RuntimeException | OutOfMemoryError e) {
-            // The peer hears that the bytes have come, and the user has not got them: a stream has no holes.
-            c.engine.abort(c, CloseReason.ABORTED);
+            c.engine.events.data(c, s, slice, index, length);
+        } catch (Throwable e) {
+            onUndelivered(c);
             throw e;
         }
     }
 
-    /** @param report whether the sender is told what the segment in order brought again of what was held */
+    private static void deliver(TcpConnection c, ByteBuf buffer, int index, int length) {
+        if (holdsUrgentByte(c, length)) {
+            deliverAroundUrgentByte(c, buffer, index, length);
+            return;
+        }
+        countDelivered(c, length);
+        try {
+            c.engine.events.data(c, buffer, index, length);
+        } catch (Throwable e) {
+            onUndelivered(c);
+            throw e;
+        }
+    }
+
+    /**
+     * Delivers the data before and after the urgent byte. Both parts share the buffer, so each holds its own
+     * reference.
+     */
+    private static void deliverAroundUrgentByte(TcpConnection c, ByteBuf buffer, int index, int length) {
+        int before = c.extras.urgentSeq - c.rcvNxt;
+        c.extras.urgentAhead = false;
+        if (before > 0) {
+            deliver(c, buffer, index, before);
+        }
+        if (c.state.mayReceive()) {
+            c.rcvNxt++;
+            if (length - before > 1) {
+                deliver(c, buffer, index + before + 1, length - before - 1);
+            }
+        }
+    }
+
+    private static void countDelivered(TcpConnection c, int length) {
+        c.rcvNxt += length;
+        c.engine.receiveMemory.deliver(c, length);
+        c.bytesIn += length;
+        c.engine.counters.payloadBytesIn += length;
+    }
+
+    /**
+     * Aborts the connection after the user failed to accept data. The bytes count as received, so the stream
+     * would have a hole.
+     */
+    private static void onUndelivered(TcpConnection c) {
+        c.engine.abort(c, CloseReason.ABORTED);
+    }
+
+    /**
+     * Delivers data held out of order that now is in order.
+     *
+     * @param report whether duplicates between the held data and the segment in order are reported to the sender
+     */
     private static void drain(TcpConnection c, boolean report) {
         Reassembly held = c.reassembly;
         int edge = c.rcvNxt;
@@ -129,7 +202,7 @@ final class DataInput {
             }
         }
         if (c.reassembly == null) {
-            // The user ended the connection from within data().
+            // The user ended the connection within data().
             return;
         }
         if (report) {
@@ -158,7 +231,7 @@ final class DataInput {
         int at = s.seq;
         held.beginSegment();
         boolean copy = c.engine.events.isReceiveMemoryLow();
-        // Pieces are found by search, ranges take work in proportion to their number.
+        // Pieces are found by binary search, but the cost of ranges grows with their number.
         boolean full = held.ranges().count() >= c.engine.config.limits.maxOutOfOrderRanges
                 && !held.ranges().touches(at, end);
         for (int i = 0; i < s.sliceCount && !full; i++) {
@@ -182,7 +255,7 @@ final class DataInput {
         } else if (fin) {
             held.ranges().add(end, end + 1);
         }
-        // RFC 2883 section 4.2: also a part of a segment; of several parts the first.
+        // RFC 2883 section 4.2: a partial duplicate is reported too; of several, only the first.
         reportHeld(c, held);
         if (held.isEmpty()) {
             c.reassembly = null;
@@ -190,29 +263,34 @@ final class DataInput {
         }
     }
 
-    /** A buffer that has grown is a promise to take in what was sent ahead too, with what that is charged besides. */
+    /**
+     * Returns the limit for data held out of order. If the receive buffer was enlarged, the limit grows with it
+     * and includes the memory charged per piece.
+     */
     private static int maxOutOfOrderBytes(TcpConnection c) {
         int configured = c.engine.config.maxOutOfOrderBytes;
         return c.receiveBufferBytes <= c.engine.config.receiveBufferBytes ? configured
                 : (int) Math.max(configured, Math.min(1 << 30, c.receiveBufferBytes * 9L / 4));
     }
 
-    /** RFC 5681 section 4.2: each segment out of order earns a duplicate ACK; with SACK one may speak for several.
-     * The first is sent anyway; this counts those beyond it. */
+    /**
+     * Counts a duplicate ACK that is owed. Without SACK, each segment out of order is answered by its own ACK
+     * (RFC 5681 section 4.2). The first is sent anyway; this counts the others.
+     */
     private static void oweDuplicateAck(TcpConnection c) {
         if (c.is(Tcb.ACK_NOW) && c.duplicateAcksOwed < Byte.MAX_VALUE) {
             c.duplicateAcksOwed++;
         }
     }
 
-    /** Reports what the last segment brought of what was held already, if anything. */
+    /** Reports the part of the last segment that was already held, if any. */
     private static void reportHeld(TcpConnection c, Reassembly held) {
         if (Sequence.before(held.duplicateStart(), held.duplicateEnd())) {
             reportDuplicate(c, held.duplicateStart(), held.duplicateEnd());
         }
     }
 
-    /** RFC 2883: tells the sender what came twice, with the next acknowledgement. */
+    /** Schedules a D-SACK for the next ACK (RFC 2883). */
     static void reportDuplicate(TcpConnection c, int start, int end) {
         if (c.is(Tcb.SACK) && Sequence.before(start, end)) {
             c.requireExtras().dsackStart = start;
@@ -222,7 +300,7 @@ final class DataInput {
         AckPolicy.onDisorder(c);
     }
 
-    /** Eighth: the peer's FIN, now that all before it has come. */
+    /** Handles the peer's FIN after all data before it was received (eighth check). */
     private static void onFin(TcpConnection c, long now) {
         c.rcvNxt++;
         c.rcvAdv = Sequence.max(c.rcvAdv, c.rcvNxt);

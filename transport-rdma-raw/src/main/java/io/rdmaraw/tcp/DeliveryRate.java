@@ -12,28 +12,31 @@ import io.rdmaraw.tcp.send.Scoreboard;
 import io.rdmaraw.tcp.send.SendRecords;
 
 /**
- * Samples of the rate at which a connection's data is delivered (draft-ietf-ccwg-bbr section 4.1), and what goes with
- * them to a {@link RateBasedControl}. Only connections with such a control have one.
+ * Measures the delivery rate of a connection (draft-ietf-ccwg-bbr section 4.1) and passes the samples to a
+ * {@link RateBasedControl}. Only connections with such a control have an instance.
  */
 final class DeliveryRate {
     private static final long SECOND_NANOS = 1_000_000_000L;
     private static final int MAX_CWND = 1 << 30;
 
     final RateBasedControl control;
-    /** C.delivered. */
+    /** C.delivered, in bytes. */
     private long deliveredBytes;
     private long deliveredNanos;
-    /** C.first_send_time: when the newest segment that was delivered had been sent. */
+    /** C.first_send_time: send time of the most recently sent segment that was delivered. */
     private long firstSentNanos;
-    /** C.lost. */
+    /** C.lost, in bytes. */
     private long lostBytes;
-    /** C.app_limited: until so much is delivered, samples are of a sender without enough data; 0: they are not. */
+    /** C.app_limited: samples are application-limited until this many bytes have been delivered; 0: not limited. */
     private long appLimitedUntilBytes;
-    /** The last that says something of the path: one that the application limited does only when it is higher. */
+    /**
+     * Last rate that describes the path, in bytes per second. An application-limited sample replaces it only if
+     * it is higher.
+     */
     private long shownRate;
     private boolean shownAppLimited;
 
-    // of the acknowledgement at hand
+    // of the ACK being processed
     private long priorNanos;
     private long sendElapsedNanos;
     private int newestEndSeq;
@@ -42,10 +45,11 @@ final class DeliveryRate {
         this.control = control;
     }
 
-    /** Gives the connection its congestion control, and what that needs. */
+    /** Sets the congestion control of a connection. Creates or removes its rate measurement and pacing. */
     static void use(TcpConnection c, CongestionControl control) {
         if (c.rate != null) {
-            // One that measures rates has no threshold; the next would take the window for boundless after recovery.
+            // A rate-based control sets no ssthresh. Without one, the next control would treat the window as
+            // unlimited after recovery.
             c.ssthresh = Math.max(c.cwnd, 2 * c.sndMss);
         }
         c.congestion = control;
@@ -56,7 +60,10 @@ final class DeliveryRate {
         Pacer.configure(c);
     }
 
-    /** OnPacketSent: an entry was sent, for the first time or again, and counts as in flight already. */
+    /**
+     * OnPacketSent: records the state of the connection when an entry is sent or retransmitted. The entry already
+     * counts as in flight.
+     */
     void onSent(TcpConnection c, Flight f, int entry, long now) {
         Scoreboard sb = f.scoreboard;
         long pipe = sb.pipeBytes();
@@ -72,7 +79,7 @@ final class DeliveryRate {
                 appLimitedUntilBytes != 0);
     }
 
-    /** UpdateRateSample: an entry has arrived. */
+    /** UpdateRateSample: handles the delivery of an entry. */
     void onDelivered(Scoreboard sb, int entry, RateSample sample, long now) {
         SendRecords records = sb.records();
         if (!records.isMeasured(entry)) {
@@ -95,7 +102,7 @@ final class DeliveryRate {
         newestEndSeq = end;
     }
 
-    /** An entry is taken for lost now. */
+    /** Handles an entry that was just marked as lost. */
     void onLost(TcpConnection c, Scoreboard sb, int entry) {
         lostBytes += sb.lengthOf(entry);
         SendRecords records = sb.records();
@@ -112,7 +119,7 @@ final class DeliveryRate {
         }
     }
 
-    /** How much this acknowledgement delivers is known; its losses are not yet. */
+    /** Updates the delivered bytes for an ACK, before its losses are detected. */
     void onDeliveredBytes(AckSample ack, long now) {
         if (ack.deliveredBytes > 0) {
             deliveredBytes += ack.deliveredBytes;
@@ -123,13 +130,13 @@ final class DeliveryRate {
         }
     }
 
-    /** GenerateRateSample, and the control's answer to it. */
+    /** GenerateRateSample: completes the sample of an ACK and passes it to the control. */
     void onAck(TcpConnection c, Flight f, AckSample ack, RateSample sample, long now) {
         if (sample.priorDeliveredBytes >= 0) {
             long interval = Math.max(sendElapsedNanos, now - priorNanos);
             sample.deliveredBytes = deliveredBytes - sample.priorDeliveredBytes;
             sample.lostBytes = lostBytes - sample.lostBytes;
-            // A shorter one is of a segment sent again whose original has arrived.
+            // A shorter interval belongs to a segment that was retransmitted although the original has arrived.
             if (interval > 0 && interval >= c.minRttNanos) {
                 sample.deliveryRate = (long) ((double) sample.deliveredBytes * SECOND_NANOS / interval);
                 if (!sample.appLimited || sample.deliveryRate >= shownRate) {
@@ -152,17 +159,17 @@ final class DeliveryRate {
         }
     }
 
-    /** Bytes per second, as TCP_INFO of Linux tells; 0 before there was a sample. */
+    /** Returns the rate for TCP_INFO, in bytes per second; 0 before the first sample. */
     long shownRate() {
         return shownRate;
     }
 
-    /** Whether that was limited by the application. */
+    /** Returns whether {@link #shownRate} was limited by the application. */
     boolean isShownAppLimited() {
         return shownAppLimited;
     }
 
-    /** CheckIfApplicationLimited: the connection has nothing more to send for now. */
+    /** CheckIfApplicationLimited: called when the connection has nothing more to send for now. */
     void onExhausted(TcpConnection c, Flight f) {
         if (f == null) {
             limitedByApplication(0);

@@ -7,20 +7,23 @@ import io.rdmaraw.tcp.segment.Sequence;
 import io.rdmaraw.tcp.segment.TcpFlags;
 
 /**
- * Explicit congestion notification (RFC 3168 section 6.1), and how DCTCP echoes marks (RFC 8257). What is different
- * where both ends count marks is in {@link AccurateEcn}.
+ * Explicit congestion notification (RFC 3168 section 6.1), and the echo of marks for DCTCP (RFC 8257).
+ * {@link AccurateEcn} handles connections that use accurate feedback.
  */
 final class Ecn {
-    /** How marks are told. */
+    /** The form of feedback that the two ends have agreed on. */
     enum Feedback {
         NONE,
-        /** As RFC 3168 has it. */
+        /** ECE and CWR (RFC 3168). */
         CLASSIC,
-        /** RFC 9768. */
+        /** The ACE counter (RFC 9768). */
         ACCURATE
     }
 
-    /** RFC 9768 section 3.1.4.1: SYNs that ask for accurate feedback. The path may not like it. */
+    /**
+     * Number of SYNs that offer accurate feedback (RFC 9768 section 3.1.4.1). Later ones do not, in case the path
+     * drops them.
+     */
     private static final int ACCURATE_SYNS = 2;
 
     private Ecn() {
@@ -28,12 +31,12 @@ final class Ecn {
 
     // ---- negotiation ----
 
-    /** Whether a SYN asks for it: ECE and CWR (section 6.1.1). */
+    /** Returns whether a SYN offers ECN, that is, has ECE and CWR set (section 6.1.1). */
     static boolean offered(Segment syn) {
         return syn.has(TcpFlags.ECE) && syn.has(TcpFlags.CWR);
     }
 
-    /** What a listener agrees to. */
+    /** Returns the feedback that a listener agrees to. */
     static Feedback agreedTo(TcpConfig config, Segment syn) {
         if (acceptsAccurate(config)) {
             return AccurateEcn.offered(syn);
@@ -41,10 +44,10 @@ final class Ecn {
         return config.ecn != EcnMode.OFF && offered(syn) ? Feedback.CLASSIC : Feedback.NONE;
     }
 
-    /** What follows from the peer's SYN-ACK, or from a SYN of its own that has met ours. */
+    /** Returns the feedback that results from the peer's SYN-ACK, or from its SYN in a simultaneous open. */
     static Feedback agreedBy(TcpConnection c, Segment s) {
         if (!s.has(TcpFlags.ACK)) {
-            // Simultaneous open. RFC 9768 section 3.1.2: as a listener would, but RFC 3168's is not used then.
+            // Simultaneous open: as for a listener, but without classic feedback (RFC 9768 section 3.1.2).
             return asksForAccurate(c.engine.config) && AccurateEcn.offered(s) == Feedback.ACCURATE ? Feedback.ACCURATE
                     : Feedback.NONE;
         }
@@ -62,14 +65,14 @@ final class Ecn {
         return config.ecn == EcnMode.ACCURATE;
     }
 
-    /** Whether our SYN asks for some feedback. */
+    /** Returns whether our SYN offers ECN. */
     private static boolean wanted(TcpConnection c) {
         EcnMode mode = c.engine.config.ecn;
         return mode == EcnMode.ACTIVE || mode == EcnMode.ACCURATE
                 || mode != EcnMode.OFF && c.congestion.countsMarks();
     }
 
-    /** The flags by which our SYN asks for it, or our SYN-ACK agrees. */
+    /** Returns the ECN flags of our SYN, or of our SYN-ACK if {@code answer} is set. */
     static int setupFlags(TcpConnection c, boolean answer) {
         if (answer) {
             return AccurateEcn.of(c) != null ? AccurateEcn.synAckFlags(c) : c.is(Tcb.ECN) ? TcpFlags.ECE : 0;
@@ -77,18 +80,19 @@ final class Ecn {
         if (asksForAccurate(c.engine.config)) {
             return c.unansweredTimeouts < ACCURATE_SYNS ? AccurateEcn.FLAGS : 0;
         }
-        // Section 6.1.1; not again after a timeout (6.1.1.1), a middlebox may be in the way
+        // Section 6.1.1. A retransmitted SYN does not offer ECN, as a middlebox may have dropped the first
+        // (6.1.1.1).
         return wanted(c) && c.unansweredTimeouts == 0 ? TcpFlags.ECE | TcpFlags.CWR : 0;
     }
 
-    /** Whether the last SYN or SYN-ACK asked for nothing, or the next one does not. */
+    /** Returns whether SYNs and SYN-ACKs no longer negotiate accurate feedback, after too many timeouts. */
     static boolean fallsBack(TcpConnection c) {
         return c.unansweredTimeouts >= ACCURATE_SYNS;
     }
 
     static void begin(TcpConnection c, Segment s, Feedback feedback) {
         c.assign(Tcb.ECN, feedback != Feedback.NONE);
-        // Section 6.1.1: a host that has sent a SYN without it sets no ECT.
+        // Section 6.1.1: a host that has sent a SYN without ECN setup must not set ECT.
         boolean plainSyn = !c.is(Tcb.PASSIVE_OPEN)
                 && (asksForAccurate(c.engine.config) ? fallsBack(c) : c.is(Tcb.SYN_RETRANSMITTED));
         c.assign(Tcb.ECN_SENDER, feedback == Feedback.ACCURATE || feedback == Feedback.CLASSIC && !plainSyn);
@@ -98,7 +102,7 @@ final class Ecn {
     }
 
     /**
-     * The peer's SYN has come again in SYN-RECEIVED, perhaps without what the first one asked for. Returns false if the
+     * Handles a retransmitted SYN in SYN-RECEIVED, which may offer less than the first one. Returns false if the
      * connection must be reset.
      */
     static boolean onSynAgain(TcpConnection c, Segment syn) {
@@ -107,7 +111,7 @@ final class Ecn {
         }
         if (c.is(Tcb.ECN) && acceptsAccurate(c.engine.config)
                 && AccurateEcn.offered(syn) == Feedback.ACCURATE) {
-            // RFC 9768 section 3.1.5: the ends might differ in what they take for agreed.
+            // RFC 9768 section 3.1.5: the two ends might disagree about the negotiated feedback.
             return false;
         }
         c.assign(Tcb.ECN_SENDER, c.is(Tcb.ECN_SENDER) && offered(syn));
@@ -116,7 +120,7 @@ final class Ecn {
 
     // ---- the receiver ----
 
-    /** Section 6.1.3: the receiver's part. */
+    /** Processes the marks of a received segment (section 6.1.3). */
     static void onSegment(TcpConnection c, Segment s, long now) {
         if (!c.is(Tcb.ECN)) {
             return;
@@ -141,8 +145,9 @@ final class Ecn {
     }
 
     /**
-     * RFC 8257 section 3.2: ECE tells of the data that is acknowledged. So when data of the other kind comes, what came
-     * before is acknowledged first, as it was.
+     * Echoes marks for DCTCP (RFC 8257 section 3.2). The ECE flag of an ACK applies to all data that it
+     * acknowledges. When the mark changes, the earlier data is therefore acknowledged first, with the previous
+     * flag.
      */
     private static void echoEach(TcpConnection c, Segment s, long now) {
         if (s.payloadLength == 0) {
@@ -164,7 +169,7 @@ final class Ecn {
 
     // ---- the sender ----
 
-    /** What an acknowledgement tells of marks, once it is known what it delivers. */
+    /** Processes the feedback of an ACK; called once the delivered bytes are known. */
     static void onAck(TcpConnection c, Segment s, AckSample sample) {
         if (AccurateEcn.of(c) != null) {
             AccurateEcn.onAck(c, s, sample);
@@ -176,19 +181,19 @@ final class Ecn {
         }
     }
 
-    /** How much of what was acknowledged had a mark, as far as it was told. */
+    /** Returns how many of the acknowledged bytes were marked, according to the feedback so far. */
     static int markedBytes(TcpConnection c, AckSample sample) {
         return AccurateEcn.of(c) != null ? AccurateEcn.takeMarkedBytes(c, sample.ackedBytes)
                 : sample.marked ? sample.ackedBytes : 0;
     }
 
-    /** Section 6.1.2: whether the peer reports a mark that no reduction has answered yet. */
+    /** Returns whether the peer reports a mark that no window reduction has answered yet (section 6.1.2). */
     static boolean echoed(TcpConnection c, AckSample sample) {
         return AccurateEcn.of(c) != null ? AccurateEcn.owesReduction(c)
                 : sample.marked && Sequence.afterOrAt(c.sndUna, c.ecnEndSeq);
     }
 
-    /** Section 6.1.2: as for one loss, at most once per window of data. */
+    /** Reduces the congestion window as for a loss. At most once per window of data (section 6.1.2). */
     static void reduce(TcpConnection c, long now) {
         c.ssthresh = c.congestion.onMarked(c, c.sndNxt - c.sndUna, now);
         c.cwnd = Math.min(c.cwnd, c.ssthresh);
@@ -196,7 +201,10 @@ final class Ecn {
         onReduction(c);
     }
 
-    /** The window was reduced, for whatever reason: the next new data says so, or the marks until now are answered. */
+    /**
+     * Records that the window was reduced, by a mark or a loss. All marks reported so far count as answered, and
+     * the next new data carries CWR.
+     */
     static void onReduction(TcpConnection c) {
         if (AccurateEcn.of(c) != null) {
             AccurateEcn.onReduction(c);
@@ -206,7 +214,10 @@ final class Ecn {
         }
     }
 
-    /** Whether the next new data has CWR, which a device that cuts segments sets in the first one alone. */
+    /**
+     * Returns whether the next new data has CWR set. Such data is not offloaded, because a device that cuts
+     * segments sets CWR in the first one only.
+     */
     static boolean setsCwr(TcpConnection c) {
         return c.is(Tcb.CWR_OWED) || c.is(Tcb.ECN) && AccurateEcn.setsCwr(c);
     }

@@ -8,9 +8,9 @@ import java.util.Map;
 import java.util.Set;
 
 /**
- * What holds for an engine between any two calls, whatever its peers have sent. Above all: every connection has a
- * deadline, or something to send, or a user who holds it and hears of it. For tests and simulations; it looks at every
- * connection.
+ * Checks the invariants of an engine. They hold between any two calls, whatever the peers have sent. The most
+ * important one: every connection has a deadline, data to send, or a user that holds it and can close it. Used in
+ * tests and simulations only, because the cost grows with the number of connections.
  */
 final class EngineInvariants {
     private final TcpEngine engine;
@@ -26,7 +26,7 @@ final class EngineInvariants {
         this.engine = engine;
     }
 
-    /** Returns what does not hold, in words; nothing if all is well. */
+    /** Returns a description of each violated invariant; empty if all hold. */
     static List<String> brokenBy(TcpEngine engine, Iterable<TcpConnection> waitingForOutput) {
         EngineInvariants check = new EngineInvariants(engine);
         waitingForOutput.forEach(check.queued::add);
@@ -71,7 +71,7 @@ final class EngineInvariants {
         }
     }
 
-    /** A connection that has nothing to send for now. */
+    /** Checks a connection that has nothing to send for now. */
     private void checkDeadline(TcpConnection c) {
         long deadline = ConnectionTimers.earliest(c);
         boolean paced = c.pacer != null && c.pacer.waits();
@@ -87,7 +87,7 @@ final class EngineInvariants {
         expect(c.wheelSlot >= 0 && c.wheelDeadlineNanos <= deadline, c, "has a deadline that the wheel does not know");
     }
 
-    /** Nothing is owed to the peer, and the user has the connection and decides how long it lives. */
+    /** Returns whether nothing is owed to the peer and the user controls how long the connection lives. */
     private static boolean isHeldByItsUser(TcpConnection c) {
         boolean settled = c.state == TcpState.ESTABLISHED || c.state == TcpState.CLOSE_WAIT
                 || c.state == TcpState.FIN_WAIT_2;

@@ -4,22 +4,22 @@ import io.rdmaraw.tcp.segment.Segment;
 import io.rdmaraw.wire.SipHash;
 
 /**
- * TCP Fast Open (RFC 7413): the cookies that servers gave us, and those that we give. A client that has the cookie of a
- * server's address may send data with its SYN; a server that gets its own cookie back may hand that data to the user
- * before the handshake is complete.
+ * TCP Fast Open (RFC 7413): cookies received from servers, and cookies issued to clients. A client that has a
+ * cookie for the server's address may send data in the SYN. A server that receives its own cookie may deliver
+ * that data before the handshake is complete.
  */
 final class FastOpen {
-    /** Length of the cookies made here; those of others are 4 to 16 bytes (section 4.1.1). */
+    /** Length of the cookies issued here. Cookies of other servers have 4 to 16 bytes (section 4.1.1). */
     static final int COOKIE_BYTES = 8;
     private static final int MIN_COOKIE_BYTES = 4;
     private static final int MAX_COOKIE_BYTES = 16;
-    /** A path on which a SYN with data was lost gets none for so long (section 4.1.3.1). */
+    /** Time for which Fast Open is not used on a path that has lost a SYN with data (section 4.1.3.1). */
     private static final long BLOCKED_NANOS = 3_600_000_000_000L;
-    /** Servers remembered; a newer one takes the place of one with the same index. */
+    /** Size of the client's cookie cache. A new server replaces the one with the same index. */
     private static final int SERVERS = 1024;
     private static final long LABEL = 4;
 
-    /** What is known of a server. */
+    /** Cache entry of a server. */
     private static final class Server {
         long high;
         long low;
@@ -39,14 +39,15 @@ final class FastOpen {
 
     // ---- client ----
 
-    /** Whether data would go with a SYN now. */
+    /** Returns whether a SYN sent now may carry data. */
     boolean hasCookie(TcpConnection c) {
         Server server = find(c.remoteHigh, c.remoteLow);
         return server != null && server.cookieBytes > 0 && c.engine.now() >= server.blockedUntilNanos;
     }
 
     /**
-     * Section 4.2.1 step 1: the cookie if there is one, else the request for one; nothing while the path is blocked.
+     * Adds the cookie option to a SYN: the cached cookie, or a request for one. Adds nothing while the path is
+     * blocked (section 4.2.1 step 1).
      */
     void offer(TcpConnection c, Segment syn, long now) {
         Server server = find(c.remoteHigh, c.remoteLow);
@@ -61,7 +62,7 @@ final class FastOpen {
         c.peerMss = (char) server.mss;
     }
 
-    /** Section 4.2.1 step 3: the SYN-ACK brings a cookie, perhaps a new one. */
+    /** Stores the cookie of a SYN-ACK (section 4.2.1 step 3). */
     void remember(TcpConnection c, Segment synAck) {
         if (synAck.fastOpenCookieBytes < MIN_COOKIE_BYTES || synAck.fastOpenCookieBytes > MAX_COOKIE_BYTES) {
             return;
@@ -73,7 +74,10 @@ final class FastOpen {
         server.mss = c.peerMss;
     }
 
-    /** A SYN with the option was lost and one without it came through: a middlebox may be in the way. */
+    /**
+     * Stops using Fast Open with a server for a while. Called if a SYN with the option was lost and one without
+     * it was answered, as a middlebox may drop the option.
+     */
     void block(TcpConnection c, long now) {
         findOrAdd(c.remoteHigh, c.remoteLow).blockedUntilNanos = now + BLOCKED_NANOS;
     }
@@ -100,7 +104,10 @@ final class FastOpen {
 
     // ---- server ----
 
-    /** Section 4.1.2: a cookie that only this engine, or one with the same key, can make for the client's address. */
+    /**
+     * Adds a cookie for the client's address to a SYN-ACK (section 4.1.2). Only engines with the same key can
+     * compute it.
+     */
     void giveCookie(TcpConnection c, Segment synAck) {
         synAck.fastOpenCookie(COOKIE_BYTES, cookie(c.remoteHigh, c.remoteLow, c.localHigh, c.localLow), 0);
     }

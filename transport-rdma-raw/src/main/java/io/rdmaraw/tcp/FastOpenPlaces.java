@@ -5,18 +5,19 @@ import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
- * How many connections of a listener the user has before their handshakes are complete. Taken by the listener's engine;
- * given back by the engine that the connection is with at the end, which may be another loop's: thread-safe.
+ * Counts the connections of a listener that were delivered to the user before their handshakes were complete. The
+ * listener's engine takes a place. The engine that the connection belongs to at the end returns it, possibly on
+ * another thread, so this class is thread-safe.
  */
 final class FastOpenPlaces {
-    /** As Linux. */
+    /** Delay after which the place of a reset connection is free again, as on Linux. */
     private static final long RESET_NANOS = 60_000_000_000L;
 
     private final AtomicInteger taken = new AtomicInteger();
-    /** When the places of pending fast opens that were reset are free again, about the earliest first. */
+    /** Times at which the places of reset connections become free, in approximately ascending order. */
     private final Queue<Long> resets = new ConcurrentLinkedQueue<>();
 
-    /** Tells whether there is a place below a limit. For the listener's engine. */
+    /** Returns whether fewer than {@code limit} places are taken. Called only by the listener's engine. */
     boolean isFree(int limit, long now) {
         Long free = resets.peek();
         while (free != null && free <= now) {
@@ -27,7 +28,7 @@ final class FastOpenPlaces {
         return taken.get() < limit;
     }
 
-    /** For the listener's engine, after {@link #isFree}. */
+    /** Takes a place after {@link #isFree} returned true. Called only by the listener's engine. */
     void take() {
         taken.incrementAndGet();
     }
@@ -37,9 +38,9 @@ final class FastOpenPlaces {
     }
 
     /**
-     * Gives back the place of one that the peer has reset, later. The host that a forged SYN names answers with RST; if
-     * its place were free at once, an attacker who uses others' addresses would never meet the bound (RFC 7413 section
-     * 5.1; Linux too).
+     * Releases the place of a connection that the peer has reset, after a delay. If a SYN has a forged source address,
+     * the host with that address answers with RST. If the place were free at once, an attacker with forged addresses
+     * would never reach the limit (RFC 7413 section 5.1, as Linux).
      */
     void giveBackLater(long now) {
         resets.add(now + RESET_NANOS);

@@ -7,13 +7,18 @@ import io.rdmaraw.tcp.segment.Segment;
 import io.rdmaraw.tcp.segment.Sequence;
 import io.rdmaraw.tcp.segment.TcpFlags;
 
-/** Opening: SYN-SENT, SYN-RECEIVED and what the SYNs negotiate (RFC 9293 section 3.10.7.2 to 3.10.7.4). */
+/**
+ * The handshake: SYN-SENT, SYN-RECEIVED and the options negotiated by SYNs (RFC 9293 sections 3.10.7.2 to
+ * 3.10.7.4).
+ */
 final class Handshake {
-    /** RFC 9293 section 3.7.1: what a peer without the option takes. */
+    /** MSS assumed for a peer that sends no MSS option (RFC 9293 section 3.7.1). */
     private static final int DEFAULT_MSS_IPV4 = 536;
     private static final int DEFAULT_MSS_IPV6 = 1220;
     /** RFC 7323 section 2.3 */
     private static final int MAX_WINDOW_SHIFT = 14;
+    /** Minimum MSS: room for all options and eight bytes of data (Linux: {@code TCP_MIN_SND_MSS}). */
+    private static final int MIN_SEND_MSS = 48;
     private static final int TIMESTAMPS_OPTION_BYTES = 12;
     /** RFC 6298 section 5.7 */
     private static final long RTO_AFTER_LOST_SYN_NANOS = 3_000_000_000L;
@@ -21,7 +26,7 @@ final class Handshake {
     private Handshake() {
     }
 
-    /** What both kinds of open have in common. */
+    /** Initializes the state that active and passive opens share. */
     static void prepare(TcpConnection c, int iss, int mtu) {
         TcpConfig config = c.engine.config;
         c.iss = iss;
@@ -52,10 +57,10 @@ final class Handshake {
         c.state = SYN_SENT;
         c.set(Tcb.SYN_DUE);
         c.lastReceiveNanos = now;
-        c.engine.openPace.open(c, now);
+        c.engine.connectThrottle.open(c, now);
     }
 
-    /** Sends SYN, or SYN-ACK in SYN-RECEIVED, for the first time or again. */
+    /** Writes a SYN, or a SYN-ACK in SYN-RECEIVED. Handles both the first transmission and retransmissions. */
     static boolean sendSyn(TcpConnection c, long now, Segment out) {
         TcpConfig config = c.engine.config;
         boolean answer = c.state == SYN_RECEIVED;
@@ -69,11 +74,15 @@ final class Handshake {
             c.rcvAdv = c.rcvNxt;
         }
         out.window = ReceiveWindow.advertise(c, true);
-        // RFC 6691: the MTU less the fixed headers, whatever options there are
+        // RFC 6691: the MTU minus the fixed headers, independent of the options in use
         out.mss = Math.min(c.linkMtu - c.headerBytes(), c.maxSegmentBytes());
-        // On a passive open only what the peer has offered (RFC 7323 sections 2.2, 3.2; RFC 2018 section 2)
+        // A SYN-ACK contains only options that the peer has offered (RFC 7323 sections 2.2 and 3.2, RFC 2018
+        // section 2).
         if (answer ? c.is(Tcb.WINDOW_SCALING) : config.windowScaling) {
-            c.rcvWndShift = (byte) ReceiveWindow.shiftFor(c.maxReceiveBufferBytes);
+            if (c.sndNxt == c.iss) {
+                // The peer may have received the first SYN, so a retransmission repeats its shift count.
+                c.rcvWndShift = (byte) ReceiveWindow.shiftFor(c.maxReceiveBufferBytes);
+            }
             out.windowScale = c.rcvWndShift;
         }
         out.sackPermitted = answer ? c.is(Tcb.SACK) : config.sack;
@@ -102,7 +111,7 @@ final class Handshake {
         return true;
     }
 
-    /** RFC 7413 section 4.2.1 step 2: data goes with the SYN only beside a cookie. */
+    /** Adds data to a SYN that carries a cookie (RFC 7413 section 4.2.1 step 2). */
     private static void attachData(TcpConnection c, Segment out) {
         int limit = Math.min(Math.min(c.peerMss, c.mtu - c.headerBytes()), c.maxSegmentBytes())
                 - out.optionsLengthBytes();
@@ -114,8 +123,8 @@ final class Handshake {
     }
 
     /**
-     * The SYN is acknowledged, perhaps with data that went with it (RFC 7413 section 4.2.1 step 3). What was not
-     * acknowledged is new data still.
+     * Handles the acknowledgement of our SYN. It may cover data sent with the SYN (RFC 7413 section 4.2.1 step
+     * 3). Data that it does not cover is sent again as new data.
      */
     private static void onSynAcknowledged(TcpConnection c, Segment s, long now) {
         int dataBytes = s.ack - (c.iss + 1);
@@ -145,45 +154,54 @@ final class Handshake {
         long waitedNanos = RttEstimator.backedOff(c);
         ConnectionTimers.countTimeout(c);
         if (passive && !c.is(Tcb.EARLY) && !c.acceptDeferred && c.listener.overflowedWithin(waitedNanos, now)) {
-            // Most are a flood's, and their answer goes nowhere. A client that waits for it asks again.
+            // The backlog has overflowed, so most of these SYN-ACKs would answer a flood and reach no client. A
+            // real client retransmits its SYN.
             c.engine.counters.synAcksWithheld++;
         } else if (!isAcceptDeferred(c)) {
-            // Also when the time to wait for data is over: the client's answer then opens the connection.
+            // This includes the end of a deferred accept: the client's answer then opens the connection.
             c.set(Tcb.SYN_DUE);
         }
         c.setRetransmitTimer(RetransmitTimer.SYN, now + RttEstimator.backedOff(c));
     }
 
-    /** The client has answered our SYN-ACK, and has some time left to send data. */
+    /**
+     * Returns whether the client has completed the handshake and still has time to send data (TCP_DEFER_ACCEPT).
+     */
     private static boolean isAcceptDeferred(TcpConnection c) {
         return c.acceptDeferred && c.unansweredTimeouts < c.listener.deferredTimeouts;
     }
 
-    /** As Linux does (tcp_check_req): the acknowledgement of the handshake alone is as if it had not come. */
+    /**
+     * Returns whether the ACK of the handshake is dropped because the listener waits for data (as Linux's
+     * tcp_check_req).
+     */
     private static boolean defersAccept(TcpConnection c, Segment s) {
         return c.is(Tcb.PASSIVE_OPEN) && !c.is(Tcb.EARLY) && c.unansweredTimeouts < c.listener.deferredTimeouts
                 && s.sequenceLength() == 0 && c.lastSendNanos != Tcb.NEVER;
     }
 
-    /** A user timeout takes the place of the configuration's number, not of the one set for the connection. */
+    /**
+     * Returns whether the limit of SYN retries is reached. A user timeout replaces the configured limit, but not
+     * a limit set for the connection.
+     */
     private static boolean isSynSentTooOften(TcpConnection c, TcpConfig config) {
         int own = c.extras == null ? 0 : c.extras.synRetries;
         return own > 0 ? c.unansweredTimeouts >= own
                 : c.unansweredTimeouts >= config.synRetries && c.userTimeoutMillis == 0;
     }
 
-    /** RFC 9293 section 3.10.7.3. */
+    /** Handles a segment in SYN-SENT (RFC 9293 section 3.10.7.3). */
     static void onSegmentInSynSent(TcpConnection c, Segment s, long now) {
         boolean ack = s.has(TcpFlags.ACK);
         if (ack && (Sequence.beforeOrAt(s.ack, c.iss) || Sequence.after(s.ack, c.sndNxt + c.fastOpenBytes))) {
-            // First: it acknowledges something else, an old connection perhaps.
+            // First check: the ACK is unacceptable and may belong to an old connection.
             if (!s.has(TcpFlags.RST)) {
                 c.engine.replies.resetFor(s, c.mark());
             }
             return;
         }
         if (s.has(TcpFlags.RST)) {
-            // Second: believed only if it answers our SYN.
+            // Second check: a RST is accepted only if it acknowledges our SYN.
             if (ack) {
                 c.engine.counters.resetsIn++;
                 c.engine.finish(c, CloseReason.REFUSED, CLOSED);
@@ -193,16 +211,17 @@ final class Handshake {
         if (!s.has(TcpFlags.SYN)) {
             return;
         }
-        // Fourth: SYN.
+        // Fourth check: SYN.
         if (ack && c.engine.config.timestamps && s.timestamps && !echoesOurTime(c, s, now)) {
             c.engine.replies.resetFor(s, c.mark());
             return;
         }
+        c.peerMac = s.peerMac;
         negotiate(c, s, now, Ecn.agreedBy(c, s));
         if (!ack) {
-            // Simultaneous open (RFC 9293 figure 8): answer with SYN-ACK, same number.
-            c.engine.openPace.leave(c, now);
-            if (c.sndNxt == c.iss && c.engine.openPace.remove(c)) {
+            // Simultaneous open (RFC 9293 figure 8): answer with a SYN-ACK that has the same sequence number.
+            c.engine.connectThrottle.leave(c, now);
+            if (c.sndNxt == c.iss && c.engine.connectThrottle.remove(c)) {
                 c.clear(Tcb.READY);
             }
             c.state = SYN_RECEIVED;
@@ -210,7 +229,7 @@ final class Handshake {
             c.engine.ready(c);
             return;
         }
-        c.engine.openPace.leave(c, now);
+        c.engine.connectThrottle.leave(c, now);
         if (c.is(Tcb.FAST_OPEN)) {
             c.engine.fastOpen.remember(c, s);
         }
@@ -222,37 +241,42 @@ final class Handshake {
         if (dataBytes > 0 && c.state != CLOSED) {
             AckInput.releaseIfIdle(c, c.flight);
             if (c.extras != null) {
-                c.tellWhenNotSentIsLow();
+                c.notifyIfNotSentLow();
             }
             c.engine.events.acked(c, dataBytes);
         }
         if (c.state != CLOSED && (s.payloadLength > 0 || s.has(TcpFlags.FIN))) {
-            // Data may come with the SYN (section 3.4.1); it begins behind it.
+            // A SYN may carry data (section 3.4.1), which starts at the next sequence number.
             s.seq++;
             DataInput.process(c, s, now);
             s.seq--;
         }
     }
 
-    /** RFC 7323 section 3.2: the echo must be a time at which we have sent. */
+    /** Returns whether the timestamp echo is not in the future, so it may be ours (RFC 7323 section 3.2). */
     private static boolean echoesOurTime(TcpConnection c, Segment s, long now) {
         return s.tsEcho == 0 || Sequence.beforeOrAt(s.tsEcho, c.timestamp(now));
     }
 
     // ---- passive open ----
 
-    /** A SYN for a listener with room: a connection in SYN-RECEIVED. */
+    /** Creates a connection in SYN-RECEIVED for a SYN. The caller has checked that the listener has room. */
     static TcpConnection accept(TcpListener listener, Segment s, int iss, long now) {
         TcpEngine engine = listener.engine;
         TcpConnection c = new TcpConnection(engine, s.destinationHigh, s.destinationLow, s.destinationPort,
                 s.sourceHigh, s.sourceLow, s.sourcePort);
         c.listener = listener;
+        c.peerMac = s.peerMac;
         c.set(Tcb.PASSIVE_OPEN);
         if (listener.maxSegmentBytes > 0) {
             c.maxSegment(listener.maxSegmentBytes);
         }
         c.mark(listener.mark);
         prepare(c, iss, engine.config.mtuBytes);
+        if (listener.receiveBufferBytes > 0) {
+            c.receiveBufferBytes = listener.receiveBufferBytes;
+            c.maxReceiveBufferBytes = listener.receiveBufferBytes;
+        }
         negotiate(c, s, now, Ecn.agreedTo(engine.config, s));
         c.state = SYN_RECEIVED;
         c.lastReceiveNanos = now;
@@ -263,7 +287,10 @@ final class Handshake {
         return c;
     }
 
-    /** RFC 7413 section 4.2.2: the user gets the connection and the data of its SYN, a FIN excepted, at once. */
+    /**
+     * Delivers the connection and the data of its SYN to the user before the handshake is complete (RFC 7413
+     * section 4.2.2). A FIN is not processed yet.
+     */
     static void acceptEarly(TcpConnection c, Segment s, long now) {
         c.set(Tcb.EARLY | Tcb.REPORTED);
         c.listener.fastOpens.take();
@@ -282,7 +309,7 @@ final class Handshake {
         }
     }
 
-    /** What the peer's SYN says, given what we are ready to do. */
+    /** Applies the options of the peer's SYN if the configuration enables them. */
     static void negotiate(TcpConnection c, Segment s, long now, Ecn.Feedback feedback) {
         TcpConfig config = c.engine.config;
         c.irs = s.seq;
@@ -314,10 +341,7 @@ final class Handshake {
         updateSendMss(c);
     }
 
-    /**
-     * RFC 6691: what the peer takes and the path carries, less the options that every segment has. Bursts of the pacer
-     * follow from it.
-     */
+    /** Updates the send MSS (RFC 6691) and the pacing bursts derived from it. */
     static void updateSendMss(TcpConnection c) {
         c.sndMss = sendMss(c, c.mtu);
         if (c.pacer != null) {
@@ -325,19 +349,47 @@ final class Handshake {
         }
     }
 
-    /** What it would be on a path of this MTU. */
+    /**
+     * Returns the payload of a full-sized segment for a path MTU, in bytes. It is bounded by the peer's MSS and
+     * the MTU, minus the options that every segment carries.
+     */
     static int sendMss(TcpConnection c, int mtuBytes) {
         int mss = Math.min(Math.min(c.peerMss, mtuBytes - c.headerBytes()), c.maxSegmentBytes());
-        return Math.max(8, mss - (c.is(Tcb.TIMESTAMPS) ? TIMESTAMPS_OPTION_BYTES : 0));
+        mss = Math.max(MIN_SEND_MSS, Math.min(mss, halfWindow(c)));
+        return mss - (c.is(Tcb.TIMESTAMPS) ? TIMESTAMPS_OPTION_BYTES : 0);
     }
 
-    /** A SYN in SYN-RECEIVED that lies in the window; true if it is the peer's half of a simultaneous open. */
+    /**
+     * Returns the maximum segment size for the peer's window: half of the largest window seen, as in Linux
+     * (tcp_bound_to_half_wnd). If one segment filled the window, a peer with delayed ACKs would stall the connection.
+     * Windows of up to 536 bytes are used as a whole.
+     */
+    private static int halfWindow(TcpConnection c) {
+        return c.maxSndWnd == 0 ? Integer.MAX_VALUE
+                : c.maxSndWnd > DEFAULT_MSS_IPV4 ? c.maxSndWnd / 2 : c.maxSndWnd;
+    }
+
+    /** Records the largest window of the peer, which limits the segment size. */
+    static void widen(TcpConnection c, int window) {
+        if (window > c.maxSndWnd) {
+            boolean bounds = halfWindow(c) < c.linkMtu;
+            c.maxSndWnd = window;
+            if (bounds) {
+                updateSendMss(c);
+            }
+        }
+    }
+
+    /**
+     * Returns whether a SYN received in SYN-RECEIVED belongs to a simultaneous open. The caller has checked that
+     * it lies in the window.
+     */
     static boolean onSynInSynReceived(TcpConnection c, Segment s) {
-        // RFC 9293 figure 8: the SYN-ACK of a simultaneous open repeats the SYN and acknowledges ours.
+        // RFC 9293 figure 8: in a simultaneous open, the peer's SYN-ACK repeats its SYN and acknowledges ours.
         return !c.is(Tcb.PASSIVE_OPEN) && s.has(TcpFlags.ACK) && s.seq == c.irs;
     }
 
-    /** Fifth check in SYN-RECEIVED. Returns false if the segment must be dropped. */
+    /** Performs the fifth check in SYN-RECEIVED. Returns false if the segment must be dropped. */
     static boolean onAckInSynReceived(TcpConnection c, Segment s, long now) {
         if (!Sequence.after(s.ack, c.sndUna) || Sequence.after(s.ack, c.sndNxt)) {
             c.engine.refuse(s, c.mark());
@@ -345,14 +397,18 @@ final class Handshake {
         }
         if (c.is(Tcb.TIMESTAMPS) && s.timestamps && s.tsEcho != 0
                 && Sequence.before(s.tsEcho, c.timestamp(c.lastReceiveNanos))) {
-            // It echoes a time before the SYN came: an old connection's TIME-WAIT answers what an old SYN has made, and
-            // the numbers happen to fit (RFC 7323 section 3.2). A RST here would end that TIME-WAIT (RFC 1337).
+            // The echo is older than the SYN that opened this connection. That SYN was an old duplicate, and the
+            // peer's TIME-WAIT has answered our SYN-ACK with numbers that happen to match (RFC 7323 section 3.2).
+            // A RST would end that TIME-WAIT (RFC 1337).
             c.engine.counters.unacceptableSegments++;
             return false;
         }
         if (defersAccept(c, s)) {
             c.acceptDeferred = true;
             c.engine.counters.acceptsDeferred++;
+            return false;
+        }
+        if (c.is(Tcb.PASSIVE_OPEN) && !c.is(Tcb.EARLY) && !c.engine.events.mayAccept(c.listener)) {
             return false;
         }
         c.sndUna = c.iss + 1;
@@ -379,7 +435,7 @@ final class Handshake {
         return c.state != CLOSED;
     }
 
-    /** RFC 7323 section 2.2: the window of a SYN is never scaled, whatever was agreed since. */
+    /** Returns the window of a segment in bytes. The window of a SYN is never scaled (RFC 7323 section 2.2). */
     static int offeredWindow(TcpConnection c, Segment s) {
         return s.has(TcpFlags.SYN) ? s.window : s.window << c.sndWndShift;
     }
@@ -389,7 +445,7 @@ final class Handshake {
         c.clear(Tcb.SYN_DUE);
         c.stopRetransmitTimer();
         c.sndWnd = offeredWindow(c, s);
-        c.maxSndWnd = Math.max(c.maxSndWnd, c.sndWnd);
+        widen(c, c.sndWnd);
         c.sndWl1 = s.seq;
         c.sndWl2 = s.ack;
         c.lastReceiveNanos = now;
@@ -402,11 +458,12 @@ final class Handshake {
         c.cwnd = SegmentOutput.initialWindow(c);
         boolean sentEarly = c.is(Tcb.EARLY) && c.sndNxt != c.iss + 1;
         if (sentEarly) {
-            // The data sent since the SYN-ACK is what the acknowledgement times.
+            // The ACK measures the RTT of data sent after the SYN-ACK.
             ConnectionTimers.restart(c, c.flight, now);
             PathMtu.resendTooBig(c);
         } else if (!c.is(Tcb.SYN_RETRANSMITTED)) {
-            // The time at which a SYN cookie was sent is not known. A client that was waited for had thought meanwhile.
+            // A SYN cookie has no known send time, and a deferred accept includes the time that the client took
+            // to send data. Neither gives an RTT sample.
             if (c.lastSendNanos != Tcb.NEVER && !c.acceptDeferred) {
                 RttEstimator.sample(c, now - c.lastSendNanos);
                 RttEstimator.sampleMinimum(c, now - c.lastSendNanos, now);

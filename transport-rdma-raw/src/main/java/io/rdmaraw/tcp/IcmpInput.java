@@ -2,7 +2,7 @@ package io.rdmaraw.tcp;
 
 import io.rdmaraw.wire.IcmpErrorKind;
 
-/** What ICMP may do to a connection (RFC 5927, RFC 5461); the quoted number has been checked already. */
+/** Applies ICMP errors to a connection (RFC 5927, RFC 5461). The caller has verified the quoted sequence number. */
 final class IcmpInput {
     private IcmpInput() {
     }
@@ -12,12 +12,12 @@ final class IcmpInput {
             PathMtu.onPacketTooBig(c, seq, mtu, now);
             return;
         }
-        // RFC 5927 section 5.2: once synchronized, every error is soft; the timeouts decide.
+        // RFC 5927 section 5.2: in synchronized states every error is soft; only timeouts end the connection.
         if (c.state != TcpState.SYN_SENT) {
             c.engine.events.softError(c, error);
             return;
         }
-        // RFC 5461 section 4.1: an open that meets an error fails now rather than in two minutes.
+        // RFC 5461 section 4.1: an ICMP error fails a connection attempt at once instead of after two minutes.
         switch (error) {
             case PORT_UNREACHABLE, PROTOCOL_UNREACHABLE ->
                 c.engine.finish(c, CloseReason.REFUSED, TcpState.CLOSED);

@@ -4,7 +4,10 @@ import io.rdmaraw.wire.SipHash;
 
 import java.util.function.IntSupplier;
 
-/** Initial sequence numbers and timestamp offsets that cannot be guessed from outside (RFC 6528, RFC 7323 5.4). */
+/**
+ * Generates initial sequence numbers and timestamp offsets that outsiders cannot predict (RFC 6528, RFC 7323
+ * section 5.4).
+ */
 final class InitialSequence {
     private static final long ISN = 1;
     private static final long TIMESTAMP = 2;
@@ -18,7 +21,10 @@ final class InitialSequence {
         this.testOverride = testOverride;
     }
 
-    /** RFC 6528 section 3: ISN = M + F(localip, localport, remoteip, remoteport, secretkey), M ticking every 4 us. */
+    /**
+     * RFC 6528 section 3: ISN = M + F(localip, localport, remoteip, remoteport, secretkey). M increments every 4
+     * us.
+     */
     int isn(long localHigh, long localLow, int localPort, long remoteHigh, long remoteLow, int remotePort, long now) {
         if (testOverride != null) {
             return testOverride.getAsInt();
@@ -28,9 +34,9 @@ final class InitialSequence {
     }
 
     /**
-     * RFC 7323 section 5.4: the timestamp clock of each pair of hosts has its own offset. It leaves the ports out, so
-     * that a new connection in place of one in TIME-WAIT shows later timestamps than the old one (RFC 6191), on
-     * whichever loop it is.
+     * Returns the offset of the timestamp clock for a pair of hosts (RFC 7323 section 5.4). The ports are not
+     * included: a connection that replaces one in TIME-WAIT must have later timestamps than its predecessor (RFC
+     * 6191), even on another loop.
      */
     int timestampOffset(long localHigh, long localLow, long remoteHigh, long remoteLow) {
         return (int) hash.hash(localHigh, localLow, remoteHigh, remoteLow, 0, TIMESTAMP);

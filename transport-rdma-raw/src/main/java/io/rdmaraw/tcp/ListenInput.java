@@ -3,14 +3,14 @@ package io.rdmaraw.tcp;
 import io.rdmaraw.tcp.segment.Segment;
 import io.rdmaraw.tcp.segment.TcpFlags;
 
-/** A segment for a listener (RFC 9293 section 3.10.7.2), with the SYN queue and cookies of RFC 4987. */
+/** Processes segments in LISTEN (RFC 9293 section 3.10.7.2), with the SYN queue and SYN cookies of RFC 4987. */
 final class ListenInput {
     private ListenInput() {
     }
 
-    /** @param isn initial sequence number for the connection that a SYN opens */
+    /** @param isn initial sequence number of the connection that a SYN creates */
     static void process(TcpEngine engine, TcpListener listener, Segment s, int isn, long now) {
-        // First: RST is ignored. Second: ACK is wrong here, unless it returns a cookie. Third: SYN.
+        // First check: RST is ignored. Second: an ACK is refused unless it returns a cookie. Third: SYN.
         if (s.has(TcpFlags.RST)) {
             return;
         }
@@ -24,8 +24,12 @@ final class ListenInput {
             return;
         }
         if (s.has(TcpFlags.FIN)) {
-            // RFC 9293 permits it, but it is sent only to pass filters that look for SYN alone; as Linux.
+            // RFC 9293 permits SYN with FIN, but only scans that try to pass packet filters use it. Linux drops
+            // it too.
             engine.counters.synFinDrops++;
+            return;
+        }
+        if (!engine.events.mayAccept(listener)) {
             return;
         }
         TcpConfig.SynCookieMode mode = engine.config.synCookies;
@@ -45,7 +49,11 @@ final class ListenInput {
         }
     }
 
-    /** RFC 7413 section 4.2.2: data with a valid cookie goes to the user at once, all others get a cookie. */
+    /**
+     * Handles a SYN with the Fast Open option (RFC 7413 section 4.2.2). Data with a valid cookie is delivered at
+     * once if the listener has a place for another such connection. Otherwise the peer retransmits the data after
+     * the handshake. A SYN without a valid cookie is answered with one.
+     */
     private static void fastOpen(TcpEngine engine, TcpListener listener, TcpConnection c, Segment s, long now) {
         if (!engine.fastOpen.isOurs(s)) {
             engine.counters.fastOpenCookiesRejected += s.fastOpenCookieBytes > 0 ? 1 : 0;
@@ -86,12 +94,15 @@ final class ListenInput {
             }
         }
         if (Ecn.agreedTo(config, s) == Ecn.Feedback.ACCURATE) {
-            // RFC 9768 section 5.1: the client's answer says that this was agreed, with timestamps or without.
+            // RFC 9768 section 5.1: the client's ACK proves the agreement, even without timestamps.
             out.flags |= AccurateEcn.handshakeFlags(s.ecn);
         }
     }
 
-    /** The ACK that returns a cookie makes the connection. Returns false if the segment is to be reset. */
+    /**
+     * Creates a connection from the ACK that returns a SYN cookie. Returns false if the segment must be answered
+     * with RST.
+     */
     private static boolean acceptCookie(TcpEngine engine, TcpListener listener, Segment s, long now) {
         TcpConfig.SynCookieMode mode = engine.config.synCookies;
         boolean expected = mode == TcpConfig.SynCookieMode.ALWAYS || mode == TcpConfig.SynCookieMode.ON_OVERFLOW
@@ -102,30 +113,34 @@ final class ListenInput {
         int mss = engine.synCookies.mssOf(s, now);
         if (mss == 0) {
             engine.counters.synCookiesRejected++;
-            // Data that overtook the ACK returns the cookie with a number that doesn't fit; a RST would kill what the
-            // ACK is about to open. What isn't a cookie at all looks like this for two minutes at most.
+            // Data may arrive before the ACK that returns the cookie. Its sequence number is then not the client's
+            // ISN + 1, so the hash does not match. A RST would destroy the connection that the ACK is about to
+            // create. Any other segment with data whose acknowledgement number resembles a recent cookie gets no
+            // RST either, for about two minutes.
             return s.sequenceLength() > 0 && engine.synCookies.isRecent(s, now);
         }
         if (s.timestamps && !SynCookies.echoesOurTime(engine, s, now)) {
-            // This answers another host's SYN-ACK, or none (RFC 7323 section 3.2); see onAckInSynReceived.
+            // The segment answers another host's SYN-ACK, or none (RFC 7323 section 3.2). See
+            // Handshake.onAckInSynReceived.
             engine.counters.synCookiesRejected++;
             return true;
         }
         Segment syn = engine.scratch;
         SynCookies.restoreSyn(s, syn, mss);
         TcpConnection c = Handshake.accept(listener, syn, s.ack - 1, now);
-        // As if the SYN-ACK had been sent from here; when the SYN came and the round trip time are not known.
+        // Set the state as after sending a SYN-ACK. The arrival time of the SYN and the RTT are not known.
         c.lastReceiveNanos = now - SynCookies.oldestEchoNanos();
         c.sndNxt = c.iss + 1;
         c.clear(Tcb.SYN_DUE);
         c.rcvAdv = c.rcvNxt + Math.min(0xFFFF, c.receiveBufferBytes);
         if (c.is(Tcb.WINDOW_SCALING)) {
-            c.rcvWndShift = (byte) ReceiveWindow.shiftFor(c.maxReceiveBufferBytes);
+            c.rcvWndShift = (byte) ReceiveWindow.shiftFor(engine.config.largestReceiveBufferBytes());
         }
         c.lastSendNanos = Tcb.NEVER;
         SegmentInput.process(c, s, now);
         if (c.state == TcpState.SYN_RECEIVED) {
-            // No SYN-ACK of its own is out and no timer runs: what this segment does not open, nothing would end.
+            // The connection has no SYN-ACK in flight and no timer. Unless this segment has opened it, nothing
+            // would end it.
             engine.counters.synCookiesRejected++;
             engine.finish(c, CloseReason.ABORTED, TcpState.CLOSED);
         } else {

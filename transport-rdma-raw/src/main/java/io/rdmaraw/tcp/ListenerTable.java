@@ -5,13 +5,13 @@ import java.util.BitSet;
 import java.util.List;
 
 /**
- * The listeners of an engine: a hash table with chains, looked up by port and exact address first, then by port and the
- * wildcard address 0, 0. Who listens is decided here and not by those who send, so the hash needs no key.
+ * The listeners of an engine: a hash table with chains. A lookup tries the exact address first, then the wildcard
+ * address 0, 0. The keys are chosen by local users and not by peers, so the hash needs no key.
  */
 final class ListenerTable {
     private TcpListener[] heads = new TcpListener[16];
     private int size;
-    /** The ports with a listener on any address. */
+    /** Ports that have a listener on at least one address. */
     private final BitSet ports = new BitSet();
 
     void add(TcpListener listener) {
@@ -74,7 +74,7 @@ final class ListenerTable {
         return false;
     }
 
-    /** Returns the listener of an address and port, or null. */
+    /** Returns the listener for an address and port, or null. */
     TcpListener find(long high, long low, int port) {
         TcpListener exact = exact(high, low, port);
         return exact != null ? exact : exact(0, 0, port);
@@ -94,7 +94,7 @@ final class ListenerTable {
         return (int) (mixed >>> 40) & heads.length - 1;
     }
 
-    /** Returns all listeners, in no order. */
+    /** Returns all listeners, in no particular order. */
     List<TcpListener> all() {
         List<TcpListener> all = new ArrayList<>(size);
         for (TcpListener head : heads) {

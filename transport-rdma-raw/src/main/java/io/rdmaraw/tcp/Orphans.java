@@ -1,15 +1,15 @@
 package io.rdmaraw.tcp;
 
 /**
- * The connections that their users have closed and that still wait for their peers. No user would notice how many
- * they are, how much they hold, or that a peer keeps its window shut and answers each probe: so the engine sees to it,
- * as Linux does (tcp_max_orphans, tcp_orphan_retries). Kept in the order of the peers' last progress.
+ * Connections that the user has closed but that still wait for the peer. The engine limits their number, the data they
+ * hold, and the lifetime of a connection if the peer answers probes but keeps its window closed. Linux does so with
+ * tcp_max_orphans and tcp_orphan_retries. The list is ordered by the peers' last progress.
  */
 final class Orphans {
-    /** What a closed connection needs besides. */
+    /** Additional state of a closed connection. */
     static final class Entry {
         private final TcpConnection connection;
-        /** Since when the peer has acknowledged nothing; at first, since when the user has closed. */
+        /** Time of the peer's last progress; before that, the time of the close. */
         long sinceNanos = Tcb.FROM_NOW;
         private int queuedBytes;
         private Entry older;
@@ -17,6 +17,10 @@ final class Orphans {
 
         private Entry(TcpConnection connection) {
             this.connection = connection;
+        }
+
+        private boolean isDelivering() {
+            return connection.state != TcpState.FIN_WAIT_2;
         }
     }
 
@@ -36,12 +40,37 @@ final class Orphans {
         return count;
     }
 
-    /** What they have queued. */
+    /** Returns the bytes that all closed connections have queued. */
     long queuedBytes() {
         return queuedBytes;
     }
 
-    /** The user has closed a connection that lives on. Those that have waited the longest may have to go for it. */
+    /**
+     * Returns whether some peer has not acknowledged all data and the FIN yet. Connections in FIN-WAIT-2 have
+     * delivered everything and do not count.
+     */
+    boolean areDelivering() {
+        for (Entry entry = oldest; entry != null; entry = entry.newer) {
+            if (entry.isDelivering()) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    /** Returns the number of connections that have not delivered everything. */
+    int deliveringCount() {
+        int delivering = 0;
+        for (Entry entry = oldest; entry != null; entry = entry.newer) {
+            delivering += entry.isDelivering() ? 1 : 0;
+        }
+        return delivering;
+    }
+
+    /**
+     * Adds a connection that the user has closed. If a limit is exceeded, the connections without progress for
+     * the longest time are aborted.
+     */
     void add(TcpConnection c) {
         c.orphan = new Entry(c);
         append(c);
@@ -61,7 +90,7 @@ final class Orphans {
         return entry;
     }
 
-    /** Takes in a closed connection, its own or another engine's. */
+    /** Appends a closed connection of this engine or of another one, without checking the limits. */
     void append(TcpConnection c) {
         Entry entry = c.orphan;
         entry.queuedBytes = c.queuedBytes();
@@ -80,7 +109,7 @@ final class Orphans {
         newest = entry;
     }
 
-    /** The peer has acknowledged something new. */
+    /** Handles new data being acknowledged. */
     void onProgress(TcpConnection c, long now) {
         Entry entry = c.orphan;
         int left = c.queuedBytes();
@@ -93,7 +122,7 @@ final class Orphans {
         }
     }
 
-    /** It is over, or goes to another engine. */
+    /** Removes a connection that has ended or moves to another engine. */
     void remove(TcpConnection c) {
         unlink(c.orphan);
         count--;
@@ -116,9 +145,9 @@ final class Orphans {
     }
 
     /**
-     * When a closed connection whose peer takes nothing ends, whatever the peer answers; NEVER if it has nothing to
-     * send. That is when the probes of a closed window have been repeated as often as {@code orphanRetries} says and
-     * their interval has grown to its bound (tcp_probe_timer of Linux).
+     * Returns the time at which a closed connection ends if the peer acknowledges no data, even if it answers
+     * probes. Returns {@link Tcb#NEVER} if there is nothing to send. The time allows for {@code orphanRetries}
+     * probes of a closed window, or more until the interval has reached its maximum (as Linux's tcp_probe_timer).
      */
     static long deadline(TcpConnection c) {
         Entry entry = c.orphan;

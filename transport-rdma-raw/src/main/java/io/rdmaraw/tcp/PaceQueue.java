@@ -3,19 +3,19 @@ package io.rdmaraw.tcp;
 import java.util.Arrays;
 
 /**
- * The connections whose data waits for its pacer, by the time when it may leave: a binary heap. The ticks of
- * {@link TimerWheel} are as long as a burst and would round its time.
+ * A binary heap of the connections that wait for their pacers, ordered by send time. The {@link TimerWheel} is
+ * not used because its ticks are as long as a burst and would round the send time.
  */
 final class PaceQueue {
     private TcpConnection[] heap = new TcpConnection[16];
     private int size;
 
-    /** When {@link #pollDue} has something. */
+    /** Returns the earliest send time in nanoseconds, or {@link Tcb#NEVER}. */
     long nextNanos() {
         return size == 0 ? Tcb.NEVER : heap[0].pacer.queuedNanos;
     }
 
-    /** Has the connection come up at a time, instead of the one it was scheduled for before. */
+    /** Schedules a connection, replacing its previous send time. */
     void schedule(TcpConnection c, long nanos) {
         Pacer p = c.pacer;
         if (p.place == Pacer.NOT_QUEUED) {
@@ -45,7 +45,7 @@ final class PaceQueue {
         }
     }
 
-    /** Takes out a connection whose time has come; null when there is none. */
+    /** Removes and returns a connection that may send now; returns null if there is none. */
     TcpConnection pollDue(long nowNanos) {
         if (size == 0 || heap[0].pacer.queuedNanos > nowNanos) {
             return null;

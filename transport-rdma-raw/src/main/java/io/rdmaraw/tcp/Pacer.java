@@ -5,37 +5,40 @@ import io.rdmaraw.tcp.congestion.SendQuantum;
 import io.rdmaraw.tcp.send.Flight;
 
 /**
- * The gate that keeps a connection's data to a rate: a bucket that fills at that rate and holds two quanta. Data leaves
- * until the bucket is empty; the next leaves when it holds a quantum again, so that a burst is worth its doorbell. One
- * that is late by less than a quantum's time loses nothing of its rate. So in a time T no more than rate * T, two
- * quanta and a segment leave.
+ * Limits a connection's data to a rate with a token bucket that holds two quanta. Data is sent until the bucket
+ * is empty. It is sent again once the bucket holds a quantum, so that each burst is large enough for a doorbell.
+ * A sender that is late by less than the time of a quantum loses none of its rate. In a time T, at most rate * T
+ * plus two quanta and one segment are sent.
  *
- * <p>Only connections that are paced have one. A device that paces by itself may be given {@link #rate()} instead.
+ * <p>Only paced connections have a pacer. For a device that paces by itself, pass it {@link #rate()} instead.
  */
 final class Pacer {
     private static final long SECOND_NANOS = 1_000_000_000L;
     private static final int BUCKET_QUANTA = 2;
-    /** As Linux has it without a control that says (tcp_pacing_ss_ratio, tcp_pacing_ca_ratio), in percent. */
+    /**
+     * Percentages of the window's rate, as Linux uses for controls without their own rate (tcp_pacing_ss_ratio,
+     * tcp_pacing_ca_ratio).
+     */
     private static final int SLOW_START_PERCENT = 200;
     private static final int AVOIDANCE_PERCENT = 120;
     static final int NOT_QUEUED = -1;
 
-    /** What the user allows; 0: no limit. */
+    /** Limit set by the user, in bytes per second; 0: no limit. */
     private long maxRate;
-    /** Bytes of payload per second; 0: no limit. */
+    /** Payload bytes per second; 0: no limit. */
     private long rate;
     private int quantumBytes = Integer.MAX_VALUE;
-    /** When the bucket is empty, by what has left: it may lie ahead. */
+    /** Time at which the bucket was or will be empty. It lies in the future if data was sent ahead of the rate. */
     private long emptyNanos = Long.MIN_VALUE;
-    /** When data may leave again. */
+    /** Time from which data may be sent again. */
     private long openNanos = Long.MIN_VALUE;
     private boolean waits;
 
-    // in PaceQueue
+    // position and time in PaceQueue
     int place = NOT_QUEUED;
     long queuedNanos;
 
-    /** Sets what the user allows (SO_MAX_PACING_RATE), in bytes per second; 0: no limit. */
+    /** Sets the limit of the user (SO_MAX_PACING_RATE), in bytes per second; 0: no limit. */
     static void limit(TcpConnection c, long bytesPerSecond) {
         if (bytesPerSecond > 0 && c.pacer == null) {
             c.pacer = new Pacer();
@@ -49,14 +52,14 @@ final class Pacer {
         }
     }
 
-    /** What left at a former rate holds nothing back at the present one, beyond a quantum's time. */
+    /** Limits the wait caused by data sent at an earlier rate to the time of one quantum at the present rate. */
     private void forgetDebt(long now) {
         long quantumNanos = rate == 0 ? 0 : nanosFor(quantumBytes);
         emptyNanos = Math.min(emptyNanos, now);
         openNanos = Math.min(openNanos, now + quantumNanos);
     }
 
-    /** Gives a connection a pacer, or takes it away: after its congestion control or its settings have changed. */
+    /** Creates or removes the pacer of a connection after its congestion control or settings have changed. */
     static void configure(TcpConnection c) {
         boolean wanted = c.rate != null || c.engine.config.pacing || c.pacer != null && c.pacer.maxRate > 0;
         if (wanted && c.pacer == null) {
@@ -70,7 +73,7 @@ final class Pacer {
         }
     }
 
-    /** The window, the round trip, the length of segments or the control's mind have changed. */
+    /** Recomputes the rate. Called after a change of the window, the RTT, the MSS or the control's rate. */
     void update(TcpConnection c) {
         long wanted = c.rate != null ? c.rate.control.pacingRate() : windowRate(c);
         rate = maxRate > 0 && (wanted == 0 || wanted > maxRate) ? maxRate : wanted;
@@ -80,7 +83,7 @@ final class Pacer {
         }
     }
 
-    /** Somewhat more than a window in a round trip, so that it is the window that limits. */
+    /** Returns a rate slightly above one window per RTT, so that the window remains the limit. */
     private static long windowRate(TcpConnection c) {
         if (!c.engine.config.pacing || c.srttNanos == 0) {
             return 0;
@@ -90,13 +93,13 @@ final class Pacer {
         return Math.max(1, (long) (ratio * c.cwnd * SECOND_NANOS / c.srttNanos));
     }
 
-    /** Whether data may leave; if not, {@link #waits} until it may. */
+    /** Returns whether data may be sent now. If not, {@link #waits} returns true until it may. */
     boolean isOpen(long now) {
         waits = now < openNanos;
         return !waits;
     }
 
-    /** Data has left. */
+    /** Charges sent data to the bucket. */
     void onSent(int bytes, long now) {
         if (rate == 0) {
             return;
@@ -112,7 +115,7 @@ final class Pacer {
         return bytes * SECOND_NANOS / rate;
     }
 
-    /** Data waits, or may wait, until {@link #openNanos}. */
+    /** Returns whether data is waiting for {@link #openNanos}. */
     boolean waits() {
         return waits;
     }
@@ -121,19 +124,19 @@ final class Pacer {
         return openNanos;
     }
 
-    /** Returns when data may leave, which is not before {@code now}. */
+    /** Returns the time at which data may be sent, at least {@code now}. */
     static long leavesNanos(TcpConnection c, long now) {
         return c.pacer == null ? now : Math.max(now, c.pacer.openNanos);
     }
 
-    /** Bytes per second of payload that leave at most; 0: no limit. */
+    /** Returns the maximum rate in payload bytes per second; 0: no limit. */
     long rate() {
         return rate;
     }
 
     /**
-     * What a device may be given to cut at once: what the bucket holds, a quantum at most. Less than a segment stands
-     * for one.
+     * Returns the maximum size of a segment for segmentation offload: the content of the bucket, at most one
+     * quantum. If less than a segment remains, callers send one segment.
      */
     int burstBytes(long now) {
         if (rate == 0) {
@@ -144,9 +147,9 @@ final class Pacer {
     }
 
     /**
-     * The connection has nothing more to send for now.
+     * Schedules the connection if its data waits for the pacer. Called when it has nothing more to send for now.
      *
-     * @return whether it is for the pacer; then it comes up again in time
+     * @return true if the connection waits for the pacer, which then makes it ready in time
      */
     static boolean settle(TcpConnection c) {
         Pacer p = c.pacer;

@@ -6,57 +6,62 @@ import io.rdmaraw.tcp.send.RecoveryState;
 import io.rdmaraw.tcp.send.Scoreboard;
 
 /**
- * Path MTU discovery (RFC 1191, RFC 8201) with a fallback for paths that drop big packets in silence (RFC 2923).
+ * Path MTU discovery (RFC 1191, RFC 8201), with a fallback for paths that drop large packets without an ICMP
+ * message (RFC 2923).
  *
- * <p>Timeouts make such a path suspect, but a path that just loses much looks the same. So while new data goes out in
- * small segments, a few large ones try the path, as the probes of RFC 4821 do: the first that arrives ends the
- * suspicion. One that is lost is repeated in small ones.
+ * <p>Repeated timeouts make such a black hole suspect, but a lossy path looks the same. New data is then sent in
+ * small segments, with a few large ones as probes (as in RFC 4821). The first probe that arrives ends the
+ * suspicion. The data of a lost probe is retransmitted in small segments.
  */
 final class PathMtu {
     private static final int MIN_IPV6 = 1280;
-    /** The smallest plateau of RFC 1191 section 7.1 above the floor of 68, which would carry headers only. */
-    private static final int LEAST_PLATEAU = 296;
+    /**
+     * Smallest plateau of RFC 1191 section 7.1 that leaves room for data. The lower one, 68, would hold only
+     * headers.
+     */
+    private static final int MIN_PLATEAU = 296;
     private static final int SAFE_IPV4 = 576;
-    /** Timeouts of one segment before small ones that are repeated are not put together any more. */
+    /** Number of timeouts of one segment after which small retransmissions are no longer merged. */
     private static final int ONE_BY_ONE_TIMEOUTS = 2;
-    /** So many more timeouts, and even the safe size for most paths is suspected. */
+    /** Number of further timeouts after which a black hole is suspected even at 1280 bytes. */
     private static final int DEEP_BLACK_HOLE_TIMEOUTS = 2;
     /** RFC 8899 section 5.1.2, MAX_PROBES. */
     private static final byte MAX_PROBES = 3;
-    /** No black hole is suspected. */
+    /** Value of {@link ConnectionExtras#mtuProbesLeft} when no black hole is suspected. */
     static final byte TRUSTED = -1;
 
     private PathMtu() {
     }
 
-    /** No path is taken to carry less. */
-    static int least(TcpConnection c) {
+    /** Returns the minimum path MTU that is accepted, in bytes. */
+    static int minMtuBytes(TcpConnection c) {
         return c.isIpv4() ? c.engine.config.minPathMtuBytes : MIN_IPV6;
     }
 
     /**
-     * An ICMP message, checked to be about data in flight, says what the next hop takes; 0 if it doesn't say. Who has
-     * guessed a number in flight could make all of it go out again in small pieces. So a message that contradicts what
-     * has arrived waits until the segment that it quotes has timed out, and is forgotten when that arrives (RFC 5927
-     * section 7.2).
+     * Handles an ICMP "packet too big" message. The caller has checked that it quotes data in flight. If an attacker
+     * guessed a sequence number in flight, the whole flight would be resent in small segments. A message that
+     * contradicts delivered segments is therefore deferred until the quoted segment times out. It is discarded when
+     * that segment is acknowledged (RFC 5927 section 7.2).
      *
-     * @param seq        the first number of the quoted segment
-     * @param nextHopMtu unsigned
+     * @param seq        first sequence number of the quoted segment
+     * @param nextHopMtu unsigned; 0 if the message does not contain it
      */
     static void onPacketTooBig(TcpConnection c, int seq, int nextHopMtu, long now) {
         if (nextHopMtu < 0 || !c.isIpv4() && nextHopMtu < MIN_IPV6) {
-            // RFC 8201 section 4: what says less than the minimum MTU of IPv6 must be discarded. No hop takes 2 GiB.
+            // RFC 8201 section 4: an MTU below the IPv6 minimum must be ignored. Values of 2 GiB and more are
+            // invalid.
             c.engine.counters.icmpIgnored++;
             return;
         }
-        // RFC 1191 section 5: routers of old leave it out; then the next plateau below.
-        int told = nextHopMtu == 0 ? plateauBelow(c.mtu) : nextHopMtu;
-        int mtu = Math.max(told, least(c));
+        // RFC 1191 section 5: old routers leave the MTU out. The next lower plateau is used then.
+        int reported = nextHopMtu == 0 ? plateauBelow(c.mtu) : nextHopMtu;
+        int mtu = Math.max(reported, minMtuBytes(c));
         if (mtu >= c.mtu) {
             return;
         }
         if (c.largestDelivered == 0 || mtu >= c.largestDelivered + optionsAndHeaderBytes(c)) {
-            believe(c, mtu, now);
+            accept(c, mtu, now);
             return;
         }
         c.engine.counters.pathMtuReductionsDelayed++;
@@ -66,7 +71,7 @@ final class PathMtu {
         extras.pendingMtu = (char) (first ? mtu : Math.min(extras.pendingMtu, mtu));
     }
 
-    private static void believe(TcpConnection c, int mtu, long now) {
+    private static void accept(TcpConnection c, int mtu, long now) {
         c.engine.counters.pathMtuReductions++;
         c.requireExtras().mtuProbesLeft = TRUSTED;
         reduce(c, mtu, now);
@@ -77,8 +82,8 @@ final class PathMtu {
     }
 
     /**
-     * SND.UNA has advanced while a message waits: one about what has arrived meanwhile was wrong, or the path has
-     * changed again.
+     * Discards a deferred ICMP message when the data it quotes is acknowledged. The message was wrong, or the
+     * path has changed again.
      */
     static void onProgress(TcpConnection c) {
         if (Sequence.after(c.sndUna, c.extras.pendingMtuSeq)) {
@@ -87,31 +92,34 @@ final class PathMtu {
     }
 
     private static int plateauBelow(int mtu) {
-        int[] plateaus = {32000, 17914, 8166, 4352, 2002, 1492, 1006, 508, LEAST_PLATEAU};
+        int[] plateaus = {32000, 17914, 8166, 4352, 2002, 1492, 1006, 508, MIN_PLATEAU};
         for (int plateau : plateaus) {
             if (plateau < mtu) {
                 return plateau;
             }
         }
-        return LEAST_PLATEAU;
+        return MIN_PLATEAU;
     }
 
     static void reduce(TcpConnection c, int mtu, long now) {
         c.mtu = (char) mtu;
         c.requireExtras().pathMtuExpiryNanos = now + c.engine.config.pathMtuAgeNanos;
-        // Before the peer's SYN its MSS is unknown. After it data may be on the way already (RFC 7413 section 4.2).
+        // The peer's MSS is unknown before its SYN. After the SYN, data may be in flight already (RFC 7413
+        // section 4.2).
         if (c.state == TcpState.SYN_SENT) {
             return;
         }
         Handshake.updateSendMss(c);
         c.largestDelivered = (char) Math.min(c.largestDelivered, c.sndMss);
-        // Nothing is repeated during the handshake: what is lost by then is looked at when it is over.
+        // During the handshake nothing is retransmitted; lost data is handled when the handshake is complete.
         if (c.flight != null && c.state != TcpState.SYN_RECEIVED) {
             resendTooBig(c);
         }
     }
 
-    /** RFC 1191 section 6.5: what was too big goes again at once, and congestion control has no part in it. */
+    /**
+     * Retransmits segments that exceed the new MSS at once, without a congestion response (RFC 1191 section 6.5).
+     */
     static void resendTooBig(TcpConnection c) {
         Scoreboard sb = c.flight.scoreboard;
         for (int entry = sb.head(); entry != sb.tail(); entry++) {
@@ -123,13 +131,16 @@ final class PathMtu {
         c.engine.ready(c);
     }
 
-    /** The same segment timed out again: perhaps it is too big and ICMP is filtered. */
+    /**
+     * Handles a retransmission timeout. If the same segment times out repeatedly, it may be too large and ICMP
+     * may be filtered.
+     */
     static void onTimeout(TcpConnection c, Flight f, long now) {
         if (c.extras != null && c.extras.pendingMtu != 0) {
-            int told = c.extras.pendingMtu;
+            int reported = c.extras.pendingMtu;
             c.extras.pendingMtu = 0;
-            if (told < c.mtu) {
-                believe(c, told, now);
+            if (reported < c.mtu) {
+                accept(c, reported, now);
                 return;
             }
         }
@@ -150,9 +161,9 @@ final class PathMtu {
     }
 
     /**
-     * Returns whether the next segment of new data should be as large as the link takes. Losses must be over (RFC 4821
-     * section 7.4). While the timeout is backed off they are not: a probe that is lost then costs a timeout of up to
-     * minutes, and leaves no measurement that ends the backoff.
+     * Returns whether the next new segment should be a probe, as large as the link allows. Loss recovery must be
+     * complete (RFC 4821 section 7.4), including the RTO backoff. Otherwise a lost probe would cost a timeout of
+     * up to minutes and would leave no RTT sample that ends the backoff.
      */
     static boolean isProbeDue(TcpConnection c, Flight f) {
         return c.extras != null && c.extras.mtuProbesLeft > 0 && c.backoff == 0
@@ -160,14 +171,20 @@ final class PathMtu {
                 && Sequence.afterOrAt(c.sndUna, c.extras.mtuProbeEnd);
     }
 
-    /** After the last probe the path is believed for as long as after the first suspicion (RFC 8899 section 5.1.1). */
+    /**
+     * Records a probe. After the last probe the reduced MTU is kept for the full age again (RFC 8899 section
+     * 5.1.1).
+     */
     static void onProbeSent(TcpConnection c, long now) {
         c.extras.mtuProbesLeft--;
         c.extras.mtuProbeEnd = c.sndNxt;
         c.extras.pathMtuExpiryNanos = now + c.engine.config.pathMtuAgeNanos;
     }
 
-    /** A segment that was larger than those are now has arrived when it was sent first. */
+    /**
+     * Handles the delivery of a segment above the present MSS on its first transmission. If a black hole was
+     * suspected, the suspicion was wrong.
+     */
     static void onLargeDelivered(TcpConnection c) {
         if (c.extras != null && c.extras.mtuProbesLeft != TRUSTED) {
             c.engine.counters.pathMtuFalseAlarms++;
@@ -175,7 +192,7 @@ final class PathMtu {
         }
     }
 
-    /** A smaller MTU has been believed long enough. */
+    /** Handles the expiry of a reduced path MTU. */
     static void onExpiry(TcpConnection c, long now) {
         if (c.extras.mtuProbesLeft == TRUSTED) {
             raise(c);
@@ -185,7 +202,7 @@ final class PathMtu {
         }
     }
 
-    /** RFC 1191 section 6.3: the path may have changed; try what the link takes. */
+    /** Restores the link MTU, as the path may have changed (RFC 1191 section 6.3). */
     private static void raise(TcpConnection c) {
         c.extras.mtuProbesLeft = TRUSTED;
         c.extras.pathMtuExpiryNanos = Tcb.NEVER;

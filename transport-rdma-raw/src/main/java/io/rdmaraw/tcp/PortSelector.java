@@ -5,7 +5,10 @@ import io.rdmaraw.wire.SipHash;
 import java.util.function.IntPredicate;
 import java.util.random.RandomGenerator;
 
-/** Source ports that are hard to guess and slow to repeat: double-hash selection, RFC 6056 section 3.3.4. */
+/**
+ * Selects ephemeral ports that are hard to guess and rarely repeat: double-hash port selection (RFC 6056 section
+ * 3.3.4).
+ */
 final class PortSelector {
     private static final int TABLE_SIZE = 64;
     private static final long OFFSET = 4;
@@ -25,7 +28,7 @@ final class PortSelector {
         }
     }
 
-    /** A port that {@code suitable} takes, or -1 if there is none. */
+    /** Returns a port that {@code suitable} accepts, or -1 if there is none. */
     int select(long localHigh, long localLow, long remoteHigh, long remoteLow, int remotePort, IntPredicate suitable) {
         int offset = (int) (hash.hash(localHigh, localLow, remoteHigh, remoteLow, remotePort, OFFSET) >>> 33);
         int slot = (int) (hash.hash(localHigh, localLow, remoteHigh, remoteLow, remotePort, TABLE) & TABLE_SIZE - 1);

@@ -4,12 +4,12 @@ import io.rdmaraw.tcp.congestion.AckSample;
 import io.rdmaraw.tcp.send.Flight;
 import io.rdmaraw.tcp.send.RecoveryState;
 
-/** Proportional rate reduction (RFC 9937): how much may be sent for each acknowledgement in fast recovery. */
+/** Proportional rate reduction (RFC 9937): limits the data sent per ACK during fast recovery. */
 final class Prr {
     private Prr() {
     }
 
-    /** @param flightBytes RecoverFS: what was in flight before the acknowledgement that begins recovery */
+    /** @param flightBytes RecoverFS: bytes in flight before the ACK that started recovery */
     static void start(RecoveryState r, int flightBytes) {
         r.prrDelivered = 0;
         r.prrOut = 0;
@@ -17,9 +17,9 @@ final class Prr {
     }
 
     /**
-     * Returns the congestion window: what is in flight plus what this acknowledgement allows.
+     * Returns the congestion window: the pipe plus the amount that this ACK allows to send.
      *
-     * @param safe SND.UNA has advanced and no further loss was found: recovery goes well
+     * @param safe SND.UNA has advanced and no further loss was detected
      */
     static int onAck(TcpConnection c, Flight f, AckSample sample, boolean safe) {
         RecoveryState r = f.recovery;
@@ -28,17 +28,17 @@ final class Prr {
         r.prrDelivered += sample.deliveredBytes;
         long allowance;
         if (pipe > c.ssthresh) {
-            // Section 6.2, the proportional part: pipe shrinks to ssthresh over one round trip.
+            // Section 6.2, proportional part: the pipe shrinks to ssthresh over one round trip.
             allowance = ceilDiv(r.prrDelivered * c.ssthresh, r.recoverFlightBytes) - r.prrOut;
         } else {
-            // The reduction bound: conservative (CRB), or as in slow start (SSRB) while recovery goes well.
+            // Reduction bound: conservative (CRB), or as in slow start (SSRB) if the ACK is safe.
             long limit = Math.max(r.prrDelivered - r.prrOut, sample.deliveredBytes);
             if (safe) {
                 limit += mss;
             }
             allowance = Math.min(c.ssthresh - pipe, limit);
         }
-        // The retransmission that begins recovery is never held back.
+        // The first retransmission of a recovery is always allowed.
         allowance = Math.max(allowance, r.prrOut == 0 ? mss : 0);
         return (int) Math.min(Integer.MAX_VALUE / 2, Math.max(mss, pipe + allowance));
     }

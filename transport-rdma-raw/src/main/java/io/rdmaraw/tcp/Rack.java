@@ -6,7 +6,10 @@ import io.rdmaraw.tcp.send.Flight;
 import io.rdmaraw.tcp.send.RecoveryState.Phase;
 import io.rdmaraw.tcp.send.Scoreboard;
 
-/** RACK (RFC 8985 section 6): a segment is lost when one sent later has arrived and a reordering window has passed. */
+/**
+ * RACK (RFC 8985 section 6): a segment is lost if one sent later was delivered and the reordering window has
+ * passed.
+ */
 final class Rack {
     private static final int DUPLICATE_THRESHOLD = 3;
     private static final int PERSIST_RECOVERIES = 16;
@@ -14,16 +17,19 @@ final class Rack {
     private Rack() {
     }
 
-    /** Steps 2 and 3 of section 6.2, for one entry that has just been acknowledged or sacked, in ascending order. */
+    /**
+     * Performs steps 2 and 3 of section 6.2 for a newly acknowledged or SACKed entry. Entries must be passed in
+     * ascending order.
+     */
     static void onDelivered(TcpConnection c, int end, long sent, boolean retransmitted, Segment ack, long now) {
-        // Step 3: something older arrives after something newer though it was sent only once.
+        // Step 3: an entry arrives after a newer one although it was sent only once.
         if (Sequence.after(end, c.rackForwardAck)) {
             c.rackForwardAck = end;
         } else if (!retransmitted && Sequence.before(end, c.rackForwardAck)) {
             c.set(Tcb.REORDERING_SEEN);
             c.requireExtras().reorderings++;
         }
-        // Step 2: it may be the original that is acknowledged, not the retransmission.
+        // Step 2: the ACK may be for the original transmission, not for the retransmission.
         long rtt = now - sent;
         if (retransmitted) {
             if (c.is(Tcb.TIMESTAMPS) && ack.timestamps && Sequence.before(ack.tsEcho, c.timestamp(sent))) {
@@ -44,7 +50,7 @@ final class Rack {
         return sent1 > sent2 || sent1 == sent2 && Sequence.after(end1, end2);
     }
 
-    /** Step 4: the reordering window. */
+    /** Step 4: returns the reordering window. */
     static long reorderingWindowNanos(TcpConnection c, Flight f) {
         if (!c.is(Tcb.REORDERING_SEEN)
                 && (f.recovery.phase != Phase.OPEN || f.scoreboard.sackedCount() >= DUPLICATE_THRESHOLD)) {
@@ -56,7 +62,7 @@ final class Rack {
         return Math.min(c.rackWindowMultiplier * (c.minRttNanos / 4), c.srttNanos);
     }
 
-    /** Step 4: a D-SACK says that the window was too small; it grows, once per round trip. */
+    /** Step 4: widens the reordering window after a D-SACK, at most once per round trip. */
     static void onDsack(TcpConnection c) {
         ConnectionExtras extras = c.requireExtras();
         if (c.is(Tcb.DSACK_ROUND) && Sequence.afterOrAt(c.sndUna, extras.rackDsackRound)) {
@@ -70,7 +76,7 @@ final class Rack {
         }
     }
 
-    /** Step 4: after 16 recoveries without a D-SACK the window is small again. */
+    /** Step 4: resets the reordering window after 16 recoveries without a D-SACK. */
     static void onRecoveryEnd(TcpConnection c) {
         ConnectionExtras extras = c.extras;
         if (extras != null && extras.rackWindowPersist > 0 && --extras.rackWindowPersist == 0) {
@@ -79,9 +85,9 @@ final class Rack {
     }
 
     /**
-     * Step 5: marks what is lost.
+     * Step 5: marks lost entries.
      *
-     * @return how long until the next segment would be taken for lost; 0 if none is waited for
+     * @return nanoseconds until the reordering timer must expire; 0 if it is not needed
      */
     static long detectLoss(TcpConnection c, Flight f, long now) {
         Scoreboard sb = f.scoreboard;
@@ -94,8 +100,9 @@ final class Rack {
                 break;
             }
             if (sb.sentNanos(entry) + c.rackRttNanos + window - now > 0) {
-                // What was sent later has more time left, so nothing else is lost. The RFC waits for the last one sent
-                // before what has arrived; looking for it would take a walk over all that is in flight with each ACK.
+                // Entries sent later have more time left, so no other entry is lost. The RFC uses the longest
+                // remaining time of the entries sent before the delivered one. Finding it would take a walk over
+                // the whole flight per ACK. This is an upper bound of it.
                 return c.rackSentNanos + c.rackRttNanos + window - now;
             }
             Recovery.markLost(c, sb, entry);
@@ -104,7 +111,9 @@ final class Rack {
         return 0;
     }
 
-    /** Section 6.3: the retransmission timer ran out. The first segment is lost, and whatever is old enough. */
+    /**
+     * Section 6.3: after an RTO, marks the first segment as lost, and every other segment that is overdue.
+     */
     static void markOnTimeout(TcpConnection c, Flight f, long now) {
         Scoreboard sb = f.scoreboard;
         long window = reorderingWindowNanos(c, f);

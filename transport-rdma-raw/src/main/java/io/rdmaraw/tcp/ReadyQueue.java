@@ -1,6 +1,6 @@
 package io.rdmaraw.tcp;
 
-/** The connections that have something to send, in the order of their turns; linked by {@link Tcb#nextReady}. */
+/** A FIFO queue of the connections that have something to send, linked by {@link Tcb#nextReady}. */
 final class ReadyQueue {
     private TcpConnection head;
     private TcpConnection tail;
@@ -22,7 +22,7 @@ final class ReadyQueue {
         tail = c;
     }
 
-    /** The turn of the first is over. */
+    /** Removes the first connection after its turn. */
     void removeHead() {
         TcpConnection c = head;
         head = c.nextReady;
@@ -33,7 +33,7 @@ final class ReadyQueue {
         c.clear(Tcb.READY);
     }
 
-    /** Takes out a connection that is in the queue. */
+    /** Removes a connection that is in the queue. */
     void remove(TcpConnection c) {
         TcpConnection before = null;
         for (TcpConnection other = head; other != c; other = other.nextReady) {

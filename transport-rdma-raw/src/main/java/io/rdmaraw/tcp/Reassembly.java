@@ -6,44 +6,48 @@ import io.rdmaraw.tcp.segment.SackRanges;
 import io.rdmaraw.tcp.segment.Sequence;
 
 /**
- * Data that arrived ahead of RCV.NXT: pieces in order of sequence number, without overlaps, and the ranges they make
- * up, for SACK (RFC 2018). Of bytes that arrive twice the first are kept. Pieces are a sorted array with a gap in
- * front: the usual arrival is appended, the usual departure is the first.
+ * Data received out of order: non-overlapping pieces sorted by sequence number, and the ranges that they form,
+ * for SACK (RFC 2018). If bytes arrive twice, the first copy is kept. The sorted array has a gap at the front, so
+ * the common operations, appending a piece and removing the first one, move nothing.
  *
- * <p>A large piece is a reference to the buffer it came in, a receive slot, and is charged all of that. A small one
- * would pin a slot for next to nothing: it is copied, and such as follow each other share a buffer.
+ * <p>A piece that fills at least half of its receive buffer keeps a reference to it and is charged the whole
+ * buffer. Smaller pieces are copied. Small adjacent pieces share a buffer.
  */
 final class Reassembly {
-    /** Charged for each piece on top of what its buffer holds. */
+    /** Charged for each piece in addition to its buffer. */
     static final int OVERHEAD_BYTES = 256;
-    /** What is shorter is copied: it would leave more than half of a receive slot unused. */
-    static final int COPY_BREAK_BYTES = 1024;
-    private static final int LEAST_COPY_BYTES = 64;
-    /** For small pieces that follow another small one: more of them will come. */
+    /** Shorter pieces are copied, independent of the size of the receive buffer. */
+    private static final int COPY_BREAK_BYTES = 1024;
+    private static final int MIN_COPY_BYTES = 64;
+    /**
+     * Maximum buffer size for a small piece that directly follows another piece. The buffer has room for further
+     * pieces: its size is {@link #SHARED_COPY_GROWTH} times the length of the preceding piece.
+     */
     private static final int SHARED_COPY_BYTES = 4096;
+    private static final int SHARED_COPY_GROWTH = 8;
     private static final int INITIAL_CAPACITY = 16;
     private static final int MAX_POOLED_CAPACITY = 256;
 
     private int[] starts = new int[INITIAL_CAPACITY];
     private int[] ends = new int[INITIAL_CAPACITY];
     private int[] indices = new int[INITIAL_CAPACITY];
-    /** What a piece is charged; below 0 for a copy, which has a buffer of its own. */
+    /** Bytes charged per piece; negative for a copy in its own buffer. */
     private int[] charges = new int[INITIAL_CAPACITY];
     private ByteBuf[] buffers = new ByteBuf[INITIAL_CAPACITY];
     private int first;
     private int last;
     private int payloadBytes;
     private int chargedBytes;
-    /** Of what a segment brought that was held already, the first stretch; from its start to its end. */
+    /** First range of the current segment that was held already. It is empty if start and end are equal. */
     private int duplicateStart;
     private int duplicateEnd;
     private final SackRanges ranges = new SackRanges();
 
-    // ---- kept by ReceiveMemory ----
+    // ---- maintained by ReceiveMemory ----
     TcpConnection owner;
     Reassembly older;
     Reassembly newer;
-    /** As of the last time that it was counted. */
+    /** {@link #chargedBytes} at the last call of {@link ReceiveMemory#count}. */
     int countedBytes;
 
     boolean isEmpty() {
@@ -54,7 +58,7 @@ final class Reassembly {
         return payloadBytes;
     }
 
-    /** What the pieces hold in memory. */
+    /** Returns the memory charged for all pieces, in bytes. */
     int chargedBytes() {
         return chargedBytes;
     }
@@ -71,19 +75,26 @@ final class Reassembly {
         return ranges;
     }
 
-    /** What keeping {@code length} bytes of {@code buffer} is charged, in a piece of its own. */
+    /** Returns the charge of keeping {@code length} bytes of {@code buffer} as a separate piece. */
     static int charge(int length, ByteBuf buffer, boolean copy) {
-        return OVERHEAD_BYTES + (copy || length < COPY_BREAK_BYTES ? Math.max(LEAST_COPY_BYTES, length)
+        return OVERHEAD_BYTES + (copy || isSmall(length, buffer) ? Math.max(MIN_COPY_BYTES, length)
                 : Math.max(length, buffer.capacity()));
     }
 
-    /** What {@link #insert} finds to be held already is noted from here on: a segment may have several slices. */
+    private static boolean isSmall(int length, ByteBuf buffer) {
+        return length < COPY_BREAK_BYTES || length < buffer.capacity() / 2;
+    }
+
+    /** Resets the duplicate range. A segment may be inserted in several slices. */
     void beginSegment() {
         duplicateStart = 0;
         duplicateEnd = 0;
     }
 
-    /** Notes that the segment brought these again, unless there are none; behind a gap it is too late to be told. */
+    /**
+     * Extends the duplicate range by bytes that were held already. Ranges that are not adjacent to it are
+     * ignored.
+     */
     void noteDuplicate(int from, int to) {
         if (!Sequence.before(from, to)) {
             return;
@@ -96,26 +107,28 @@ final class Reassembly {
         }
     }
 
-    /** Where that begins of which the segment brought a second copy; the first stretch, if there are several. */
+    /** Returns the start of the first duplicate range of the segment. */
     int duplicateStart() {
         return duplicateStart;
     }
 
-    /** The same as {@link #duplicateStart()} when the segment brought no second copy. */
+    /** Returns the end of the first duplicate range; equal to {@link #duplicateStart()} if there is none. */
     int duplicateEnd() {
         return duplicateEnd;
     }
 
     /**
-     * Keeps what is new of the bytes from {@code start} to {@code end}, which lie in {@code buffer} from {@code index}.
+     * Stores the new part of the bytes from {@code start} to {@code end}, which lie in {@code buffer} at
+     * {@code index}.
      *
-     * @param copy whether to copy whatever the length
-     * @return the bytes kept; -1 if {@code maxBytes} might be exceeded and nothing was kept
+     * @param copy whether to copy regardless of the length
+     * @return number of bytes stored; -1 if {@code maxBytes} might be exceeded, in which case nothing is stored
      */
     int insert(int start, int end, ByteBuf buffer, int index, boolean copy, int maxBytes) {
-        boolean small = copy || end - start < COPY_BREAK_BYTES;
-        // What others leave of a segment may be many pieces: each would be charged all of a buffer, of 64 KB perhaps.
-        int leastInPlace = Math.max(COPY_BREAK_BYTES, Math.min(end - start, buffer.capacity() / 2));
+        boolean small = copy || isSmall(end - start, buffer);
+        // The new bytes of a segment may be many small pieces between held ones. By reference, each would be
+        // charged the whole buffer, up to 64 KB.
+        int minInPlace = Math.max(COPY_BREAK_BYTES, Math.min(end - start, buffer.capacity() / 2));
         if (chargedBytes + charge(end - start, buffer, copy) > maxBytes) {
             return -1;
         }
@@ -132,7 +145,7 @@ final class Reassembly {
             }
             int until = i < last ? Sequence.min(end, starts[i]) : end;
             int from = index + (at - start);
-            if (!small && until - at >= leastInPlace) {
+            if (!small && until - at >= minInPlace) {
                 i = addPiece(i, at, until, buffer.retain(), from, Math.max(until - at, buffer.capacity())) + 1;
             } else if (!extend(i - 1, at, until, buffer, from)) {
                 i = addCopy(i, at, until, buffer, from, maxBytes) + 1;
@@ -144,7 +157,7 @@ final class Reassembly {
         return kept;
     }
 
-    /** Writes a small piece behind another in the same buffer, if that one ends where it begins and has room. */
+    /** Appends a small piece to the buffer of the preceding one, if they are adjacent and the buffer has room. */
     private boolean extend(int i, int start, int end, ByteBuf buffer, int index) {
         if (i < first || charges[i] >= 0 || ends[i] != start || buffers[i].writableBytes() < end - start) {
             return false;
@@ -156,15 +169,16 @@ final class Reassembly {
 
     private int addCopy(int i, int start, int end, ByteBuf buffer, int index, int maxBytes) {
         int length = end - start;
-        int capacity = Math.max(LEAST_COPY_BYTES, length);
+        int capacity = Math.max(MIN_COPY_BYTES, length);
         if (i > first && ends[i - 1] == start && length < COPY_BREAK_BYTES) {
-            capacity = Math.max(capacity, Math.min(SHARED_COPY_BYTES, maxBytes - chargedBytes - OVERHEAD_BYTES));
+            int room = Math.min(SHARED_COPY_BYTES, SHARED_COPY_GROWTH * (ends[i - 1] - starts[i - 1]));
+            capacity = Math.max(capacity, Math.min(room, maxBytes - chargedBytes - OVERHEAD_BYTES));
         }
         ByteBuf copy = ByteBufAllocator.DEFAULT.directBuffer(capacity, capacity).writeBytes(buffer, index, length);
         return addPiece(i, start, end, copy, 0, -capacity);
     }
 
-    /** Returns where it is. */
+    /** Returns the index of the new piece. */
     private int addPiece(int i, int start, int end, ByteBuf buffer, int index, int charge) {
         int at = makeRoom(i);
         starts[at] = start;
@@ -176,10 +190,13 @@ final class Reassembly {
         return at;
     }
 
-    /** Copies pieces that lie in buffers they came in, {@code most} at most, and gives those back. Returns how many. */
-    int copyOut(int most) {
+    /**
+     * Copies up to {@code maxPieces} pieces that reference receive buffers, and releases these buffers. Returns the
+     * number of pieces copied.
+     */
+    int copyOut(int maxPieces) {
         int copied = 0;
-        for (int i = first; i < last && copied < most; i++) {
+        for (int i = first; i < last && copied < maxPieces; i++) {
             if (charges[i] >= 0) {
                 int length = ends[i] - starts[i];
                 ByteBuf buffer = buffers[i];
@@ -212,7 +229,7 @@ final class Reassembly {
         return low;
     }
 
-    /** Opens a place at {@code i}; returns where it now is. */
+    /** Makes room for an entry at {@code i}. Returns its index, which differs if the array was moved. */
     private int makeRoom(int i) {
         int at = i;
         if (last == starts.length) {
@@ -248,7 +265,7 @@ final class Reassembly {
         return target;
     }
 
-    /** Whether the first piece begins at or before {@code seq}. */
+    /** Returns whether the first piece starts at or before {@code seq}. */
     boolean hasAt(int seq) {
         return first != last && Sequence.beforeOrAt(starts[first], seq);
     }
@@ -265,12 +282,12 @@ final class Reassembly {
         return buffers[first];
     }
 
-    /** Where {@code seq}, which lies in the first piece, is in its buffer. */
+    /** Returns the buffer index of {@code seq}, which must lie in the first piece. */
     int firstIndexOf(int seq) {
         return indices[first] + (seq - starts[first]);
     }
 
-    /** Drops the first piece; its reference passes to the caller. */
+    /** Removes the first piece. The caller takes over its buffer reference. */
     void removeFirst() {
         payloadBytes -= ends[first] - starts[first];
         chargedBytes -= Math.abs(charges[first]) + OVERHEAD_BYTES;

@@ -1,79 +1,102 @@
 package io.rdmaraw.tcp;
 
 /**
- * What all connections of an engine hold of received data together: what their users have not read, and what came ahead
- * of its turn. Each has bounds of its own; but they may be many, so their sum has one too (tcp_mem of Linux). Near it,
- * windows stop growing and shrink to a fair share; at it, data that came ahead is dropped again where most of it is,
- * and in order only those get more that have less than their share.
+ * Accounts for the received data that all connections of an engine hold: unread data and data out of order. Each
+ * connection has its own limits; this class limits the sum (as Linux's tcp_mem).
+ *
+ * <ul>
+ * <li>From 3/4 of the limit, windows stop growing and shrink to an equal share.</li>
+ * <li>From 7/8, out-of-order data is dropped from the connections that hold most of it. In-order data is accepted only
+ *     for connections with less than an equal share unread.</li>
+ * <li>From 15/16, in-order data is accepted only for connections without unread data.</li>
+ * <li>At the limit, no data is accepted.</li>
+ * </ul>
  */
 final class ReceiveMemory {
-    /** Of the holders, those looked at for the largest: a bounded search, the oldest first. */
+    /** Number of connections examined when searching for the largest holder, oldest first. It bounds the cost. */
     private static final int SEARCHED = 16;
-    /** A window that stays, so that a reader gets on whatever others hold. */
-    private static final int LEAST_SHARE_BYTES = 16 * 1024;
-    /** Pieces that a connection may have unread in any case. */
-    private static final int LEAST_PIECES = 256;
+    /** Minimum share of a connection, so that every reader can make progress. */
+    private static final int MIN_SHARE_BYTES = 16 * 1024;
+    /** Number of unread pieces that a connection may always have. */
+    private static final int MIN_PIECES = 256;
 
     private final TcpEngine engine;
     private final long limitBytes;
     private Reassembly oldest;
     private Reassembly newest;
     private long aheadBytes;
-    /** All of it. */
+    /** Charge for the unread and out-of-order data of all connections. */
     private long heldBytes;
     private final long pressureBytes;
+    /**
+     * 7/8 of the limit. Beyond it, out-of-order data is not stored, and in-order data only for connections with less
+     * than an equal share unread.
+     */
+    private final long sharedBytes;
+    /** 15/16 of the limit. Beyond it, in-order data is accepted only for connections without unread data. */
+    private final long reservedBytes;
 
     ReceiveMemory(TcpEngine engine) {
         this.engine = engine;
         limitBytes = engine.config.limits.maxReceiveBytes;
         pressureBytes = limitBytes - (limitBytes >> 2);
+        sharedBytes = limitBytes - (limitBytes >> 3);
+        reservedBytes = limitBytes - (limitBytes >> 4);
     }
 
-    /** Held out of order, as charged. */
+    /** Returns the charge for out-of-order data, in bytes. */
     long aheadBytes() {
         return aheadBytes;
     }
 
-    /** In order, not read by the users of connections that are open. */
+    /** Returns the charge for in-order data that users of open connections have not read, in bytes. */
     long unreadBytes() {
         return heldBytes - aheadBytes;
     }
 
-    /** Whether more than three quarters are used. */
+    /** Returns whether more than three quarters of the limit are in use. */
     boolean isUnderPressure() {
         return heldBytes > pressureBytes;
     }
 
-    /** What one connection may hold while memory is short. */
+    /** Returns the equal share of a connection in the limit, in bytes. */
     int shareBytes() {
         long share = limitBytes / Math.max(1, engine.connections.size());
-        return Math.clamp(share, LEAST_SHARE_BYTES, 1 << 30);
+        return Math.clamp(share, MIN_SHARE_BYTES, 1 << 30);
     }
 
-    /** What a connection's user may leave unread. */
+    /** Returns the maximum number of unread bytes of a connection. Under pressure, this is at most its equal share. */
     int bufferBytes(TcpConnection c) {
         return isUnderPressure() ? Math.min(c.receiveBufferBytes, shareBytes()) : c.receiveBufferBytes;
     }
 
-    /** What a connection's user has not read, with what each piece takes besides its bytes. */
+    /** Returns the charge for a connection's unread data, including the overhead per piece. */
     static long chargedUnread(TcpConnection c) {
         return c.unreadBytes + (long) c.unreadPieces * Reassembly.OVERHEAD_BYTES;
     }
 
-    /** Whether data can be taken; data ahead of its turn may still find no room. */
+    /**
+     * Returns whether a connection may accept more data. {@link #makeRoom} may still reject out-of-order data. Beyond
+     * {@link #limitBytes} nothing is accepted, so that at most one segment exceeds it. The last eighth of the limit is
+     * reserved for connections with little or no unread data.
+     */
     boolean takes(TcpConnection c) {
         if (c.unreadBytes > c.receiveBufferBytes + (1 << c.rcvWndShift)) {
-            // The reader is behind by more than was ever offered, but for rounding.
+            // The reader has fallen behind by more than was ever advertised, except for rounding.
             return false;
         }
-        if (c.unreadPieces < LEAST_PIECES) {
-            return heldBytes <= limitBytes || c.unreadBytes < shareBytes();
+        if (c.unreadPieces >= MIN_PIECES) {
+            return heldBytes <= sharedBytes && c.unreadPieces <= maxPieces(c);
         }
-        return heldBytes <= limitBytes && c.unreadPieces <= mostPieces(c);
+        return heldBytes <= sharedBytes || heldBytes <= reservedBytes && c.unreadBytes < shareBytes()
+                || heldBytes <= limitBytes && c.unreadBytes == 0;
     }
 
-    /** Many tiny pieces take more than what they bring: four times the buffer that the window stands for is enough. */
-    private static int mostPieces(TcpConnection c) {
+    /**
+     * Returns the maximum number of unread pieces. The overhead of tiny pieces is limited to four times the
+     * receive buffer.
+     */
+    private static int maxPieces(TcpConnection c) {
         return c.receiveBufferBytes / (Reassembly.OVERHEAD_BYTES / 4);
     }
 
@@ -83,7 +106,10 @@ final class ReceiveMemory {
         heldBytes += bytes + Reassembly.OVERHEAD_BYTES;
     }
 
-    /** The number of pieces that were read is not known: it is taken in proportion to the bytes. */
+    /**
+     * Subtracts bytes that were read. The number of pieces read is unknown and is estimated in proportion to the
+     * bytes.
+     */
     void read(TcpConnection c, int bytes) {
         int before = c.unreadPieces;
         int left = c.unreadBytes - bytes;
@@ -92,20 +118,20 @@ final class ReceiveMemory {
         heldBytes -= bytes + (long) (before - c.unreadPieces) * Reassembly.OVERHEAD_BYTES;
     }
 
-    /** Returns what keeps a connection's data that has come ahead of its turn. */
+    /** Returns an empty reassembly queue for a connection. */
     Reassembly take(TcpConnection c) {
         Reassembly r = engine.pools.takeReassembly();
         join(c, r);
         return r;
     }
 
-    /** Takes back what is empty. */
+    /** Takes back an empty reassembly queue. */
     void give(Reassembly r) {
         leave(r);
         engine.pools.give(r);
     }
 
-    /** Drops what a connection has out of order, if there is anything. */
+    /** Drops the out-of-order data of a connection, if any. */
     void dropReassembly(TcpConnection c) {
         Reassembly held = c.reassembly;
         if (held != null) {
@@ -115,7 +141,7 @@ final class ReceiveMemory {
         }
     }
 
-    /** Two of the unread pieces are one now. */
+    /** Records that two unread pieces were merged. */
     void join(TcpConnection c) {
         if (c.unreadPieces > 1) {
             c.unreadPieces--;
@@ -123,19 +149,19 @@ final class ReceiveMemory {
         }
     }
 
-    /** A connection with what its user has not read comes from another engine. */
+    /** Adds the unread data of a connection that moves here from another engine. */
     void adopt(TcpConnection c) {
         heldBytes += chargedUnread(c);
     }
 
-    /** It goes to another engine, or is over: unread data is not the engine's any more. */
+    /** Subtracts the unread data of a connection that ends or moves to another engine. */
     void release(TcpConnection c) {
         heldBytes -= chargedUnread(c);
     }
 
-    // ---- data that came ahead ----
+    // ---- data out of order ----
 
-    /** A connection has begun, or comes from another engine. */
+    /** Adds the reassembly queue of a connection, a new one or one from another engine. */
     void join(TcpConnection c, Reassembly held) {
         held.owner = c;
         held.older = newest;
@@ -149,7 +175,7 @@ final class ReceiveMemory {
         count(held);
     }
 
-    /** Takes in what has changed of it. */
+    /** Updates the sums after a reassembly queue has changed. */
     void count(Reassembly held) {
         int change = held.chargedBytes() - held.countedBytes;
         aheadBytes += change;
@@ -177,13 +203,13 @@ final class ReceiveMemory {
     }
 
     /**
-     * Makes room for more out of order, at the cost of those who hold most of it (tcp_prune_ofo_queue of Linux): that
-     * was reported by SACK, and comes again (RFC 2018 section 8).
+     * Makes room for out-of-order data by dropping the queues of the connections that hold most (as Linux's
+     * tcp_prune_ofo_queue). Their data was only SACKed, so the peers retransmit it (RFC 2018 section 8).
      *
-     * @return false if {@code held} itself holds most
+     * @return false if {@code held} itself is the largest of those examined
      */
     boolean makeRoom(Reassembly held, int bytes) {
-        while (heldBytes + bytes > limitBytes) {
+        while (heldBytes + bytes > sharedBytes) {
             Reassembly largest = largest();
             if (largest == null || largest.chargedBytes() <= held.chargedBytes() + bytes) {
                 turn();
@@ -208,7 +234,7 @@ final class ReceiveMemory {
             at = at.newer;
         }
         if (largest != null && largest != newest) {
-            // What was looked at goes behind, so that the next search looks at others too.
+            // Move the examined queues to the end, so that the next search examines others.
             for (int i = 0; i < SEARCHED && oldest != largest && oldest != newest; i++) {
                 rotate();
             }
@@ -216,7 +242,7 @@ final class ReceiveMemory {
         return largest;
     }
 
-    /** Connections that were checked without success go to the end. */
+    /** Moves the queues that were examined without success to the end. */
     private void turn() {
         for (int i = 0; i < SEARCHED && oldest != newest; i++) {
             rotate();
@@ -234,15 +260,15 @@ final class ReceiveMemory {
     }
 
     /**
-     * Gives back buffers that segments came in, where their data is held out of order, by copying it.
+     * Copies out-of-order data and releases the receive buffers that hold it.
      *
-     * @param most pieces that are copied
+     * @param maxPieces maximum number of pieces to copy
      */
-    int copyOut(int most) {
+    int copyOut(int maxPieces) {
         int copied = 0;
         Reassembly at = oldest;
-        for (int i = 0; i < SEARCHED && at != null && copied < most; i++) {
-            copied += at.copyOut(most - copied);
+        for (int i = 0; i < SEARCHED && at != null && copied < maxPieces; i++) {
+            copied += at.copyOut(maxPieces - copied);
             count(at);
             at = at.newer;
         }

@@ -3,12 +3,12 @@ package io.rdmaraw.tcp;
 import io.rdmaraw.tcp.segment.Segment;
 
 /**
- * Grows the receive buffer with the path (dynamic right-sizing, Fisk and Feng 2001, as Linux does): it should hold
- * twice what the user reads in a round trip, so that a sender in slow start is never held up by the window. It never
- * shrinks.
+ * Grows the receive buffer with the bandwidth-delay product (dynamic right-sizing, Fisk and Feng 2001, as Linux
+ * does). The buffer should hold twice the bytes that the user reads per round trip, so that the window never
+ * limits a sender in slow start. It never shrinks.
  */
 final class ReceiveTuning {
-    /** Room for the growth of a round trip, on top of what was read in the last. */
+    /** Factor that allows for a growth of the rate in the next round trip. */
     private static final int GROWTH = 2;
     private static final int SPARE_SEGMENTS = 16;
     private static final long MICRO = 1_000;
@@ -17,7 +17,7 @@ final class ReceiveTuning {
     private ReceiveTuning() {
     }
 
-    /** Data has arrived in order. */
+    /** Handles data that arrived in order. */
     static void onData(TcpConnection c, Segment s, long now) {
         if (c.receiveBufferBytes >= c.maxReceiveBufferBytes) {
             return;
@@ -37,11 +37,11 @@ final class ReceiveTuning {
     }
 
     /**
-     * The round trip as a receiver sees it: from the acknowledgement that a data segment echoes to that segment.
-     * Without timestamps what the handshake has measured.
+     * Measures the RTT at the receiver: from an ACK to the data segment that echoes its timestamp. Without
+     * timestamps, the RTT of the handshake is used.
      */
     private static void measureRtt(TcpConnection c, Segment s, long now) {
-        // 0 while there is none
+        // 0 before the first sample
         long sample = Math.ceilDiv(c.srttNanos, MICRO);
         if (s.timestamps && c.is(Tcb.TIMESTAMPS) && s.payloadLength >= c.receiveMss) {
             int millis = c.timestamp(now) - s.tsEcho;

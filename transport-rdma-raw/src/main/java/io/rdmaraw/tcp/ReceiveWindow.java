@@ -3,19 +3,19 @@ package io.rdmaraw.tcp;
 import io.rdmaraw.tcp.segment.Sequence;
 
 /**
- * The window we offer: what the user leaves free, without silly small steps and without ever taking back. While data is
- * refused for lack of memory zero is said, or the peer would take us for dead when it has sent it often enough; but
- * what was offered is still taken once there is room (Linux does the same).
+ * Computes the advertised window. It avoids silly window steps and never retracts the advertised edge. While data
+ * is refused for lack of memory, the window is 0; otherwise the peer would time out after several
+ * retransmissions. Data within the advertised edge is still accepted when memory is available (as Linux).
  */
 final class ReceiveWindow {
     private ReceiveWindow() {
     }
 
-    /** The window field for a segment that goes out now; moves the offered edge. */
+    /** Returns the window field of a segment that is sent now, and updates the advertised edge. */
     static int advertise(TcpConnection c, boolean syn) {
         int offered = c.rcvAdv - c.rcvNxt;
         if (c.state == TcpState.SYN_RECEIVED && !syn) {
-            // Not more than the SYN-ACK can say: it may go out again, and must not take anything back.
+            // The SYN-ACK cannot express a larger window, and its retransmission must not retract the edge.
             return offered >> c.rcvWndShift;
         }
         if (c.dataRefused && isRefusing(c)) {
@@ -24,16 +24,16 @@ final class ReceiveWindow {
         int buffer = c.engine.receiveMemory.bufferBytes(c);
         int free = freeBytes(c, buffer);
         int window = offered;
-        // RFC 9293 section 3.8.6.2.2: the edge moves by a full segment or half the buffer, or not at all.
-        if (free - offered >= leastStep(c, buffer)) {
+        // RFC 9293 section 3.8.6.2.2: the edge moves by at least a full segment or half the buffer.
+        if (free - offered >= minStep(c, buffer)) {
             window = free;
         }
         // RFC 7323 section 2.2: the window field of a SYN is not scaled.
         int shift = syn ? 0 : c.rcvWndShift;
         int field = window >> shift;
-        // RFC 7323 section 2.4: rounding must not take back what was offered (RFC 9293 section 3.8.6). It must not add
-        // a unit with every segment either, past what the buffer holds: then the field, not the edge, falls short of
-        // what was offered, by less than a unit, and what was offered is still taken.
+        // RFC 7323 section 2.4: rounding down would retract the edge (RFC 9293 section 3.8.6), so the field is
+        // rounded up. Rounding up with every segment could move the edge beyond the buffer, though. In that case
+        // the field is less than a unit too small; rcvAdv keeps its value, and data up to it is accepted.
         if (field << shift < offered && field + 1 << shift < free + (1 << shift)) {
             field++;
         }
@@ -42,43 +42,47 @@ final class ReceiveWindow {
         return field;
     }
 
-    /** What is left of the buffer, as far as the window field can say it. */
+    /** Returns the free part of the buffer, limited to the range of the window field. */
     private static int freeBytes(TcpConnection c, int bufferBytes) {
         return Math.max(0, Math.min(bufferBytes - c.unreadBytes, 0xFFFF << c.rcvWndShift));
     }
 
-    /** RFC 9293 section 3.8.6.2.2 */
-    private static int leastStep(TcpConnection c, int bufferBytes) {
+    /** Returns the minimum step of the edge (RFC 9293 section 3.8.6.2.2). */
+    private static int minStep(TcpConnection c, int bufferBytes) {
         return Math.min(bufferBytes / 2, c.receiveMss);
     }
 
-    /** Whether data of a connection that was refused some would be refused again. */
+    /** Returns whether data of a connection that was refused before would be refused again. */
     private static boolean isRefusing(TcpConnection c) {
         c.dataRefused = !c.engine.receiveMemory.takes(c);
         return c.dataRefused;
     }
 
-    /** Whether reading has opened the window so far that the peer should be told at once. */
+    /** Returns whether reading has opened the window far enough for an immediate window update. */
     static boolean wantsUpdate(TcpConnection c) {
         if (!c.state.mayReceive()) {
             return false;
         }
         if (c.dataRefused && !isRefusing(c)) {
-            // Zero was told last.
+            // The last advertised window was 0.
             return true;
         }
         int offered = c.rcvAdv - c.rcvNxt;
         if (c.receiveBufferBytes - c.unreadBytes < 2 * offered) {
-            // Mostly: whatever the memory of all allows, it is less than what is asked for below.
+            // Shortcut for the common case: the free space cannot reach twice the offered window, as required
+            // below.
             return false;
         }
         int buffer = c.engine.receiveMemory.bufferBytes(c);
         int free = freeBytes(c, buffer);
-        // The peer can use it (RFC 9293 section 3.8.6.2.2) and was running short: it sees at least twice what it had.
-        return free - offered >= leastStep(c, buffer) && free >= 2 * offered;
+        // The step is large enough (RFC 9293 section 3.8.6.2.2), and the peer's window at least doubles.
+        return free - offered >= minStep(c, buffer) && free >= 2 * offered;
     }
 
-    /** The shift count that lets the window field express the receive buffer (RFC 7323 section 2.3), 0 to 14. */
+    /**
+     * Returns the shift count, 0 to 14, with which the window field can express the receive buffer (RFC 7323
+     * section 2.3).
+     */
     static int shiftFor(int receiveBufferBytes) {
         int shift = 0;
         while (shift < 14 && receiveBufferBytes >> shift > 0xFFFF) {

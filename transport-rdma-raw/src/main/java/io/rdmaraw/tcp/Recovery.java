@@ -11,8 +11,8 @@ import io.rdmaraw.tcp.send.RecoveryState.Phase;
 import io.rdmaraw.tcp.send.Scoreboard;
 
 /**
- * Loss recovery: when it begins and ends, and how the congestion window moves meanwhile. Losses are found by
- * {@link Rack}, or by three duplicate ACKs when the peer lacks SACK (RFC 6582).
+ * Loss recovery: its start and end, and the congestion window during it. Losses are detected by {@link Rack}, or
+ * by three duplicate ACKs if the peer does not support SACK (RFC 6582).
  */
 final class Recovery {
     private static final int DUPLICATE_THRESHOLD = 3;
@@ -21,7 +21,7 @@ final class Recovery {
     private Recovery() {
     }
 
-    /** After the scoreboard has taken in an acknowledgement. */
+    /** Performs recovery and congestion control for an ACK that the scoreboard has already processed. */
     static void onAck(TcpConnection c, Flight f, AckSample sample, Segment s, long now) {
         RecoveryState r = f.recovery;
         if (sample.dsack) {
@@ -42,7 +42,8 @@ final class Recovery {
         } else if (r.phase == Phase.FAST) {
             onAckInFastRecovery(c, f, sample, s, now);
         }
-        // Segments that only became too big for the path are lost as well, but no sign of congestion.
+        // Segments that PathMtu has marked as lost before this point are too large for the path; they are no sign
+        // of congestion.
         int lostBefore = f.scoreboard.lostBytes();
         detectLoss(c, f, now);
         boolean newlyLost = f.scoreboard.lostBytes() > lostBefore;
@@ -60,7 +61,8 @@ final class Recovery {
             int window = c.cwnd;
             c.rate.onAck(c, f, sample, c.engine.rateSample, now);
             if (r.frto == Frto.SECOND_ACK) {
-                // RFC 5682 section 3.1 step 2b: two new segments, also where the least window of a control is more.
+                // RFC 5682 section 3.1 step 2b: send two new segments, even if the minimum window of the control
+                // is larger.
                 c.cwnd = Math.min(c.cwnd, window);
             }
         }
@@ -69,14 +71,14 @@ final class Recovery {
         }
     }
 
-    /** A control that measures rates has its own mind about the window in recovery. */
+    /** Sets the window during recovery. A rate-based control sets its window by itself. */
     private static void reduce(TcpConnection c, Flight f, AckSample sample, boolean safe) {
         if (c.rate == null) {
             c.cwnd = Prr.onAck(c, f, sample, safe);
         }
     }
 
-    /** Takes an entry for lost, unless it is already or has arrived. */
+    /** Marks an entry as lost unless it is already lost or SACKed. */
     static void markLost(TcpConnection c, Scoreboard sb, int entry) {
         if (c.rate != null && !sb.isLost(entry) && !sb.isSacked(entry)) {
             sb.markLost(entry);
@@ -87,8 +89,8 @@ final class Recovery {
     }
 
     private static void grow(TcpConnection c, AckSample sample, long now) {
-        // RFC 9293 and RFC 7661: a window that was not used says nothing about the path. In slow start it may
-        // grow to twice what was in flight.
+        // RFC 9293 and RFC 7661: a window that is not fully used is not validated by the path and does not grow.
+        // In slow start it may grow to twice the data in flight.
         boolean slowStart = c.cwnd < c.ssthresh;
         long used = (long) sample.priorPipeBytes * (slowStart ? 2 : 1);
         if (c.is(Tcb.CWND_LIMITED) || used + c.sndMss > c.cwnd) {
@@ -97,7 +99,10 @@ final class Recovery {
         }
     }
 
-    /** RFC 5681 section 3.2 and RFC 6582, for peers without SACK: each duplicate ACK is a segment that arrived. */
+    /**
+     * Counts duplicate ACKs for peers without SACK (RFC 5681 section 3.2, RFC 6582). Each one stands for a
+     * delivered segment.
+     */
     private static void countDuplicates(TcpConnection c, Flight f, AckSample sample) {
         if (c.is(Tcb.SACK)) {
             return;
@@ -110,7 +115,7 @@ final class Recovery {
             sample.deliveredBytes += Math.max(0, bytes - r.duplicateAckBytes);
             r.duplicateAckBytes = Math.max(r.duplicateAckBytes, bytes);
         } else if (sample.ackedBytes > 0) {
-            // What was acknowledged now and counted as a duplicate before has been delivered once.
+            // Bytes that were already counted for duplicate ACKs must not be counted as delivered again.
             int counted = Math.min(r.duplicateAckBytes, Math.max(0, sample.ackedBytes - c.sndMss));
             r.duplicateAckBytes -= counted;
             sample.deliveredBytes = Math.max(0, sample.deliveredBytes - counted);
@@ -128,7 +133,8 @@ final class Recovery {
             return;
         }
         if (!c.is(Tcb.SACK)) {
-            // RFC 6582 section 3.2 step 2; the ACK of what a former recovery sent must not begin another.
+            // RFC 6582 section 3.2 step 2: duplicate ACKs for data of the previous recovery must not start
+            // another one.
             if (r.phase == Phase.OPEN && r.duplicateAcks >= DUPLICATE_THRESHOLD
                     && Sequence.afterOrAt(c.sndUna, r.endSeq)) {
                 markLost(c, sb, sb.head());
@@ -141,14 +147,14 @@ final class Recovery {
         }
     }
 
-    /** RFC 8985 section 6.2 step 5: the reordering window has passed without news. */
+    /** Detects losses when the reordering window has passed without an ACK (RFC 8985 section 6.2 step 5). */
     static void onReorderingTimeout(TcpConnection c, long now) {
         Flight f = c.flight;
         if (f == null || f.scoreboard.isEmpty()) {
             return;
         }
         int before = f.scoreboard.lostBytes();
-        // The timer stood in the place of the RTO.
+        // The reordering timer had replaced the RTO.
         c.setRetransmitTimer(RetransmitTimer.RTO, now + RttEstimator.backedOff(c));
         detectLoss(c, f, now);
         if (f.scoreboard.lostBytes() == before) {
@@ -181,7 +187,7 @@ final class Recovery {
         c.engine.counters.fastRecoveries++;
     }
 
-    /** FlightSize of RFC 5681: sent and not acknowledged. */
+    /** Returns the FlightSize of RFC 5681: bytes sent but not acknowledged. */
     private static int flightBytes(TcpConnection c) {
         return c.sndNxt - c.sndUna;
     }
@@ -197,11 +203,11 @@ final class Recovery {
             return;
         }
         if (Sequence.afterOrAt(c.sndUna, r.endSeq)) {
-            // RFC 9937 section 6.2: all that was outstanding at the beginning has arrived.
+            // RFC 9937 section 6.2: all data outstanding at the start of recovery is acknowledged.
             c.cwnd = c.rate == null ? Math.max(c.ssthresh, c.sndMss) : c.cwnd;
             leave(c, r);
         } else if (!c.is(Tcb.SACK) && !f.scoreboard.isEmpty()) {
-            // RFC 6582 section 3.2: a partial acknowledgement says that the next segment is lost too.
+            // RFC 6582 section 3.2: after a partial ACK, the next segment is lost too.
             markLost(c, f.scoreboard, f.scoreboard.head());
         }
     }
@@ -218,16 +224,22 @@ final class Recovery {
         }
     }
 
-    /** One loss was found and is repaired already (RFC 8985 section 7.4.1), so there is nothing to recover. */
+    /**
+     * Reduces the window for a loss that the probe has already repaired (RFC 8985 section 7.4.1). No recovery is
+     * started.
+     */
     private static void reduceOnce(TcpConnection c, Flight f, long now) {
         int flight = Math.max(flightBytes(c), c.cwnd);
-        // For one that measures rates it is no more than a mark: no recovery follows that would end.
+        // A rate-based control would wait for the end of a recovery. No recovery follows, so it handles an ECN mark.
         c.ssthresh = c.rate == null ? c.congestion.onCongestion(c, flight, now) : c.congestion.onMarked(c, flight, now);
         c.cwnd = Math.min(c.cwnd, c.ssthresh);
         Ecn.onReduction(c);
     }
 
-    /** What is to be sent again has not left yet: that the peer is silent says nothing, the timeout begins later. */
+    /**
+     * Returns whether the data to retransmit is still held back by the pacer. The peer's silence means nothing
+     * then, so the timeout is restarted from the time at which the data is sent.
+     */
     static boolean waitsForPacer(TcpConnection c, Flight f, long now) {
         if (f.scoreboard.lostBytes() == 0 || c.pacer == null || c.pacer.isOpen(now)) {
             return false;
@@ -238,7 +250,7 @@ final class Recovery {
 
     // ---- after a timeout ----
 
-    /** The retransmission timer ran out (RFC 6298 section 5.4 to 5.6). */
+    /** Handles the expiry of the retransmission timer (RFC 6298 rules 5.4 to 5.6). */
     static void onTimeout(TcpConnection c, long now) {
         Flight f = c.flight;
         if (f == null || f.scoreboard.isEmpty()) {
@@ -254,12 +266,13 @@ final class Recovery {
         boolean first = r.phase != Phase.TIMEOUT || c.unansweredTimeouts == 1;
         if (r.phase == Phase.OPEN || first && r.phase == Phase.TIMEOUT) {
             beginUndo(c, r);
-            // RFC 5681 section 3.1: ssthresh falls once for the first retransmission of a segment.
+            // RFC 5681 section 3.1: ssthresh is reduced only for the first timeout of a segment.
             c.ssthresh = c.congestion.onCongestion(c, flightBytes(c), now);
         }
         c.congestion.onTimeout(now);
         if (sb.isSacked(sb.head())) {
-            // RFC 2018 section 8: what was reported must have been acknowledged by now.
+            // RFC 2018 section 8: the first segment is SACKed but still not acknowledged, so the peer has dropped
+            // it.
             c.engine.counters.sackReneges++;
             sb.forgetSacks();
         }
@@ -274,17 +287,20 @@ final class Recovery {
         }
         r.phase = Phase.TIMEOUT;
         r.endSeq = c.sndNxt;
-        // RFC 5682 section 3.1: only the first timeout of a segment can be told to be spurious.
+        // RFC 5682 section 3.1: only the first timeout of a segment can be detected as spurious.
         r.frto = first ? Frto.FIRST_ACK : Frto.OFF;
         PathMtu.onTimeout(c, f, now);
-        // RFC 5681 section 3.1: the loss window is one segment, on top of what is not taken for lost.
+        // RFC 5681 section 3.1: the loss window is one segment, in addition to data that is not marked as lost.
         c.cwnd = f.pipeBytes() + c.sndMss;
         Ecn.onReduction(c);
-        // RFC 6298 section 5.6 counts from the retransmission, which the pacer may hold back.
+        // RFC 6298 rule 5.6: the timeout counts from the retransmission, which the pacer may delay.
         c.setRetransmitTimer(RetransmitTimer.RTO, Pacer.leavesNanos(c, now) + RttEstimator.backedOff(c));
     }
 
-    /** What waits for the pacer leaves earlier than its timeout was counted from. */
+    /**
+     * Shortens the retransmission timeout after a change of the pacing rate, if the data held back is now sent
+     * earlier.
+     */
     static void onPacingChange(TcpConnection c, long now) {
         if (c.retransmitTimer == RetransmitTimer.RTO) {
             long deadlineNanos = Pacer.leavesNanos(c, now) + RttEstimator.backedOff(c);
@@ -302,9 +318,9 @@ final class Recovery {
         RecoveryState r = f.recovery;
         boolean advanced = sample.ackedBytes > 0;
         if (r.frto == Frto.SECOND_ACK && sample.originalDelivered || mayUndo(c, r, s, sample)) {
-            // RFC 5682 section 3.1 step 3b, RFC 3522: the originals arrive, the timeout was spurious. The first
-            // acknowledgement proves nothing, whatever it covers: the originals may have come long before, and the
-            // SACK blocks that told of them may be lost or stripped on the path.
+            // RFC 5682 section 3.1 step 3b, RFC 3522: an original segment was delivered, so the timeout was
+            // spurious. The first ACK does not count. The originals may have arrived long before, and their SACK
+            // blocks may have been lost or stripped on the path.
             f.scoreboard.forgetLosses();
             undo(c, f, sample);
             return;
@@ -315,8 +331,8 @@ final class Recovery {
         }
         switch (r.frto) {
             case FIRST_ACK -> {
-                // Step 2: an advance lets new data out instead of retransmissions. What else comes is a loss, or, with
-                // SACK, waited out.
+                // Step 2: after an advance, new data is sent instead of retransmissions. Any other ACK means a
+                // loss; with SACK, a duplicate ACK is ignored.
                 if (!advanced && c.is(Tcb.SACK)) {
                     return;
                 }
@@ -327,8 +343,8 @@ final class Recovery {
                 }
             }
             case SECOND_ACK -> {
-                // Step 3a: a duplicate acknowledgement for new data: the segments are lost indeed. It allows up to
-                // three segments, the two new ones and one again.
+                // Step 3a: a duplicate ACK for the new data shows a real loss. Up to three segments may be in
+                // flight: the two new ones and a retransmission.
                 r.frto = Frto.OFF;
                 if (!advanced) {
                     c.cwnd = Math.max(c.cwnd, f.pipeBytes() + c.sndMss);
@@ -361,7 +377,7 @@ final class Recovery {
         }
     }
 
-    /** A D-SACK (RFC 3708): one retransmission was not needed. */
+    /** Counts a D-SACK: a retransmission was unnecessary (RFC 3708). */
     static void onDuplicateReported(RecoveryState r, int start, int end) {
         if (r.undoPossible && r.undoRetransmissions > 0 && Sequence.afterOrAt(start, r.undoSeq)
                 && Sequence.beforeOrAt(end, r.endSeq)) {
@@ -371,21 +387,21 @@ final class Recovery {
 
     private static boolean mayUndo(TcpConnection c, RecoveryState r, Segment s, AckSample sample) {
         if (!r.undoPossible || sample.marked) {
-            // RFC 4015 section 3.2: a mark is a sign of congestion of its own.
+            // RFC 4015 section 3.2: the ECN mark is itself a sign of congestion.
             return false;
         }
         if (r.undoRetransmissions == 0) {
             return true;
         }
-        // RFC 3522 section 3.2: the acknowledgement echoes a time before the first retransmission.
+        // RFC 3522 section 3.2: the ACK echoes a timestamp before the first retransmission.
         return sample.ackedBytes > 0 && r.retransmitStamped && c.is(Tcb.TIMESTAMPS) && s.timestamps
                 && Sequence.before(s.tsEcho, r.retransmitTimestamp);
     }
 
     /**
-     * RFC 4015 section 3.2 step 6: no burst may follow, so the window restarts from what is in flight, and gets to
-     * where it was by slow start. Step 8, a new RTT estimate from the original, is left out: when the acknowledgement
-     * of the original was lost it would be the timeout that is measured.
+     * Undoes a spurious recovery (RFC 4015 section 3.2). Step 6: to avoid a burst, the window restarts from the
+     * data in flight and returns to its old value by slow start. Step 8, an RTT sample from the original, is
+     * omitted: if the ACK of the original was lost, the sample would include the timeout.
      */
     private static void undo(TcpConnection c, Flight f, AckSample sample) {
         RecoveryState r = f.recovery;

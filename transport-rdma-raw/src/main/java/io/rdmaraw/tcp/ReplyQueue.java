@@ -4,9 +4,10 @@ import io.rdmaraw.tcp.segment.Segment;
 import io.rdmaraw.tcp.segment.TcpFlags;
 
 /**
- * Segments that belong to no control block: RSTs, acknowledgements from TIME-WAIT, SYN cookies. A bounded ring; what
- * does not fit is dropped and counted. Answers to unknown senders have little room, because a sender asks again. The
- * last words of connections are said once, and have room for as many as may end before the device takes more.
+ * A bounded ring of segments that belong to no live connection: RSTs, ACKs from TIME-WAIT and SYN cookies. A
+ * segment that does not fit is dropped and counted. Replies to unknown senders have a small limit, because the
+ * sender retransmits. The final segments of connections are sent only once; their limit covers all connections
+ * that may end before the device accepts more frames.
  */
 final class ReplyQueue {
     private static final int CAPACITY = 256;
@@ -25,7 +26,7 @@ final class ReplyQueue {
         return count == 0;
     }
 
-    /** A cleared segment to fill in, at the end of the queue; null if there is no room. */
+    /** Appends a cleared segment and returns it to be filled in. Returns null if the queue is full. */
     Segment add() {
         return add(CAPACITY);
     }
@@ -63,7 +64,7 @@ final class ReplyQueue {
         head = head + 1 & ring.length - 1;
         count--;
         if (count == 0 && ring.length > CAPACITY) {
-            // A flood of endings is over; its segments are not kept.
+            // Many connections ended at once. Release the enlarged ring.
             ring = new Segment[CAPACITY];
             head = 0;
         }
@@ -71,9 +72,9 @@ final class ReplyQueue {
     }
 
     /**
-     * RFC 9293 section 3.10.7.1: the RST that answers a segment for which there is no connection.
+     * Adds the RST that answers a segment without a connection (RFC 9293 section 3.10.7.1).
      *
-     * @param mark SO_MARK of what it came to, 0 for none
+     * @param mark SO_MARK of the listener or connection that the segment was addressed to; 0 for none
      */
     void resetFor(Segment s, int mark) {
         if (s.has(TcpFlags.RST)) {
@@ -94,14 +95,15 @@ final class ReplyQueue {
         }
     }
 
-    /** Turns the addresses of {@code s} round. */
+    /** Addresses {@code out} to the sender of {@code s}. */
     static void answer(Segment s, Segment out, int mark) {
         out.mark = mark;
+        out.peerMac = s.peerMac;
         out.source(s.destinationHigh, s.destinationLow, s.destinationPort);
         out.destination(s.sourceHigh, s.sourceLow, s.sourcePort);
     }
 
-    /** RFC 9293 section 3.10.5 (ABORT): RST for a connection that is about to be forgotten. */
+    /** Adds the RST of a connection that is about to be removed (RFC 9293 section 3.10.5, ABORT). */
     void reset(TcpConnection c) {
         Segment out = add(MAX_LAST_WORDS);
         if (out == null) {
@@ -115,17 +117,20 @@ final class ReplyQueue {
         out.ack = c.rcvNxt;
         out.flags = TcpFlags.RST | TcpFlags.ACK;
         if (c.is(Tcb.TIMESTAMPS)) {
-            // RFC 7323 section 3.2: it should have them too.
+            // RFC 7323 section 3.2: a RST should carry timestamps too.
             out.timestamps(c.timestamp(c.engine.now()), c.tsRecent);
         }
     }
 
-    /** The acknowledgement of the peer's FIN, from a connection that moves to TIME-WAIT. */
+    /** Adds the ACK of the peer's FIN for a connection that moves to TIME-WAIT. */
     void finalAck(TcpConnection c, long now) {
         acknowledge(c, MAX_LAST_WORDS, now);
     }
 
-    /** What a connection acknowledges now, before it changes. Where there is no room the next acknowledgement does. */
+    /**
+     * Adds an ACK with the present state of a connection, before that state changes. If the queue is full, it is
+     * omitted; the next ACK covers the same data.
+     */
     void acknowledge(TcpConnection c, long now) {
         acknowledge(c, CAPACITY, now);
     }

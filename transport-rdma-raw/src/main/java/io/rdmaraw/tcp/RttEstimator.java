@@ -1,7 +1,8 @@
 package io.rdmaraw.tcp;
 
 /**
- * Smoothed RTT and retransmission timeout (RFC 6298), and the minimum RTT of the last minutes (RFC 8985 section 6.2).
+ * Smoothed RTT and retransmission timeout (RFC 6298), and the minimum RTT of the last five minutes (RFC 8985
+ * section 6.2).
  */
 final class RttEstimator {
     private static final long MIN_RTT_WINDOW_NANOS = 300_000_000_000L;
@@ -19,7 +20,7 @@ final class RttEstimator {
     static void sample(TcpConnection c, long rttNanos) {
         long rtt = Math.max(1, rttNanos);
         if (c.srttNanos == 0) {
-            // (2.2) the first measurement
+            // (2.2) first sample
             c.srttNanos = rtt;
             c.rttvarNanos = rtt / 2;
         } else {
@@ -28,10 +29,11 @@ final class RttEstimator {
             c.srttNanos = Math.max(1, c.srttNanos + (rtt - c.srttNanos) / 8);
         }
         TcpConfig config = c.engine.config;
-        // (2.3) to (2.5). The lower bound is the configuration's, as all stacks deviate from 1 s. As in Linux it is one
-        // of the variance: on a steady path that goes to nothing, and the peer may delay an ACK all the same.
+        // (2.3) to (2.5). The lower bound is configurable, as all stacks use less than 1 s. As in Linux, it
+        // bounds the variance term instead of the sum. On a steady path that term approaches 0, but the peer may
+        // still delay its ACKs.
         c.rtoNanos = Math.min(c.srttNanos + Math.max(config.minRtoNanos, 4 * c.rttvarNanos), config.maxRtoNanos);
-        // Section 5: a measurement ends the backoff.
+        // Section 5: a sample ends the backoff.
         c.backoff = 0;
     }
 
@@ -42,7 +44,7 @@ final class RttEstimator {
         }
     }
 
-    /** The timeout with its backoff (5.5), capped. */
+    /** Returns the timeout including its backoff (5.5), limited by the maximum RTO. */
     static long backedOff(TcpConnection c) {
         long cap = c.engine.config.maxRtoNanos;
         return c.backoff == 0 ? c.rtoNanos : c.backoff > 20 ? cap : Math.min(cap, c.rtoNanos << c.backoff);

@@ -6,7 +6,7 @@ import io.rdmaraw.tcp.segment.Sequence;
 import io.rdmaraw.tcp.send.Flight;
 import io.rdmaraw.tcp.send.Scoreboard;
 
-/** The SACK option as the sender of data reads it (RFC 2018 section 5, RFC 2883 section 5, RFC 6675 section 5). */
+/** Processes the SACK option at the sender (RFC 2018 section 5, RFC 2883 section 5, RFC 6675 section 5). */
 final class SackInput {
     private SackInput() {
     }
@@ -28,7 +28,7 @@ final class SackInput {
         for (int b = from; b < count; b++) {
             int start = blocks[2 * b];
             int end = blocks[2 * b + 1];
-            // Only what lies in the window and isn't empty; a block of nonsense says nothing.
+            // Ignore blocks that are empty or lie outside the data in flight.
             if (!Sequence.before(start, end) || Sequence.before(start, c.sndUna) || Sequence.after(end, c.sndNxt)) {
                 continue;
             }
@@ -36,7 +36,10 @@ final class SackInput {
         }
     }
 
-    /** RFC 2883 section 4: the first block lies below the acknowledgement or inside the second. */
+    /**
+     * Returns whether the first block is a D-SACK: it lies below the ACK or within the second block (RFC 2883
+     * section 4).
+     */
     private static boolean isDsack(Segment s) {
         int start = s.sack[0];
         int end = s.sack[1];
@@ -47,7 +50,7 @@ final class SackInput {
                 && Sequence.before(start, end);
     }
 
-    /** In ascending order, as RACK wants what is delivered (RFC 8985 section 6.2). */
+    /** Sorts the blocks in ascending order, the order in which RACK needs deliveries (RFC 8985 section 6.2). */
     private static void sort(int[] blocks, int from, int count) {
         for (int i = from + 1; i < count; i++) {
             int start = blocks[2 * i];
@@ -64,8 +67,8 @@ final class SackInput {
     }
 
     /**
-     * Marks what of start..end covers whole segments. A peer may report the same ranges with each of its ACKs, all or
-     * some of them: what it has reported before is passed over in one step.
+     * Marks the entries in start..end that are covered completely. A peer may repeat the same ranges in every
+     * ACK; entries already SACKed are therefore skipped in one step.
      */
     private static void mark(TcpConnection c, Flight f, Segment s, int start, int end, AckSample sample, long now) {
         Scoreboard sb = f.scoreboard;
@@ -85,7 +88,10 @@ final class SackInput {
         }
     }
 
-    /** The segment at each end may be covered together with another block, so all of them are looked at. */
+    /**
+     * Returns whether one of the blocks covers the entry. The entry at either end of a block may be covered by
+     * another one.
+     */
     private static boolean isCovered(Segment s, int start, int end) {
         for (int b = 0; b < s.sackCount; b++) {
             if (Sequence.beforeOrAt(s.sack[2 * b], start) && Sequence.afterOrAt(s.sack[2 * b + 1], end)) {

@@ -7,11 +7,11 @@ import io.rdmaraw.tcp.segment.TcpFlags;
 import static io.rdmaraw.tcp.TcpState.*;
 
 /**
- * An arriving segment for a connection past SYN-SENT: RFC 9293 section 3.10.7.4, check by check, with the refinements
- * of RFC 5961 and RFC 7323.
+ * Processes a segment that arrives for a connection: the checks of RFC 9293 section 3.10.7.4 in their order, with
+ * the refinements of RFC 5961 and RFC 7323.
  */
 final class SegmentInput {
-    /** RFC 7323 section 5.5: after 24 days without a segment the last timestamp says nothing. */
+    /** RFC 7323 section 5.5: TS.Recent becomes invalid after 24 days without a segment. */
     private static final long TS_RECENT_VALID_NANOS = 24L * 86_400 * 1_000_000_000;
     private static final int ORDINARY = TcpFlags.ACK | TcpFlags.PSH | TcpFlags.ECE | TcpFlags.CWR | TcpFlags.AE;
 
@@ -23,7 +23,7 @@ final class SegmentInput {
             Handshake.onSegmentInSynSent(c, s, now);
             return;
         }
-        // First: sequence number, preceded by PAWS.
+        // First check: sequence number, preceded by PAWS.
         if (!pawsAccepts(c, s, now)) {
             return;
         }
@@ -36,7 +36,7 @@ final class SegmentInput {
                 return;
             }
         }
-        // Fifth: ACK. Nothing of the segment is believed before its ACK field is.
+        // Fifth check: ACK. The segment is not used in any way before its ACK field was validated.
         if (c.state == SYN_RECEIVED && !Handshake.onAckInSynReceived(c, s, now)) {
             return;
         }
@@ -47,9 +47,12 @@ final class SegmentInput {
             return;
         }
         Ecn.onSegment(c, s, now);
-        // Sixth: urgent data is delivered in line, like all other (RFC 6093). Seventh: text. Eighth: FIN.
+        // Sixth check: urgent pointer. Seventh: text. Eighth: FIN.
+        if (acceptable && s.has(TcpFlags.URG)) {
+            DataInput.onUrgentPointer(c, s);
+        }
         if (acceptable && (s.payloadLength > 0 || s.has(TcpFlags.FIN))) {
-            // The text of a SYN, that of a simultaneous open, begins behind it.
+            // The text of a SYN (in a simultaneous open) starts at the next sequence number.
             int syn = s.has(TcpFlags.SYN) ? 1 : 0;
             s.seq += syn;
             DataInput.process(c, s, now);
@@ -57,11 +60,17 @@ final class SegmentInput {
         }
         if (c.state != CLOSED) {
             c.lastReceiveNanos = now;
+            if (s.peerMac != 0) {
+                c.peerMac = s.peerMac;
+            }
             c.keepAliveProbesSent = 0;
         }
     }
 
-    /** RFC 7323 section 5.3 R1. A segment without the option is taken all the same, as deployed stacks do. */
+    /**
+     * Performs the PAWS test (RFC 7323 section 5.3 R1). A segment without timestamps is accepted, as deployed
+     * stacks do.
+     */
     private static boolean pawsAccepts(TcpConnection c, Segment s, long now) {
         if (!s.timestamps || !c.is(Tcb.TIMESTAMPS) || !c.is(Tcb.TS_RECENT_VALID)
                 || Sequence.afterOrAt(s.tsValue, c.tsRecent) || s.has(TcpFlags.RST)) {
@@ -79,18 +88,18 @@ final class SegmentInput {
     }
 
     /**
-     * RFC 9293 section 3.4, the acceptability test; a segment that ends at RCV.NXT or begins at the right edge is let
-     * through for the sake of its ACK (section 3.10.7.4 asks for that allowance where the window is closed).
+     * Performs the acceptability test of RFC 9293 section 3.4. A segment without text is also accepted, for its ACK
+     * field, if it ends at RCV.NXT or starts at the right edge. Section 3.10.7.4 permits this for a closed window.
      */
     private static boolean isAcceptable(TcpConnection c, Segment s, long now) {
         int end = s.seq + s.sequenceLength();
         if (c.state == SYN_RECEIVED && s.has(TcpFlags.SYN) && !s.has(TcpFlags.RST) && s.seq == c.irs) {
             if (!s.has(TcpFlags.ACK)) {
-                // The peer's SYN again, perhaps with data that was not taken: our SYN-ACK was lost.
-                if (Ecn.onSynAgain(c, s)) {
-                    c.set(Tcb.SYN_DUE);
-                } else {
+                // The peer has retransmitted its SYN because our SYN-ACK was lost. Its data was not accepted.
+                if (!Ecn.onSynAgain(c, s)) {
                     c.engine.abort(c, CloseReason.ABORTED);
+                } else if (AckPolicy.answersSynAgain(c, now)) {
+                    c.set(Tcb.SYN_DUE);
                 }
                 return false;
             }
@@ -101,9 +110,9 @@ final class SegmentInput {
         boolean acceptable = s.has(TcpFlags.RST)
                 ? Sequence.between(c.rcvNxt, s.seq, c.rcvAdv) || isResetOfFin(c, s)
                 : Sequence.afterOrAt(end, c.rcvNxt) && Sequence.beforeOrAt(s.seq, c.rcvAdv);
-        // What takes sequence space must bring something new that fits.
+        // A segment that occupies sequence space must contain new data within the window.
         if (acceptable && end != s.seq && !s.has(TcpFlags.RST)) {
-            acceptable = Sequence.after(end, c.rcvNxt) && Sequence.before(s.seq, c.rcvAdv);
+            acceptable = Sequence.after(end, c.rcvNxt) && (Sequence.before(s.seq, c.rcvAdv) || isBareFin(c, s));
         }
         if (acceptable) {
             return true;
@@ -116,9 +125,15 @@ final class SegmentInput {
         return false;
     }
 
+    /** Returns whether a segment is the next FIN, without data. It is accepted by a closed window, as in Linux. */
+    private static boolean isBareFin(TcpConnection c, Segment s) {
+        return s.has(TcpFlags.FIN) && !s.has(TcpFlags.SYN) && s.payloadLength == 0 && s.seq == c.rcvNxt;
+    }
+
     /**
-     * RFC 9293 section 3.10.7.4: with the window closed no data is acceptable, but the ACK field of a probe is: both
-     * ends may be probing at once. The answer is due already.
+     * Returns whether the segment is a probe of our closed window. No data is acceptable then, but the ACK field
+     * of the probe is processed, because both ends may be probing (RFC 9293 section 3.10.7.4). The ACK that
+     * answers it is already scheduled.
      */
     private static boolean probesClosedWindow(TcpConnection c, Segment s) {
         return c.rcvAdv == c.rcvNxt && s.seq == c.rcvNxt && c.state.synchronizedState()
@@ -132,15 +147,18 @@ final class SegmentInput {
         } else {
             c.engine.counters.unacceptableSegments += s.segmentCount();
         }
-        // An old segment may still carry a current acknowledgement, as when both ends send at once and one segment is
-        // repeated; Linux takes it from there too, after the answer.
+        // An old segment may carry a current ACK, for example if both ends send at once and one segment is
+        // retransmitted. The ACK field is not used, because RFC 9293 section 3.10.7.4 drops unacceptable segments.
         answerUnacceptable(c, s, now);
         if (s.has(TcpFlags.SYN) && c.is(Tcb.ECN)) {
             AccurateEcn.onSynAckAgain(c, s);
         }
     }
 
-    /** Data that doesn't fit is answered always: the sender waits for it. A bare ACK only so often. */
+    /**
+     * Answers an unacceptable segment. Data is always answered, as its sender waits for an ACK; a bare ACK is
+     * answered at a limited rate.
+     */
     private static void answerUnacceptable(TcpConnection c, Segment s, long now) {
         if (s.payloadLength > 0 || s.has(TcpFlags.FIN)) {
             AckPolicy.onDisorder(c);
@@ -149,7 +167,10 @@ final class SegmentInput {
         }
     }
 
-    /** Second: RST. Fourth: SYN. Returns false if nothing is left to do. */
+    /**
+     * Performs the second check (RST) and the fourth (SYN). Returns false if the segment needs no further
+     * processing.
+     */
     private static boolean checkControlBits(TcpConnection c, Segment s, long now) {
         if (s.has(TcpFlags.RST)) {
             onReset(c, s, now);
@@ -159,23 +180,28 @@ final class SegmentInput {
             if (c.state == SYN_RECEIVED && Handshake.onSynInSynReceived(c, s)) {
                 return true;
             }
-            // RFC 5961 section 4.2: a SYN in a synchronized state earns a challenge ACK and nothing else.
+            // RFC 5961 section 4.2: a SYN in a synchronized state is answered with a challenge ACK and otherwise
+            // ignored.
             c.engine.counters.blindAttackSegments++;
             AckPolicy.challenge(c, now);
             return false;
         }
-        // Without ACK a segment means nothing here.
+        // A segment without ACK is ignored.
         return s.has(TcpFlags.ACK);
     }
 
-    /** A peer that is killed after its FIN resets with the number of the FIN (macOS; Linux: tcp_reset_check). */
+    /**
+     * Returns whether a RST has the sequence number of the peer's FIN. A peer that is killed after its FIN sends
+     * such a RST (macOS; Linux: tcp_reset_check).
+     */
     private static boolean isResetOfFin(TcpConnection c, Segment s) {
         return s.seq == c.rcvNxt - 1 && (c.state == CLOSE_WAIT || c.state == LAST_ACK || c.state == CLOSING);
     }
 
     /**
-     * RFC 5961 section 3.2 knows RCV.NXT alone. As Linux does, two more numbers count that a peer's RST has and that
-     * are as hard to guess: that of its FIN, and the one behind all that was SACKed.
+     * Returns whether the sequence number of a RST is exact. RFC 5961 section 3.2 accepts RCV.NXT only. As Linux
+     * does, two other numbers that peers use and that are as hard to guess are accepted: the number of the peer's
+     * FIN, and the end of all data that was SACKed.
      */
     private static boolean isExactReset(TcpConnection c, Segment s) {
         return s.seq == c.rcvNxt || isResetOfFin(c, s)
@@ -184,14 +210,14 @@ final class SegmentInput {
 
     private static void onReset(TcpConnection c, Segment s, long now) {
         if (!isExactReset(c, s)) {
-            // One in the window is asked to prove itself.
+            // A RST elsewhere in the window is answered with a challenge ACK.
             c.engine.counters.blindAttackSegments++;
             AckPolicy.challenge(c, now);
             return;
         }
         c.engine.counters.resetsIn++;
         if (c.state == SYN_RECEIVED && c.is(Tcb.PASSIVE_OPEN)) {
-            // RFC 9293 section 3.10.7.4: back to LISTEN; the user hears nothing.
+            // RFC 9293 section 3.10.7.4: return to LISTEN without notifying the user.
             c.engine.finish(c, CloseReason.RESET_BY_PEER, CLOSED);
             return;
         }
@@ -201,9 +227,10 @@ final class SegmentInput {
     }
 
     /**
-     * RFC 7323 section 4.3: the timestamp to echo is that of the earliest unacknowledged segment. Section 5.3 has this
-     * before the ACK is looked at; but who guesses a sequence number and no ACK could then make PAWS drop all that the
-     * peer sends. So it comes after RFC 5961 section 5.2, as in Linux (tcp_ack).
+     * Updates TS.Recent from a segment that covers the last ACK sent (RFC 7323 section 4.3). Section 5.3 does
+     * this before checking the ACK field. An attacker could then make PAWS drop all segments of the peer by guessing
+     * only a sequence number. The update therefore follows the check of RFC 5961 section 5.2, as in Linux
+     * (tcp_ack).
      */
     static void updateTsRecent(TcpConnection c, Segment s, long now) {
         if (s.timestamps && c.is(Tcb.TIMESTAMPS) && Sequence.beforeOrAt(s.seq, c.lastAckSent)
@@ -215,7 +242,10 @@ final class SegmentInput {
         }
     }
 
-    /** RFC 9293 section 3.10.7.4, fifth check, for the states after our FIN. Returns false if the connection ended. */
+    /**
+     * Handles the acknowledgement of our FIN (RFC 9293 section 3.10.7.4, fifth check). Returns false if the
+     * connection has ended.
+     */
     private static boolean onFinAcknowledged(TcpConnection c, long now) {
         switch (c.state) {
             case FIN_WAIT_1 -> {
@@ -227,7 +257,7 @@ final class SegmentInput {
             }
             case CLOSING -> {
                 if (c.is(Tcb.ACK_NOW)) {
-                    // The peer's FIN came in the same burst.
+                    // The peer's FIN arrived in the same burst and is not acknowledged yet.
                     c.engine.sendFinalAck(c, now);
                 }
                 c.engine.finish(c, CloseReason.FINISHED, TIME_WAIT);

@@ -11,8 +11,8 @@ import io.rdmaraw.tcp.send.RecoveryState.Phase;
 import io.rdmaraw.tcp.send.Scoreboard;
 
 /**
- * Decides what a connection sends next and writes it into a {@link Segment}: one call, one segment. The order is:
- * retransmissions, tail loss probe, new data, window or keepalive probe, bare acknowledgement.
+ * Selects the next segment of a connection and writes it into a {@link Segment}. Each call produces one segment.
+ * The order is: retransmissions, tail loss probe, new data, window or keepalive probe, bare ACK.
  */
 final class SegmentOutput {
     private static final int SACK_OPTION_BASE_BYTES = 4;
@@ -23,7 +23,7 @@ final class SegmentOutput {
     private SegmentOutput() {
     }
 
-    /** Returns false if the connection has nothing to send now. */
+    /** Writes the next segment. Returns false if the connection has nothing to send now. */
     static boolean poll(TcpConnection c, long now, Segment out) {
         if (!c.state.synchronizedState()) {
             return c.is(Tcb.SYN_DUE) ? Handshake.sendSyn(c, now, out)
@@ -31,7 +31,7 @@ final class SegmentOutput {
                             || c.state == TcpState.SYN_RECEIVED && acknowledge(c, now, out);
         }
         if (c.is(Tcb.ECN) && AccurateEcn.owesHandshakeAck(c)) {
-            // RFC 9768 section 3.2.2.1: alone, before data.
+            // RFC 9768 section 3.2.2.1: the ACK of the handshake is sent alone, before data.
             c.set(Tcb.ACK_NOW);
             return acknowledge(c, now, out);
         }
@@ -44,7 +44,8 @@ final class SegmentOutput {
             }
         }
         if (c.is(Tcb.PROBE_DUE)) {
-            // RFC 9293 sections 3.8.4 and 3.8.6.1: a number below the window makes the peer say where it stands.
+            // RFC 9293 sections 3.8.4 and 3.8.6.1: a sequence number below the window makes the peer answer with
+            // its state.
             c.clear(Tcb.PROBE_DUE);
             begin(c, out, c.sndUna - 1, TcpFlags.ACK, now);
             return true;
@@ -53,10 +54,10 @@ final class SegmentOutput {
     }
 
     /**
-     * Whether {@link #poll} would find nothing to send, by what most connections are told by: where it says no, poll
-     * knows.
+     * A cheap check for "nothing to send" that covers most connections. May return false although {@link #poll}
+     * would find nothing; if it returns true, poll returns false.
      */
-    static boolean hasSaidAll(TcpConnection c) {
+    static boolean hasNothingToSend(TcpConnection c) {
         if (!c.state.synchronizedState() || (c.bits & MAY_BE_DUE) != 0) {
             return false;
         }
@@ -65,7 +66,10 @@ final class SegmentOutput {
                 && f.scoreboard.lostBytes() == 0;
     }
 
-    /** In SYN-RECEIVED too, where a segment that does not fit is answered (RFC 9293 section 3.10.7.4). */
+    /**
+     * Writes an ACK if one is due. Also used in SYN-RECEIVED, to answer unacceptable segments (RFC 9293 section
+     * 3.10.7.4).
+     */
     private static boolean acknowledge(TcpConnection c, long now, Segment out) {
         if (!c.is(Tcb.ACK_NOW)) {
             return false;
@@ -78,7 +82,10 @@ final class SegmentOutput {
         return true;
     }
 
-    /** Whether new data could go out but for the congestion window: what Nagle holds back could not. */
+    /**
+     * Returns whether the congestion window is the only possible obstacle to sending new data. False if the Nagle
+     * algorithm or the peer's window holds it back.
+     */
     static boolean hasSendableData(TcpConnection c, Flight f) {
         int unsent = f.queue.endSeq() - c.sndNxt;
         int room = c.sndUna + c.sndWnd - c.sndNxt;
@@ -100,7 +107,7 @@ final class SegmentOutput {
                 return false;
             }
             if (Sequence.after(c.sndNxt, r.endSeq)) {
-                // RFC 5682 section 3.1 step 2b: new data is out, the next acknowledgement decides.
+                // RFC 5682 section 3.1 step 2b: new data was sent, so the next ACK decides.
                 return false;
             }
             r.frto = Frto.OFF;
@@ -113,7 +120,7 @@ final class SegmentOutput {
         if (pipe > 0 && pipe + length > c.cwnd) {
             return false;
         }
-        // A peer that has taken back its window gets the first segment only, as a probe.
+        // If the peer has shrunk its window, only the first segment is retransmitted, as a probe.
         int room = c.sndUna + c.sndWnd - start;
         if (start != c.sndUna && length > room) {
             return false;
@@ -122,7 +129,7 @@ final class SegmentOutput {
         return sendAgain(c, f, first, sb.lastLostWithin(first, most), now, out);
     }
 
-    /** Sends the entries from {@code first} to {@code last} again, in one segment. */
+    /** Retransmits the entries from {@code first} to {@code last} in one segment. */
     private static boolean sendAgain(TcpConnection c, Flight f, int first, int last, long now, Segment out) {
         Scoreboard sb = f.scoreboard;
         int start = sb.startSeq(first);
@@ -133,7 +140,7 @@ final class SegmentOutput {
         if (data > 0) {
             int sent = f.queue.slice(start, Math.min(data, limit), c.engine.config.maxSlices, out);
             if (sent < data) {
-                // The MSS has fallen since it was sent, or the bytes lie in too many buffers.
+                // The MSS has shrunk since the first transmission, or the bytes lie in too many buffers.
                 end = start + sent;
             }
             c.engine.counters.payloadBytesOut += sent;
@@ -171,7 +178,10 @@ final class SegmentOutput {
         return true;
     }
 
-    /** RFC 8985 section 7.3: new data if there is some and the peer's window takes it, else the last segment again. */
+    /**
+     * Sends a tail loss probe: new data if there is some and the peer's window allows it, otherwise the last
+     * segment again (RFC 8985 section 7.3).
+     */
     private static boolean tailLossProbe(TcpConnection c, Flight f, long now, Segment out) {
         c.clear(Tcb.TAIL_PROBE_DUE);
         Scoreboard sb = f.scoreboard;
@@ -188,7 +198,7 @@ final class SegmentOutput {
         int room = c.sndUna + c.sndWnd - c.sndNxt;
         int limit = payloadLimit(c);
         int length = Math.min(Math.min(f.queue.endSeq() - c.sndNxt, limit), room);
-        // A probe is no reason to send what Nagle or the avoidance of silly windows holds back.
+        // A probe does not override Nagle or the avoidance of silly windows.
         if (length > 0 && (length == limit || c.is(Tcb.NO_DELAY) && !c.isCorked() && length < room)) {
             emitNew(c, f, length, limit, length < room, now, out);
             TailLossProbe.onProbeSent(c, false);
@@ -221,15 +231,15 @@ final class SegmentOutput {
         }
         boolean idle = f.scoreboard.isEmpty() && now - c.lastSendNanos > c.rtoNanos;
         if (idle && c.rate == null) {
-            // RFC 5681 section 4.1: after an idle time the window may have lost its meaning.
+            // RFC 5681 section 4.1: the congestion window is outdated after an idle period.
             c.cwnd = Math.min(c.cwnd, Math.max(initialWindow(c), c.sndMss));
         }
         int mss = payloadLimit(c);
         boolean probe = PathMtu.isProbeDue(c, f);
         if (probe) {
             int large = Handshake.sendMss(c, c.linkMtu) - sackOptionBytes(c);
-            // RFC 4821 section 7.4: only within both windows, even with nothing outstanding. A large link's segment may
-            // be many small ones. What follows tells early whether it was lost.
+            // RFC 4821 section 7.4: a probe must fit into both windows, even with nothing in flight, as it may be
+            // as large as many small segments. Data must follow it, so that its loss is detected early.
             probe = Math.min(unsent, room) > large && f.pipeBytes() + large <= c.cwnd;
             mss = probe ? large : mss;
         }
@@ -252,7 +262,7 @@ final class SegmentOutput {
             length = segmentsAtOnce(c, Math.min(unsent, room), pipe, mss, now);
         }
         if (idle) {
-            // Once, when the idle time ends: polls before may have sent nothing.
+            // The idle period ends with this segment. Earlier polls may have sent nothing.
             c.congestion.onIdle(now - c.lastSendNanos);
         }
         emitNew(c, f, length, mss, length < room, now, out);
@@ -266,12 +276,18 @@ final class SegmentOutput {
         return f.scoreboard.entryCount() >= c.engine.maxSegmentsInFlight;
     }
 
-    /** A server that answers before the handshake is complete keeps its FIN until then. */
+    /**
+     * Returns whether a FIN is to be sent. A connection accepted early does not send its FIN before the handshake
+     * is complete.
+     */
     private static boolean isFinDue(TcpConnection c) {
         return c.is(Tcb.FIN_QUEUED) && !c.is(Tcb.FIN_SENT) && c.state.synchronizedState();
     }
 
-    /** Whole segments that the windows let go out together, for the device to cut; one at least. */
+    /**
+     * Returns the size of a segment for segmentation offload, in bytes: the whole segments that both windows
+     * allow, at least one.
+     */
     private static int segmentsAtOnce(TcpConnection c, int sendable, int pipe, int mss, long now) {
         int most = Math.min(Math.min(sendable, c.cwnd - pipe), c.engine.segmentationBytes());
         if (c.pacer != null) {
@@ -280,14 +296,22 @@ final class SegmentOutput {
         return Math.max(mss, most - most % mss);
     }
 
-    /** RFC 9293 section 3.8.6.2.1, the sender's side of silly window avoidance, with Nagle (section 3.7.4). */
+    /**
+     * Returns whether a segment smaller than the MSS may be sent now. This implements silly window avoidance of the
+     * sender (RFC 9293 section 3.8.6.2.1) with Nagle's algorithm (section 3.7.4). As in Linux (tcp_minshall_check),
+     * Nagle's algorithm waits only while another small segment is unacknowledged. The tail of a large write is
+     * therefore sent at once.
+     */
     private static boolean mayBeSmall(TcpConnection c, Flight f, int unsent, int length, boolean finDue) {
         boolean idle = f.scoreboard.isEmpty();
         if (length == unsent) {
-            // (2) all that is queued: at once if nothing is outstanding, or if the user wants it so
-            return finDue || (idle || c.is(Tcb.NO_DELAY)) && !c.isCorked() || c.is(Tcb.OVERRIDE_SWS);
+            // (2) All queued data fits. Send it if no small segment is unacknowledged, or if TCP_NODELAY is set.
+            // An end beyond SND.NXT is that of a segment before the sequence numbers have wrapped.
+            boolean alone = idle || Sequence.beforeOrAt(f.smallEndSeq, c.sndUna)
+                    || Sequence.after(f.smallEndSeq, c.sndNxt);
+            return finDue || (alone || c.is(Tcb.NO_DELAY)) && !c.isCorked() || c.is(Tcb.OVERRIDE_SWS);
         }
-        // (3) a good part of the largest window seen, with nothing outstanding; (4) the override timeout
+        // (3) At least half of the largest window seen, with nothing in flight. (4) The override timeout.
         return idle && length >= c.maxSndWnd / 2 || c.is(Tcb.OVERRIDE_SWS);
     }
 
@@ -298,14 +322,18 @@ final class SegmentOutput {
         if (length > 0) {
             sent = f.queue.slice(c.sndNxt, length, c.engine.config.maxSlices, out);
             if (sent < length && sent > mss) {
-                // The slices ran out within a segment, which is none that the peer should see a part of.
+                // The slices ended within a segment. Remove the incomplete one; the peer should see only full
+                // ones.
                 sent -= sent % mss;
                 out.truncate(sent);
             }
             f.restBytes = length < mss ? length - sent : 0;
+            if (sent % mss != 0) {
+                f.smallEndSeq = c.sndNxt + sent;
+            }
             c.engine.counters.payloadBytesOut += sent;
             if (c.is(Tcb.ECN_SENDER) && !repeatsSynData(c)) {
-                // RFC 3168 section 6.1.5: not on retransmissions, probes and acknowledgements
+                // RFC 3168 section 6.1.5: no ECT on retransmissions, probes and ACKs
                 out.ecn = Segment.ECN_ECT0;
                 if (c.is(Tcb.CWR_OWED)) {
                     c.clear(Tcb.CWR_OWED);
@@ -316,7 +344,7 @@ final class SegmentOutput {
         boolean last = c.sndNxt + sent == f.queue.endSeq();
         int end = c.sndNxt + sent;
         if (last && length > 0) {
-            // RFC 9293 section 3.9.1.2: the buffered data ends here.
+            // RFC 9293 section 3.9.1.2: the last segment of the queued data has PSH.
             out.flags |= TcpFlags.PSH;
         }
         if (last && roomForFin && c.is(Tcb.FIN_QUEUED) && c.state.synchronizedState()) {
@@ -324,7 +352,7 @@ final class SegmentOutput {
             c.set(Tcb.FIN_SENT);
             end++;
         }
-        // What the device cuts is lost, acknowledged and repaired piece by piece.
+        // The segments cut by the device are lost and acknowledged one by one, so each gets its own entry.
         for (int left = sent; left > mss; left -= mss) {
             append(c, f, f.scoreboard.endSeq() + mss, now);
             out.segmentSize = mss;
@@ -340,9 +368,9 @@ final class SegmentOutput {
         c.lastSendNanos = now;
         ConnectionTimers.onSent(c, f, now);
         if (c.extras != null && c.isNotSentLow()) {
-            // The user may end the connection from within.
+            // The user may end the connection within the notification.
             out.retainPayload();
-            c.tellWhenNotSentIsLow();
+            c.notifyIfNotSentLow();
         }
     }
 
@@ -353,7 +381,7 @@ final class SegmentOutput {
         }
     }
 
-    /** Whether what goes out went with the SYN already, but was not taken (RFC 7413). */
+    /** Returns whether the data was already sent with the SYN but not accepted by the server (RFC 7413). */
     private static boolean repeatsSynData(TcpConnection c) {
         if (c.fastOpenBytes > 0 && Sequence.afterOrAt(c.sndNxt, c.iss + 1 + c.fastOpenBytes)) {
             c.fastOpenBytes = 0;
@@ -361,18 +389,21 @@ final class SegmentOutput {
         return c.fastOpenBytes > 0;
     }
 
-    /** RFC 6928 section 2; RFC 5681 section 3.1 where the SYN was lost. */
+    /**
+     * Returns the initial congestion window (RFC 6928 section 2); one segment if the SYN was lost (RFC 5681
+     * section 3.1).
+     */
     static int initialWindow(TcpConnection c) {
         int most = c.engine.config.initialWindowSegments;
-        // Ten segments are meant to be 14,600 bytes: fewer of larger ones, though two at least.
+        // The limit of ten segments stands for 14,600 bytes. Larger segments are fewer, but at least two.
         int segments = c.is(Tcb.SYN_RETRANSMITTED) ? 1
                 : Math.clamp((long) most * ETHERNET_MSS / c.sndMss, Math.min(2, most), most);
         return segments * c.sndMss;
     }
 
-    // ---- common to all ----
+    // ---- common to all segments ----
 
-    /** Payload that fits beside the options a segment would carry now. */
+    /** Returns the payload of a full-sized segment with the options that it would carry now. */
     private static int payloadLimit(TcpConnection c) {
         return c.sndMss - sackOptionBytes(c);
     }
@@ -387,7 +418,10 @@ final class SegmentOutput {
         return c.is(Tcb.TIMESTAMPS) ? 3 : 4;
     }
 
-    /** Fills in what every segment of a synchronized connection has; it acknowledges, so nothing is owed after it. */
+    /**
+     * Writes the header of a segment of a synchronized connection. It includes an ACK, so no ACK is owed
+     * afterwards.
+     */
     static void begin(TcpConnection c, Segment out, int seq, int flags, long now) {
         address(c, out);
         out.seq = seq;
@@ -409,7 +443,7 @@ final class SegmentOutput {
 
     private static void sackBlocks(TcpConnection c, Segment out) {
         if (c.is(Tcb.DSACK_PENDING)) {
-            // RFC 2883 section 4: the duplicate comes first.
+            // RFC 2883 section 4: the D-SACK block comes first.
             out.addSack(c.extras.dsackStart, c.extras.dsackEnd);
             c.clear(Tcb.DSACK_PENDING);
         }
@@ -426,6 +460,7 @@ final class SegmentOutput {
         out.hopLimit = c.hopLimit & 0xFF;
         out.flowLabel = c.flowLabel != 0 || isIpv4(c) ? c.flowLabel : changeFlowLabel(c);
         out.mark = c.mark();
+        out.peerMac = c.peerMac;
         out.connection = c;
     }
 
@@ -434,8 +469,8 @@ final class SegmentOutput {
     }
 
     /**
-     * The peer has not answered for a while: routers that choose a path by the flow label may choose another one, as
-     * Linux has it (txrehash). Returns the new label.
+     * Changes the IPv6 flow label after a timeout, so that routers that hash it may choose another path (Linux:
+     * txrehash). Returns the new label.
      */
     static int changeFlowLabel(TcpConnection c) {
         if (!isIpv4(c)) {

@@ -4,8 +4,8 @@ import io.rdmaraw.tcp.send.Flight;
 import io.rdmaraw.tcp.send.Flight.Limit;
 
 /**
- * How long a connection has had something to send, and what kept it from sending meanwhile, if it was not the path: the
- * peer's window, or its own send buffer. As TCP_INFO of Linux tells (tcp_chrono).
+ * Measures how long a connection has had data to send, and how long the peer's window or its own send buffer
+ * prevented sending. Linux's TCP_INFO has the same values (tcp_chrono).
  */
 final class SendTimes {
     private static final long MILLI_NANOS = 1_000_000;
@@ -17,15 +17,16 @@ final class SendTimes {
         f.busySinceNanos = c.engine.now();
     }
 
-    /** Nothing is queued or in flight any more. */
+    /** Ends the busy time when nothing is queued or in flight any more. */
     static void end(TcpConnection c, Flight f) {
         long now = c.engine.now();
         limited(c, f, Limit.NONE, now);
-        // As Linux counts in jiffies: boundaries that were passed, so that short times are right on average.
+        // Counts the millisecond boundaries crossed, as Linux counts jiffies. Many busy times are shorter than a
+        // millisecond; rounding each of them down would add up to 0.
         c.busyMillis += (int) (now / MILLI_NANOS - f.busySinceNanos / MILLI_NANOS);
     }
 
-    /** Says what keeps new data back from now on. */
+    /** Sets the window or buffer that limits sending from now on; NONE if neither does. */
     static void limited(TcpConnection c, Flight f, Limit limit, long now) {
         if (f.limit != limit) {
             change(c, f, limit, now);
@@ -47,15 +48,15 @@ final class SendTimes {
     }
 
     static long windowLimitedNanos(TcpConnection c, long now) {
-        return (c.extras == null ? 0 : c.extras.windowLimitedNanos) + now(c, Limit.PEER_WINDOW, now);
+        return (c.extras == null ? 0 : c.extras.windowLimitedNanos) + sinceLimited(c, Limit.PEER_WINDOW, now);
     }
 
     static long sendBufferLimitedNanos(TcpConnection c, long now) {
-        return (c.extras == null ? 0 : c.extras.sendBufferLimitedNanos) + now(c, Limit.SEND_BUFFER, now);
+        return (c.extras == null ? 0 : c.extras.sendBufferLimitedNanos) + sinceLimited(c, Limit.SEND_BUFFER, now);
     }
 
-    /** How long the connection has been limited by this without a break. */
-    private static long now(TcpConnection c, Limit limit, long now) {
+    /** Returns how long the connection has been limited by {@code limit} without interruption, in nanoseconds. */
+    private static long sinceLimited(TcpConnection c, Limit limit, long now) {
         return !c.isSending() || c.flight.limit != limit ? 0 : now - c.flight.limitSinceNanos;
     }
 }

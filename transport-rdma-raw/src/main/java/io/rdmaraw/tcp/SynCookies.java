@@ -6,15 +6,15 @@ import io.rdmaraw.tcp.segment.TcpFlags;
 import io.rdmaraw.wire.SipHash;
 
 /**
- * SYN cookies (RFC 4987 section 3.6): with the backlog full, the SYN-ACK's sequence number carries all that is needed
- * to build the connection when the ACK returns. 5 bits of time, 3 bits of MSS, 24 bits of keyed hash. Window scale,
- * SACK and ECN travel in the low bits of the timestamp, if the peer offers timestamps, and are lost otherwise. That
- * both ends count marks (RFC 9768) shows in the ACK.
+ * SYN cookies (RFC 4987 section 3.6). If the backlog is full, the sequence number of the SYN-ACK encodes the
+ * state that the returning ACK needs to create the connection: 5 bits of time, 3 bits of MSS and 24 bits of keyed
+ * hash. Window scale, SACK and classic ECN are encoded in the low bits of the timestamp; without timestamps they
+ * are not used. Accurate ECN (RFC 9768) shows in the flags of the ACK.
  */
 final class SynCookies {
     private static final long PERIOD_NANOS = 64_000_000_000L;
     private static final int MAX_AGE_PERIODS = 1;
-    /** Rounded down to one of these; the least is what no configuration goes below. */
+    /** The peer's MSS is rounded down to a table entry. The first entry is the minimum of all configurations. */
     private static final int[] MSS_IPV4 = {48, 256, 536, 1220, 1360, 1400, 1440, 1460};
     private static final int[] MSS_IPV6 = {48, 536, 1220, 1280, 1360, 1400, 1420, 1440};
     private static final int OPTION_BITS = 6;
@@ -27,17 +27,20 @@ final class SynCookies {
         this.hash = hash;
     }
 
-    /** How long after a backlog was full cookies are still accepted. */
+    /** Returns how long a cookie is accepted. */
     static long lifetimeNanos() {
         return (MAX_AGE_PERIODS + 1) * PERIOD_NANOS;
     }
 
-    /** How long ago the time may lie that the ACK of a cookie echoes: it was rounded down to make room for options. */
+    /**
+     * Returns the maximum age of the timestamp that the ACK of a cookie echoes. It exceeds the cookie's lifetime
+     * because the timestamp was rounded down to encode options.
+     */
     static long oldestEchoNanos() {
         return lifetimeNanos() + (1_000_000L << OPTION_BITS);
     }
 
-    /** Whether an ACK with timestamps echoes a time at which a cookie that is still good may have been sent. */
+    /** Returns whether an ACK echoes a timestamp at which a cookie that is still valid may have been sent. */
     static boolean echoesOurTime(TcpEngine engine, Segment ack, long now) {
         int offset = engine.initialSequence.timestampOffset(ack.destinationHigh, ack.destinationLow, ack.sourceHigh,
                 ack.sourceLow);
@@ -46,7 +49,7 @@ final class SynCookies {
         return Sequence.afterOrAt(ack.tsEcho, earliest) && Sequence.beforeOrAt(ack.tsEcho, latest);
     }
 
-    /** The sequence number that answers a SYN. */
+    /** Returns the cookie that answers a SYN. */
     int cookie(Segment syn, long now) {
         int period = (int) (now / PERIOD_NANOS) & 31;
         int[] table = table(syn);
@@ -67,12 +70,12 @@ final class SynCookies {
                 SipHash.ports(s.destinationPort, s.sourcePort), last) & 0xFFFFFF;
     }
 
-    /** Whether the number acknowledged may be a recent cookie of ours, for whatever client sequence number. */
+    /** Returns whether the acknowledged number has the time bits of a recent cookie. The hash is not checked. */
     boolean isRecent(Segment ack, long now) {
         return ((int) (now / PERIOD_NANOS) - (ack.ack - 1 >>> 27) & 31) <= MAX_AGE_PERIODS;
     }
 
-    /** The MSS that the ACK of a SYN-ACK proves to have been offered; 0 if it is no cookie of ours or too old. */
+    /** Returns the MSS encoded in the cookie that an ACK returns, or 0 if the cookie is invalid or too old. */
     int mssOf(Segment ack, long now) {
         int cookie = ack.ack - 1;
         int period = cookie >>> 27;
@@ -84,7 +87,10 @@ final class SynCookies {
         return table(ack)[mssIndex];
     }
 
-    /** Our timestamp with the peer's options in it: the time rounded down, so that it never lies ahead. */
+    /**
+     * Returns our timestamp with the peer's options encoded in the low bits. It is rounded down, so it never lies
+     * in the future.
+     */
     static int timestampWith(Segment syn, TcpConfig config, int timestamp) {
         int scale = config.windowScaling && syn.windowScale != Segment.ABSENT ? Math.min(14, syn.windowScale)
                 : NO_SCALE;
@@ -94,7 +100,7 @@ final class SynCookies {
         return Sequence.after(value, timestamp) ? value - (1 << OPTION_BITS) : value;
     }
 
-    /** Turns the ACK into the SYN it answers for, as far as the cookie remembers it. */
+    /** Reconstructs the SYN from the ACK that returns the cookie. */
     static void restoreSyn(Segment ack, Segment syn, int mss) {
         syn.copyHeader(ack);
         syn.flags = TcpFlags.SYN;
@@ -110,7 +116,7 @@ final class SynCookies {
             syn.flags |= (options & 32) != 0 ? TcpFlags.ECE | TcpFlags.CWR : 0;
         }
         if (!Ecn.offered(syn) && AccurateEcn.provesAgreement(ack)) {
-            // Only a server that accepts accurate feedback knows it (RFC 9768 section 3.1.3).
+            // Only a server that supports accurate feedback can recognize it (RFC 9768 section 3.1.3).
             syn.flags |= TcpFlags.AE;
         }
     }

@@ -9,16 +9,16 @@ import io.rdmaraw.tcp.send.RecoveryState;
 import io.rdmaraw.tcp.send.RecoveryState.Frto;
 import io.rdmaraw.tcp.send.RecoveryState.Phase;
 
-/** Tail loss probes (RFC 8985 section 7): after two RTTs of silence one segment asks for an acknowledgement. */
+/** Tail loss probes (RFC 8985 section 7): after two RTTs without an ACK, a probe is sent to elicit one. */
 final class TailLossProbe {
-    /** TLP.max_ack_delay: how long the peer may hold back the acknowledgement of a lone segment. */
+    /** TLP.max_ack_delay: maximum delay of the peer's ACK for a single segment. */
     private static final long MAX_ACK_DELAY_NANOS = 200_000_000L;
     private static final long GRANULARITY_NANOS = 2L << TimerWheel.TICK_SHIFT;
 
     private TailLossProbe() {
     }
 
-    /** Section 7.2: when to probe; NEVER if a probe would be out of place. */
+    /** Returns the deadline of the next probe (section 7.2), or {@link Tcb#NEVER} if no probe may be sent. */
     static long deadline(TcpConnection c, Flight f, long now) {
         RecoveryState r = f.recovery;
         if (r.phase != Phase.OPEN) {
@@ -33,9 +33,10 @@ final class TailLossProbe {
     }
 
     /**
-     * Beyond the RFC: with few segments in flight a retransmission may be the last that was sent, and lost again. RACK
-     * finds that when something sent later arrives, so after two RTTs of silence something is sent. A peer that has
-     * holes acknowledges at once (RFC 5681 section 4.2).
+     * Returns the deadline of a probe during recovery, an extension of the RFC. With few segments in flight, a
+     * retransmission may be the last segment sent. If it is lost again, RACK cannot detect this before a later
+     * segment is delivered. A segment is therefore sent after two RTTs without an ACK. A peer with a gap
+     * acknowledges it at once (RFC 5681 section 4.2).
      */
     private static long deadlineInRecovery(TcpConnection c, Flight f, long now) {
         RecoveryState r = f.recovery;
@@ -46,7 +47,7 @@ final class TailLossProbe {
         return now + 2 * c.srttNanos + (mayBeDelayed ? MAX_ACK_DELAY_NANOS : GRANULARITY_NANOS);
     }
 
-    /** Section 7.3: the next poll sends the probe. */
+    /** Schedules the probe for the next poll (section 7.3). */
     static void onTimeout(TcpConnection c, long now) {
         Flight f = c.flight;
         if (f == null || f.scoreboard.isEmpty() || Recovery.waitsForPacer(c, f, now)) {
@@ -56,7 +57,7 @@ final class TailLossProbe {
         c.setRetransmitTimer(RetransmitTimer.RTO, now + RttEstimator.backedOff(c));
     }
 
-    /** A probe in recovery: the segment that is missing first goes once more. */
+    /** Records a probe sent in recovery, which retransmits the first missing segment. */
     static void onRecoveryProbe(TcpConnection c, RecoveryState r) {
         r.probed = true;
         c.engine.counters.tailLossProbes++;
@@ -70,28 +71,28 @@ final class TailLossProbe {
     }
 
     /**
-     * Section 7.4.2: what the acknowledgement says about the probe. Returns true if the probe repaired a loss, which
-     * must not go unanswered by congestion control.
+     * Evaluates an ACK with respect to the outstanding probe (section 7.4.2). Returns true if the probe has
+     * repaired a loss; congestion control must then respond.
      */
     static boolean onAck(TcpConnection c, AckSample sample, int ack) {
         if (!c.is(Tcb.TLP_OUTSTANDING) || Sequence.before(ack, c.tlpEndSeq)) {
             return false;
         }
         if (!c.is(Tcb.TLP_RETRANSMISSION) || sample.dsack || sample.duplicate && !sample.newlySacked) {
-            // New data was acknowledged, or the original and the probe have both arrived.
+            // New data was acknowledged, or both the original and the probe were delivered.
             c.clear(Tcb.TLP_OUTSTANDING);
             return false;
         }
         if (Sequence.after(ack, c.tlpEndSeq)) {
-            // Later data is acknowledged and nothing was heard of a second copy: the probe filled a hole.
+            // Later data is acknowledged and no duplicate was reported, so the probe has repaired a loss.
             c.clear(Tcb.TLP_OUTSTANDING);
             return true;
         }
-        // The acknowledgement may be for either copy; the next ones tell.
+        // The ACK may be for either copy; later ACKs decide.
         return false;
     }
 
-    /** The same while nothing is in flight: the acknowledgement of a second copy says that nothing was lost. */
+    /** Evaluates an ACK while nothing is in flight. An ACK of the second copy shows that nothing was lost. */
     static void onAckWhileIdle(TcpConnection c, Segment s) {
         if (s.ack == c.tlpEndSeq && s.payloadLength == 0) {
             c.clear(Tcb.TLP_OUTSTANDING);

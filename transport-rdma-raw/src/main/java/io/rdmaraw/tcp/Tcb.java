@@ -5,22 +5,26 @@ import io.rdmaraw.tcp.segment.Segment;
 import io.rdmaraw.tcp.send.Flight;
 
 /**
- * The transmission control block: the variables of a connection (RFC 9293 section 3.3.1), in one object, with what only
- * some connections need behind references that are null meanwhile. The functions over them live in the classes named
- * after their concern; {@link TcpConnection} adds what a user calls. To lay out first, in a superclass, what most
- * segments need has been tried: with 100,000 connections it was slower.
+ * The transmission control block: the variables of a connection (RFC 9293 section 3.3.1) in one object. State
+ * that only some connections need is referenced and null if unused. The functions live in classes named after
+ * their concern; {@link TcpConnection} adds the API for users.
+ *
+ * <p>Grouping the most used fields in a superclass was measured with 100,000 connections and was slower.
  */
 abstract sealed class Tcb permits TcpConnection {
-    /** A deadline that never comes. */
+    /** A deadline that is not set. */
     static final long NEVER = Long.MAX_VALUE;
-    /** A time to be filled in with the next poll: a user's call does not know how late it is. */
+    /**
+     * A time to be set at the next {@link ConnectionTimers#settle}, because the user's call does not pass the
+     * time.
+     */
     static final long FROM_NOW = Long.MIN_VALUE;
 
-    /** What the retransmission deadline stands for. */
+    /** Purpose of the retransmission timer. */
     enum RetransmitTimer { NONE, SYN, RTO, TAIL_LOSS_PROBE, REORDERING, PERSIST }
 
     // ---- bits of "bits" ----
-    // asked for by the user
+    // set by the user
     static final int NO_DELAY = 1;
     static final int KEEP_ALIVE = 1 << 1;
     static final int CLOSE_CALLED = 1 << 2;
@@ -29,7 +33,7 @@ abstract sealed class Tcb permits TcpConnection {
     static final int TIMESTAMPS = 1 << 4;
     static final int SACK = 1 << 5;
     static final int WINDOW_SCALING = 1 << 6;
-    /** Marks are echoed. */
+    /** ECN was negotiated, so received marks are echoed. */
     static final int ECN = 1 << 7;
     // due for output
     static final int ACK_NOW = 1 << 8;
@@ -38,33 +42,38 @@ abstract sealed class Tcb permits TcpConnection {
     static final int PROBE_DUE = 1 << 11;
     static final int TAIL_PROBE_DUE = 1 << 12;
     static final int OVERRIDE_SWS = 1 << 13;
-    // what happened
+    // past events
     static final int PASSIVE_OPEN = 1 << 14;
     static final int FIN_SENT = 1 << 15;
     static final int FIN_SEEN = 1 << 16;
-    /** A tail loss probe is out (RFC 8985 section 7.4). */
+    /** A tail loss probe is unacknowledged (RFC 8985 section 7.4). */
     static final int TLP_OUTSTANDING = 1 << 17;
     static final int REPORTED = 1 << 18;
     static final int DSACK_PENDING = 1 << 19;
     static final int CWND_LIMITED = 1 << 20;
     static final int REORDERING_SEEN = 1 << 21;
     static final int SYN_RETRANSMITTED = 1 << 22;
-    /** CE has arrived: acknowledge with ECE until CWR comes (RFC 3168 section 6.1.3). */
+    /** A CE mark was received: ACKs carry ECE until CWR arrives (RFC 3168 section 6.1.3). */
     static final int ECE_OWED = 1 << 23;
-    /** The window was reduced for ECE: tell with CWR (RFC 3168 section 6.1.2). */
+    /** The window was reduced for ECE: the next new data carries CWR (RFC 3168 section 6.1.2). */
     static final int CWR_OWED = 1 << 24;
-    /** In the engine's list of connections that may have something to send. */
+    /** The connection is in the engine's {@link ReadyQueue} or waits in the {@link ConnectThrottle}. */
     static final int READY = 1 << 25;
     static final int TS_RECENT_VALID = 1 << 26;
-    /** It was a retransmission. */
+    /** The outstanding tail loss probe was a retransmission. */
     static final int TLP_RETRANSMISSION = 1 << 27;
-    /** A D-SACK has widened the reordering window in this round (RFC 8985 section 6.2 step 4). */
+    /** A D-SACK has widened the reordering window in this round trip (RFC 8985 section 6.2 step 4). */
     static final int DSACK_ROUND = 1 << 28;
-    /** Our data is sent as ECN-capable. */
+    /** New data is sent with ECT. */
     static final int ECN_SENDER = 1 << 29;
-    /** Of an active open: the user wants data in the SYN. Of a passive one: the SYN-ACK carries a cookie (RFC 7413). */
+    /**
+     * Active open: the user wants to send data in the SYN. Passive open: the SYN-ACK carries a cookie (RFC 7413).
+     */
     static final int FAST_OPEN = 1 << 30;
-    /** The user has this connection since its SYN, before the handshake is complete (RFC 7413 section 4.2.2). */
+    /**
+     * The connection was delivered to the user on its SYN, and the handshake is not complete (RFC 7413 section
+     * 4.2.2).
+     */
     static final int EARLY = 1 << 31;
 
     /** Changes when the connection moves to another loop. */
@@ -75,27 +84,26 @@ abstract sealed class Tcb permits TcpConnection {
     final long remoteLow;
     final char localPort;
     final char remotePort;
-    /** What the user has attached. */
     Object attachment;
     TcpState state = TcpState.CLOSED;
     int bits;
-    /** In the table of its engine. */
+    /** Hash in the engine's connection table. */
     int hash;
 
     // ---- lists and timers ----
     TcpConnection nextReady;
-    /** Under which deadline it is filed in the wheel. */
+    /** Deadline at which the connection is filed in the timer wheel. */
     long wheelDeadlineNanos = NEVER;
-    /** The earliest of the three below, as of the last settling. */
+    /** Earliest deadline of all timers at the last {@link ConnectionTimers#settle}. */
     long deadlineNanos = NEVER;
     long retransmitDeadlineNanos = NEVER;
     RetransmitTimer retransmitTimer = RetransmitTimer.NONE;
     long ackDeadlineNanos = NEVER;
-    /** Keepalive, FIN-WAIT-2. */
+    /** Deadline of keepalive or FIN-WAIT-2. */
     long idleDeadlineNanos = NEVER;
-    /** Since when what is queued waits without progress: for the user timeout. */
+    /** Time since which queued data makes no progress, for the user timeout. */
     long stalledSinceNanos;
-    /** Set for this connection; 0: none. */
+    /** User timeout set for this connection; 0: none. */
     int userTimeoutMillis;
     TcpConnection wheelNext;
     TcpConnection wheelPrevious;
@@ -104,72 +112,77 @@ abstract sealed class Tcb permits TcpConnection {
     // ---- send sequence variables ----
     int sndUna;
     int sndNxt;
-    /** Offered by the peer, scaled, in bytes. */
+    /** Window advertised by the peer in bytes, after scaling. */
     int sndWnd;
     int maxSndWnd;
     int sndWl1;
     int sndWl2;
     byte sndWndShift;
-    /** Most payload a segment may have, options not yet deducted except timestamps (RFC 6691). */
+    /** Maximum payload of a segment (RFC 6691), reduced by the timestamp option but not by other options. */
     int sndMss;
-    /** Payload sent with our SYN; it counts as sent once the SYN-ACK acknowledges it, else it is sent again as new. */
+    /**
+     * Payload sent with our SYN. It counts as sent only if the SYN-ACK acknowledges it; otherwise it is sent
+     * again as new data.
+     */
     char fastOpenBytes;
-    /** Null while a user has the connection. */
+    /** Null until the user closes the connection. */
     Orphans.Entry orphan;
     /** Queue and scoreboard; null while nothing is queued or in flight. */
     Flight flight;
     long lastSendNanos;
     int iss;
-    /** The MSS option of the peer. */
+    /** MSS option of the peer. */
     char peerMss;
-    /** Null while nothing of it is set or counted. */
+    /** Null until one of its fields is used. */
     ConnectionExtras extras;
 
-    /** Its SYN counts among those without an answer, see {@link SynPacer}. */
+    /** The SYN of this connection counts as unanswered in {@link ConnectThrottle}. */
     boolean hasSynPlace;
-    /** Our SYN-ACK has been acknowledged, but the server waits for data ({@link TcpListener#deferAccept}). */
+    /** The peer has acknowledged our SYN-ACK, but the server waits for data ({@link TcpListener#deferAccept}). */
     boolean acceptDeferred;
 
     // ---- receive sequence variables ----
     int rcvNxt;
-    /** The right edge we have offered: rcvNxt + RCV.WND. */
+    /** Right edge of the advertised window: rcvNxt + RCV.WND. */
     int rcvAdv;
     byte rcvWndShift;
-    /** Differentiated services codepoint of what is sent. */
+    /** DSCP of sent segments. */
     byte dscp;
-    /** Time to live or hop limit of what is sent, unsigned. */
+    /** TTL or hop limit of sent segments, unsigned. */
     byte hopLimit = Segment.DEFAULT_HOP_LIMIT;
-    /** Of IPv6; 0 until the first segment is sent. */
+    /** IPv6 flow label; 0 until the first segment is sent. */
     int flowLabel;
     int receiveBufferBytes;
-    /** How far {@link ReceiveTuning} may let it grow. */
+    /** Limit to which {@link ReceiveTuning} may grow the receive buffer. */
     int maxReceiveBufferBytes;
-    /** Round trip as a receiver sees it; 0 while unknown. */
+    /** RTT measured at the receiver; 0 if unknown. */
     int receiveRttMicros;
     long tuningStampNanos;
-    /** What had been read at that time since the connection began, modulo 2^32. */
+    /** Bytes read by the user until {@link #tuningStampNanos}, modulo 2^32. */
     int tuningBytes;
-    /** Delivered to the user and not read yet. */
+    /** Bytes delivered to the user but not read. */
     int unreadBytes;
-    /** In so many pieces, about. */
+    /** Estimated number of pieces that the unread bytes consist of. */
     int unreadPieces;
-    /** There was no memory for the last data that came, so no window is told. */
+    /** The last data was refused for lack of memory, so a window of 0 is advertised. */
     boolean dataRefused;
     /** Out-of-order data; null while there is none. */
     Reassembly reassembly;
     long lastReceiveNanos;
+    /** Source MAC address of the peer's last acceptable segment; 0 if unknown. */
+    long peerMac;
     int irs;
     int finSeq;
 
     // ---- acknowledgement policy ----
     int lastAckSent;
-    /** Full segments of the peer: what "full-sized" means for delayed acknowledgements. */
+    /** Estimated size of the peer's full-sized segments, for delayed ACKs. */
     char receiveMss;
-    /** Length of the last one that came in order without PSH; 0 after one with it. */
+    /** Length of the last segment in order without PSH; 0 after a segment with PSH. */
     char lastSegmentBytes;
-    /** Acknowledgements to send at once before delaying begins, or {@link AckPolicy#ALWAYS_QUICK}. */
+    /** Number of ACKs still sent without delay, or {@link AckPolicy#ALWAYS_QUICK}. */
     byte quickAcks;
-    /** Duplicate ACKs owed to a peer without SACK, one for each segment out of order. */
+    /** Duplicate ACKs owed to a peer without SACK, one per out-of-order segment. */
     byte duplicateAcksOwed;
 
     // ---- timestamps ----
@@ -181,7 +194,7 @@ abstract sealed class Tcb permits TcpConnection {
     long srttNanos;
     long rttvarNanos;
     long rtoNanos;
-    /** Doublings of the timeout since the last RTT sample. */
+    /** Number of times the timeout was doubled since the last RTT sample. */
     byte backoff;
     /** Timeouts since the peer last answered. */
     byte unansweredTimeouts;
@@ -195,9 +208,9 @@ abstract sealed class Tcb permits TcpConnection {
     Pacer pacer;
     int cwnd;
     int ssthresh = CongestionControl.UNBOUNDED;
-    /** SND.NXT at the last reduction for ECE: one reduction per window. */
+    /** SND.NXT at the last window reduction, so that ECE causes only one reduction per window. */
     int ecnEndSeq;
-    /** TLP.end_seq of RFC 8985 section 7.1; outlives what was in flight. */
+    /** TLP.end_seq of RFC 8985 section 7.1. It is still needed when nothing is in flight. */
     int tlpEndSeq;
 
     // ---- RACK (RFC 8985 section 5.2) ----
@@ -210,7 +223,7 @@ abstract sealed class Tcb permits TcpConnection {
     byte rackWindowMultiplier = 1;
 
     // ---- statistics ----
-    /** As of the last time that there was nothing to send or in flight, see {@link SendTimes}. */
+    /** Busy time until the flight last became empty, see {@link SendTimes}. */
     int busyMillis;
     long bytesIn;
     long bytesAcked;
@@ -219,7 +232,7 @@ abstract sealed class Tcb permits TcpConnection {
     int retransmittedSegments;
 
     // ---- path MTU ----
-    /** Most sequence space of a segment of ours that has arrived, as far as it fits the MTU now believed. */
+    /** Largest sequence length of a delivered segment, limited by the MTU in use. */
     char largestDelivered;
     char mtu;
     char linkMtu;
@@ -264,7 +277,7 @@ abstract sealed class Tcb permits TcpConnection {
         return extras;
     }
 
-    /** What the user lets a segment have at most, in either direction. */
+    /** Returns the payload limit set by the user for both directions, in bytes. */
     final int maxSegmentBytes() {
         return extras == null || extras.maxSegmentBytes == 0 ? Integer.MAX_VALUE : extras.maxSegmentBytes;
     }
@@ -277,12 +290,12 @@ abstract sealed class Tcb permits TcpConnection {
         return remoteHigh == 0 && remoteLow >>> 32 == 0xFFFF;
     }
 
-    /** Bytes of the IP and TCP headers without options. */
+    /** Returns the length of the IP and TCP headers without options. */
     final int headerBytes() {
         return isIpv4() ? 40 : 60;
     }
 
-    /** RFC 7323 section 4.1: a clock of 1 ms. */
+    /** Returns the timestamp clock value (RFC 7323 section 4.1). It ticks every millisecond. */
     final int timestamp(long nowNanos) {
         return (int) (nowNanos / 1_000_000) + timestampOffset;
     }

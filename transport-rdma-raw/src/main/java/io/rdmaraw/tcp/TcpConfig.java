@@ -8,21 +8,22 @@ import java.util.Objects;
 import java.util.function.IntSupplier;
 
 /**
- * The settings of an engine; immutable, made by {@link #builder()}. Times are nanoseconds, sizes bytes. Most apply when
- * a connection is opened; some can be changed for a connection (see {@link TcpConnection}).
+ * The configuration of an engine. Instances are immutable; use {@link #builder()} to create one. Times are in
+ * nanoseconds, sizes in bytes. Most settings take effect when a connection is opened; some can be changed per
+ * connection (see {@link TcpConnection}).
  */
 public final class TcpConfig implements Cloneable {
-    /** Use of ECN (RFC 3168), and of its accurate feedback (RFC 9768). */
+    /** Use of ECN (RFC 3168) and of its accurate feedback (RFC 9768). */
     public enum EcnMode {
-        /** Neither offered nor accepted. */
+        /** ECN is neither offered nor accepted. */
         OFF,
-        /** Accepted when the peer offers it. */
+        /** Classic ECN is accepted if the peer offers it. */
         PASSIVE,
-        /** Offered and accepted. */
+        /** Classic ECN is offered and accepted. */
         ACTIVE,
-        /** Accurate feedback is offered and accepted, and RFC 3168's where a peer has no other. */
+        /** Accurate feedback is offered and accepted; classic ECN is used with peers that support nothing else. */
         ACCURATE,
-        /** Either is accepted when the peer offers it. */
+        /** Accurate and classic ECN are accepted if the peer offers them. */
         ACCURATE_PASSIVE
     }
 
@@ -36,10 +37,10 @@ public final class TcpConfig implements Cloneable {
         ALWAYS
     }
 
-    /** The most of {@link Builder#segmentationBytes}: an IP packet with its headers must not pass 65535 bytes. */
+    /** Maximum of {@link Builder#segmentationBytes}: an IP packet including its headers has at most 65535 bytes. */
     public static final int MAX_SEGMENTATION_BYTES = 65_400;
 
-    /** The defaults. */
+    /** The default configuration. */
     public static final TcpConfig DEFAULT = builder().build();
 
     int mtuBytes = 1500;
@@ -88,21 +89,21 @@ public final class TcpConfig implements Cloneable {
     IntSupplier initialSequence;
     TcpLimits limits = TcpLimits.DEFAULT;
 
-    /** Returns with how many bytes a receive buffer begins. */
+    /** Returns the initial size of a receive buffer in bytes. */
     public int initialReceiveBufferBytes() {
         return receiveBufferBytes;
     }
 
-    /** What a receive buffer may grow to. */
+    /** Returns the size in bytes to which a receive buffer may grow. */
     int largestReceiveBufferBytes() {
         return Math.max(receiveBufferBytes, maxReceiveBufferBytes);
     }
 
     private TcpConfig() {
-        // Made by the builder alone.
+        // Created only by the builder.
     }
 
-    /** What a builder has made does not change when the builder goes on: only the builder writes fields. */
+    /** Returns a copy that later changes of the builder do not affect. */
     private TcpConfig copy() {
         try {
             return (TcpConfig) clone();
@@ -115,35 +116,39 @@ public final class TcpConfig implements Cloneable {
         return new Builder();
     }
 
-    /** Returns a builder that starts from these settings. */
+    /** Returns a builder initialized with these settings. */
     public Builder toBuilder() {
         Builder builder = new Builder();
         builder.made = copy();
         return builder;
     }
 
-    /** Collects settings; every one has a default. Numbers out of range are refused at once. */
+    /**
+     * Builds a configuration. Every setting has a default. Setters throw {@link IllegalArgumentException} if a
+     * number is out of range.
+     */
     public static final class Builder {
         private TcpConfig made = new TcpConfig();
 
         private Builder() {
         }
 
-        /** The largest IP packet the link takes, 576 to 65535, used where a connection is not given its own. */
+        /** Sets the MTU of connections that are opened without their own, 576 to 65535 bytes. */
         public Builder mtuBytes(int value) {
             made.mtuBytes = intInRange("mtuBytes", value, 576, 65535);
             return this;
         }
 
-        /** How much a peer may send ahead of the reader; the receive window is what is left of it. */
+        /** Sets how many bytes a peer may send ahead of the reader. The receive window is the unused part. */
         public Builder receiveBufferBytes(int value) {
             made.receiveBufferBytes = intInRange("receiveBufferBytes", value, 2048, 1 << 30);
             return this;
         }
 
         /**
-         * How far a receive buffer grows by itself with what its user reads in a round trip (tcp_rmem of Linux), up to
-         * 2^30; what lies below {@link #receiveBufferBytes}, as 0, the default, does, keeps the buffer as it is.
+         * Sets the size to which receive buffers grow automatically with the bytes read per round trip (as
+         * Linux's tcp_rmem), at most 2^30. Values below {@link #receiveBufferBytes}, such as the default 0,
+         * disable the growth.
          */
         public Builder maxReceiveBufferBytes(int value) {
             made.maxReceiveBufferBytes = intInRange("maxReceiveBufferBytes", value, 0, 1 << 30);
@@ -151,10 +156,10 @@ public final class TcpConfig implements Cloneable {
         }
 
         /**
-         * Cap on the memory in which a connection holds out-of-order data; what exceeds it is dropped and counted. A
-         * piece is charged the buffer that it lies in and {@value io.rdmaraw.tcp.Reassembly#OVERHEAD_BYTES} bytes for
-         * its bookkeeping; pieces below 1 KiB are copied into small buffers. A connection whose receive buffer is
-         * larger than configured may hold nine quarters of that buffer.
+         * Sets the limit for the memory in which a connection holds out-of-order data. Data beyond it is dropped
+         * and counted. Each piece is charged its buffer plus {@value io.rdmaraw.tcp.Reassembly#OVERHEAD_BYTES}
+         * bytes. Pieces below 1 KiB are copied into small buffers. If the receive buffer of a connection has
+         * grown beyond the configured size, its limit is at least 9/4 of that buffer.
          */
         public Builder maxOutOfOrderBytes(int value) {
             made.maxOutOfOrderBytes = intInRange("maxOutOfOrderBytes", value, 0, 1 << 30);
@@ -162,112 +167,120 @@ public final class TcpConfig implements Cloneable {
         }
 
         /**
-         * Whether small segments go out at once (true) or wait for outstanding ones (Nagle, RFC 9293 section 3.7.4).
+         * Sets whether small segments are sent at once (true) or wait until outstanding data is acknowledged
+         * (Nagle algorithm, RFC 9293 section 3.7.4).
          */
         public Builder noDelay(boolean value) {
             made.noDelay = value;
             return this;
         }
 
-        /** Whether SACK (RFC 2018) is offered and accepted. */
+        /** Sets whether SACK (RFC 2018) is offered and accepted. */
         public Builder sack(boolean value) {
             made.sack = value;
             return this;
         }
 
-        /** Whether timestamps (RFC 7323) are offered and accepted. */
+        /** Sets whether timestamps (RFC 7323) are offered and accepted. */
         public Builder timestamps(boolean value) {
             made.timestamps = value;
             return this;
         }
 
-        /** Whether window scaling (RFC 7323) is offered and accepted. */
+        /** Sets whether window scaling (RFC 7323) is offered and accepted. */
         public Builder windowScaling(boolean value) {
             made.windowScaling = value;
             return this;
         }
 
-        /** Use of ECN (RFC 3168, RFC 9768). */
+        /** Sets the use of ECN (RFC 3168, RFC 9768). */
         public Builder ecn(EcnMode value) {
             made.ecn = Objects.requireNonNull(value, "ecn");
             return this;
         }
 
-        /** Whether a mark costs less than a loss with Reno and CUBIC (RFC 8511). Default: no. */
+        /**
+         * Sets whether NewReno and CUBIC reduce the window less for an ECN mark than for a loss (RFC 8511).
+         * Default false.
+         */
         public Builder alternativeBackoff(boolean value) {
             made.alternativeBackoff = value;
             return this;
         }
 
-        /** Makes the congestion control of each connection. */
+        /** Sets the factory of the congestion control, called for each connection. */
         public Builder congestionControl(CongestionControl.Factory value) {
             made.congestionControl = Objects.requireNonNull(value, "congestionControl");
             return this;
         }
 
         /**
-         * Whether data is paced with every congestion control: spread over the round trip, at 2 or, beyond slow start,
-         * 1.2 windows in each, as Linux does below {@code fq}. One that measures rates paces in any case. Default: no.
+         * Sets whether data is paced with every congestion control. The rate is 2 windows per round trip in slow
+         * start and 1.2 windows afterwards, as on Linux. Rate-based controls always pace. Default false.
          */
         public Builder pacing(boolean value) {
             made.pacing = value;
             return this;
         }
 
-        /** Initial congestion window (RFC 6928). */
+        /** Sets the initial congestion window in segments (RFC 6928). */
         public Builder initialWindowSegments(int value) {
             made.initialWindowSegments = intInRange("initialWindowSegments", value, 1, 100);
             return this;
         }
 
-        /** Retransmission timeout before the first RTT sample (RFC 6298). */
+        /** Sets the retransmission timeout before the first RTT sample (RFC 6298). */
         public Builder initialRtoNanos(long value) {
             made.initialRtoNanos = longInRange("initialRtoNanos", value, 1_000_000L, 60_000_000_000L);
             return this;
         }
 
         /**
-         * How far the retransmission timeout lies above the smoothed round trip time at least (tcp_rto_min_us of
-         * Linux), 1 ms to 60 s: as long as peers may delay an acknowledgement. Default 200 ms.
+         * Sets the minimum distance between the smoothed RTT and the retransmission timeout (as Linux's
+         * tcp_rto_min_us), 1 ms to 60 s. It should cover the peers' delayed ACKs. Default 200 ms.
          */
         public Builder minRtoNanos(long value) {
             made.minRtoNanos = longInRange("minRtoNanos", value, 1_000_000L, 60_000_000_000L);
             return this;
         }
 
-        /** Upper bound of the retransmission timeout and of the time between zero-window probes. */
+        /** Sets the maximum of the retransmission timeout and of the interval between zero-window probes. */
         public Builder maxRtoNanos(long value) {
             made.maxRtoNanos = longInRange("maxRtoNanos", value, 1_000_000_000L, 600_000_000_000L);
             return this;
         }
 
-        /** The longest an acknowledgement is delayed (RFC 9293 section 3.8.6.3). */
+        /** Sets the maximum delay of an ACK (RFC 9293 section 3.8.6.3). */
         public Builder delayedAckNanos(long value) {
             made.delayedAckNanos = longInRange("delayedAckNanos", value, 0, 500_000_000L);
             return this;
         }
 
-        /** Retransmissions of a SYN before a connection attempt fails. */
+        /** Sets how often a SYN is retransmitted before the connection attempt fails. */
         public Builder synRetries(int value) {
             made.synRetries = intInRange("synRetries", value, 0, 30);
             return this;
         }
 
-        /** Retransmissions of a SYN-ACK before a half-open connection is forgotten. */
+        /** Sets how often a SYN-ACK is retransmitted before the half-open connection is removed. */
         public Builder synAckRetries(int value) {
             made.synAckRetries = intInRange("synAckRetries", value, 0, 30);
             return this;
         }
 
-        /** Consecutive timeouts without progress before a connection fails (R2, RFC 9293 section 3.8.3). */
+        /**
+         * Sets the number of consecutive timeouts without progress after which a connection fails (R2, RFC 9293
+         * section 3.8.3).
+         */
         public Builder retries(int value) {
             made.retries = intInRange("retries", value, 1, 60);
             return this;
         }
 
         /**
-         * After how many timeouts without an answer {@link TcpEvents#pathSuspect} tells that the path may be wrong (R1
-         * of RFC 9293 section 3.8.3, tcp_retries1 of Linux): 1 to 60, by default 3, as that section wants at least.
+         * Sets the number of timeouts without an answer after which {@link TcpEvents#pathSuspect} is called (R1
+         * of RFC 9293 section 3.8.3, Linux's tcp_retries1), 1 to 60. Default 3, the minimum that the RFC
+         * recommends.
          */
         public Builder pathRetries(int value) {
             made.pathRetries = intInRange("pathRetries", value, 1, 60);
@@ -275,65 +288,66 @@ public final class TcpConfig implements Cloneable {
         }
 
         /**
-         * As {@code retries}, for connections the user has closed (tcp_orphan_retries of Linux): 1 to 60, by default
-         * 8. Where the peer answers but keeps its window closed the connection ends as well, once the interval of the
-         * probes has grown to {@link #maxRtoNanos} too: after 205 s with a timeout of 200 ms. Only data or a FIN that
-         * the peer acknowledges begins that time anew.
+         * Sets the number of retries for connections that the user has closed (as Linux's tcp_orphan_retries), 1
+         * to 60. Default 8. If the peer answers but keeps its window closed, the connection also ends, when in
+         * addition the probe interval has reached {@link #maxRtoNanos}. With a timeout of 200 ms this takes 205
+         * s. The time restarts only if the peer acknowledges new data.
          */
         public Builder orphanRetries(int value) {
             made.orphanRetries = intInRange("orphanRetries", value, 1, 60);
             return this;
         }
 
-        /** Silence before the first keepalive probe. */
+        /** Sets the idle time before the first keepalive probe. */
         public Builder keepAliveIdleNanos(long value) {
             made.keepAliveIdleNanos = longInRange("keepAliveIdleNanos", value, 1_000_000L, 1L << 60);
             return this;
         }
 
-        /** Time between keepalive probes. */
+        /** Sets the interval between keepalive probes. */
         public Builder keepAliveIntervalNanos(long value) {
             made.keepAliveIntervalNanos = longInRange("keepAliveIntervalNanos", value, 1_000_000L, 1L << 60);
             return this;
         }
 
-        /** Unanswered keepalive probes before a connection fails. */
+        /** Sets the number of unanswered keepalive probes after which a connection fails. */
         public Builder keepAliveProbes(int value) {
             made.keepAliveProbes = intInRange("keepAliveProbes", value, 1, 127);
             return this;
         }
 
         /**
-         * How long what was sent may stay unacknowledged, or what is queued unsent, before a connection fails (RFC 9293
-         * section 3.8.3, TCP_USER_TIMEOUT), in whole milliseconds. 0, the default: only the retries count.
+         * Sets how long data may stay unacknowledged or unsent before a connection fails (RFC 9293 section 3.8.3,
+         * TCP_USER_TIMEOUT). Fractions of a millisecond are ignored. Default 0: only the number of retries
+         * counts.
          */
         public Builder userTimeoutNanos(long value) {
             made.userTimeoutNanos = longInRange("userTimeoutNanos", value, 0, TcpConnection.MAX_MILLIS * 1_000_000L);
             return this;
         }
 
-        /** How long a connection the user has closed waits for the peer's FIN. */
+        /** Sets how long a connection that the user has closed waits for the peer's FIN. */
         public Builder finWait2Nanos(long value) {
             made.finWait2Nanos = longInRange("finWait2Nanos", value, 1_000_000L, 1L << 60);
             return this;
         }
 
-        /** Length of TIME-WAIT. */
+        /** Sets the duration of TIME-WAIT. */
         public Builder timeWaitNanos(long value) {
             made.timeWaitNanos = longInRange("timeWaitNanos", value, 0, 1L << 60);
             return this;
         }
 
-        /** Connections in TIME-WAIT at most; beyond it the oldest is forgotten and counted. */
+        /** Sets the maximum number of connections in TIME-WAIT. Beyond it, the oldest is removed and counted. */
         public Builder maxTimeWait(int value) {
             made.maxTimeWait = intInRange("maxTimeWait", value, 1, 1 << 26);
             return this;
         }
 
         /**
-         * Whether an active open may take the 4-tuple of a connection in TIME-WAIT that used timestamps and has been
-         * there for a second (tcp_tw_reuse of Linux): PAWS then tells the segments of the two apart. Ports that are
-         * free altogether are chosen before. Default true.
+         * Sets whether an active open may reuse the 4-tuple of a connection in TIME-WAIT (as Linux's
+         * tcp_tw_reuse). The old connection must have used timestamps and have been in TIME-WAIT for a second, so
+         * that PAWS can distinguish the segments of the two. Free ports are preferred. Default true.
          */
         public Builder timeWaitReuse(boolean value) {
             made.timeWaitReuse = value;
@@ -341,50 +355,53 @@ public final class TcpConfig implements Cloneable {
         }
 
         /**
-         * Whether TIME-WAIT lasts until its time is up, whatever RST comes (tcp_rfc1337 of Linux; fix F1 of RFC 1337).
-         * An old duplicate of the peer's data is answered, and a peer that has forgotten the connection answers that
-         * with a RST which is exact. On the other hand a peer whose SYN meets a TIME-WAIT with later numbers clears
-         * it by such a RST, and waits for up to a minute where it may not. Default false, as on Linux.
+         * Sets whether TIME-WAIT ignores RSTs (as Linux's tcp_rfc1337; fix F1 of RFC 1337). Default false, as on
+         * Linux.
+         *
+         * <p>If RSTs are accepted, an old duplicate can end TIME-WAIT early: it is answered, and a peer that has
+         * already removed the connection answers that with an exact RST. If they are ignored, a peer cannot clear
+         * TIME-WAIT with a new SYN that has a lower sequence number than the old connection. It then waits for up to
+         * a minute.
          */
         public Builder ignoreResetsInTimeWait(boolean value) {
             made.ignoreResetsInTimeWait = value;
             return this;
         }
 
-        /** When SYN cookies (RFC 4987) are used. */
+        /** Sets when SYN cookies (RFC 4987) are used. */
         public Builder synCookies(SynCookieMode value) {
             made.synCookies = Objects.requireNonNull(value, "synCookies");
             return this;
         }
 
-        /** Shortest time between challenge ACKs of a connection (RFC 5961 section 7). */
+        /** Sets the minimum interval between challenge ACKs of a connection (RFC 5961 section 7). */
         public Builder challengeAckIntervalNanos(long value) {
             made.challengeAckIntervalNanos = longInRange("challengeAckIntervalNanos", value, 0, 10_000_000_000L);
             return this;
         }
 
-        /** Lower end of the ports chosen for active opens. */
+        /** Sets the first port of the range for active opens. */
         public Builder firstEphemeralPort(int value) {
             made.firstEphemeralPort = intInRange("firstEphemeralPort", value, 1, 65535);
             return this;
         }
 
-        /** Upper end of the ports chosen for active opens, inclusive. */
+        /** Sets the last port of the range for active opens, inclusive. */
         public Builder lastEphemeralPort(int value) {
             made.lastEphemeralPort = intInRange("lastEphemeralPort", value, 1, 65535);
             return this;
         }
 
-        /** How long a smaller path MTU is believed before a larger one is tried (RFC 1191 section 6.3). */
+        /** Sets how long a reduced path MTU is used before a larger one is tried (RFC 1191 section 6.3). */
         public Builder pathMtuAgeNanos(long value) {
             made.pathMtuAgeNanos = longInRange("pathMtuAgeNanos", value, 1_000_000_000L, 1L << 60);
             return this;
         }
 
         /**
-         * The least MTU in bytes that a path over IPv4 is taken to have, whatever routers say (min_pmtu of Linux), 68
-         * to 1280. An ICMP message that cannot be checked makes segments no smaller than that. Default 552. Over IPv6
-         * it is 1280 (RFC 8201).
+         * Sets the minimum path MTU accepted from routers over IPv4 (as Linux's min_pmtu), 68 to 1280 bytes.
+         * Forged ICMP messages cannot force smaller segments. Default 552. The minimum over IPv6 is always 1280
+         * (RFC 8201).
          */
         public Builder minPathMtuBytes(int value) {
             made.minPathMtuBytes = intInRange("minPathMtuBytes", value, 68, 1280);
@@ -392,25 +409,30 @@ public final class TcpConfig implements Cloneable {
         }
 
         /**
-         * After how many timeouts in a row of the same large segment the path is suspected of dropping large packets in
-         * silence (RFC 2923 section 2.1), so that smaller ones are sent; 0 for never. Loss alone can look the same:
-         * then a large segment that goes through, of a few that try it, ends the suspicion.
+         * Sets the number of consecutive timeouts of a large segment after which a black hole is suspected (RFC
+         * 2923 section 2.1), 0 to 15; 0 disables the detection. Smaller segments are then sent. Heavy loss can
+         * look the same; a few large segments are therefore sent as probes, and the first that is delivered ends
+         * the suspicion.
          */
         public Builder blackHoleTimeouts(int value) {
             made.blackHoleTimeouts = intInRange("blackHoleTimeouts", value, 0, 15);
             return this;
         }
 
-        /** Payload slices per segment at most: the scatter-gather entries a device takes, less those of the headers. */
+        /**
+         * Sets the maximum number of payload slices per segment: the scatter-gather entries that the device
+         * supports, minus those for headers.
+         */
         public Builder maxSlices(int value) {
             made.maxSlices = intInRange("maxSlices", value, 1, Segment.MAX_SLICES);
             return this;
         }
 
         /**
-         * Payload of one polled segment at most, where the device cuts it into TCP segments of
-         * {@link Segment#segmentSizeBytes()} (TSO), up to {@value #MAX_SEGMENTATION_BYTES}. 0, the default: the device
-         * does not, and every polled segment is one on the wire. Retransmissions are never cut.
+         * Sets the maximum payload of a polled segment for segmentation offload (TSO), at most
+         * {@value #MAX_SEGMENTATION_BYTES}. The device cuts such a segment into pieces of
+         * {@link Segment#segmentSizeBytes()}. Default 0: no offload, every polled segment is one on the wire.
+         * Retransmissions never exceed one segment.
          */
         public Builder segmentationBytes(int value) {
             made.segmentationBytes = intInRange("segmentationBytes", value, 0, MAX_SEGMENTATION_BYTES);
@@ -418,9 +440,9 @@ public final class TcpConfig implements Cloneable {
         }
 
         /**
-         * The secret that fast open cookies (RFC 7413) are made with. Engines that serve one port, such as the loops of
-         * a group, should share it: a client's next SYN may reach another of them. 0, 0, the default: each engine has
-         * one of its own.
+         * Sets the key of Fast Open cookies (RFC 7413). Engines that serve the same port, such as the loops of a
+         * group, should share it, because a client's next SYN may reach another engine. Default 0, 0: each engine
+         * generates its own.
          */
         public Builder fastOpenKey(long high, long low) {
             made.fastOpenKeyHigh = high;
@@ -429,8 +451,8 @@ public final class TcpConfig implements Cloneable {
         }
 
         /**
-         * The keys of the host that the engine is a part of. Engines that have an address in common, such as the loops
-         * of a process, should share them. Null, the default: the engine makes its own.
+         * Sets the secret keys of the host. Engines that share an address, such as the loops of a process, should
+         * share them. Default null: the engine generates its own.
          */
         public Builder secrets(TcpSecrets value) {
             made.secrets = value;
@@ -438,15 +460,15 @@ public final class TcpConfig implements Cloneable {
         }
 
         /**
-         * For tests and simulations: initial sequence numbers from here rather than by RFC 6528. Default null. Set
-         * in production, it opens connections to blind attacks.
+         * Sets the source of initial sequence numbers, for tests and simulations. Default null: RFC 6528. A
+         * predictable source in production exposes connections to blind attacks.
          */
         public Builder initialSequence(IntSupplier source) {
             made.initialSequence = source;
             return this;
         }
 
-        /** What the peers of the engine can make it hold and do, at most. */
+        /** Sets the limits for the resources that peers can make the engine use. */
         public Builder limits(TcpLimits value) {
             made.limits = Objects.requireNonNull(value, "limits");
             return this;

@@ -11,14 +11,14 @@ import io.rdmaraw.tcp.send.Flight;
 import java.util.Objects;
 
 /**
- * One connection. Made by {@link TcpEngine#connect} or a {@link TcpListener}. On the engine's thread only. After
- * {@link TcpEvents#closed} all calls are without effect, except that {@link #send} throws.
+ * A TCP connection. Created by {@link TcpEngine#connect} or a {@link TcpListener}. Use it only on the engine's
+ * thread. After {@link TcpEvents#closed}, calls have no effect, except that {@link #send} throws.
  */
 public final class TcpConnection extends Tcb implements CongestionWindow, SegmentOwner {
-    /** The longest time that can be set for a connection: 24 days. */
+    /** Maximum of all times that can be set per connection, in milliseconds: about 24 days. */
     public static final int MAX_MILLIS = Integer.MAX_VALUE;
 
-    /** Of a connection that is not accepted yet. */
+    /** The listener of a connection that is not accepted yet, otherwise null. */
     TcpListener listener;
 
     TcpConnection(TcpEngine engine, long localHigh, long localLow, int localPort, long remoteHigh, long remoteLow,
@@ -29,11 +29,12 @@ public final class TcpConnection extends Tcb implements CongestionWindow, Segmen
     // ---- calls of the user ----
 
     /**
-     * Queues the readable bytes of {@code data} and takes over the reference. They are sent as windows allow and
-     * released once acknowledged. The queue has no bound: look at {@link #queuedBytes()}. The readable bytes must not
-     * change until the buffer is released; its reader index is not moved.
+     * Queues the readable bytes of {@code data} and takes over the reference. The bytes are sent as the windows
+     * allow, and the buffer is released when they are acknowledged. Limit {@link #queuedBytes()} yourself; the
+     * queue accepts up to 1 GiB. The readable bytes must not change until the buffer is released. Its reader
+     * index is not moved.
      *
-     * @throws IllegalStateException if this direction is closed; the buffer is released
+     * @throws IllegalStateException if the output is closed or the queue is full; the buffer is released
      */
     public void send(ByteBuf data) {
         Objects.requireNonNull(data, "data");
@@ -56,16 +57,28 @@ public final class TcpConnection extends Tcb implements CongestionWindow, Segmen
         engine.ready(this);
     }
 
-    /** Half of the sequence space must stay free of the queue. */
+    /** Maximum length of the send queue. Half of the sequence space must remain free. */
     private static final int MAX_QUEUE_BYTES = 1 << 30;
 
-    /** Sends FIN after what is queued. The peer may go on sending. Without effect when called again. */
+    /**
+     * Shuts down the input. If the output is shut down too, data from the peer is answered with RST, as on Linux.
+     */
+    public void shutdownInput() {
+        requireExtras().inputShutdown = true;
+    }
+
+    /** Returns whether the user has shut down both directions. */
+    boolean isShutDown() {
+        return extras != null && extras.inputShutdown && is(FIN_QUEUED);
+    }
+
+    /** Sends a FIN after the queued data. The peer may continue to send. Repeated calls have no effect. */
     public void shutdownOutput() {
         if (is(FIN_QUEUED) || !state.maySend()) {
             return;
         }
         if (state == SYN_SENT) {
-            // RFC 9293 section 3.10.4: there is nothing to close yet, unless data waits for the peer.
+            // RFC 9293 section 3.10.4: the connection is deleted, unless data is queued.
             if (queuedBytes() == 0) {
                 engine.finish(this, CloseReason.ABORTED, CLOSED);
                 return;
@@ -82,9 +95,10 @@ public final class TcpConnection extends Tcb implements CongestionWindow, Segmen
     }
 
     /**
-     * Closes both directions as Linux does: what is queued is still sent, followed by FIN; but with received data
-     * unread the connection is {@linkplain #abort() aborted}, since the peer must learn that it was lost. Data that
-     * arrives later is answered with RST. The connection lives on until {@link TcpEvents#closed}.
+     * Closes both directions as Linux does. Queued data is still sent, followed by a FIN, unless a timeout or a
+     * limit of closed connections ends the connection first. If received data is unread, the connection is
+     * {@linkplain #abort() aborted} instead, so that the peer learns of the loss. Data that arrives later is answered
+     * with RST. The connection exists until {@link TcpEvents#closed}.
      */
     public void close() {
         if (state == CLOSED || state == TIME_WAIT || is(CLOSE_CALLED)) {
@@ -104,15 +118,15 @@ public final class TcpConnection extends Tcb implements CongestionWindow, Segmen
         }
     }
 
-    /** Sends RST and forgets the connection at once (SO_LINGER 0). */
+    /** Sends RST and removes the connection at once (SO_LINGER 0). */
     public void abort() {
         engine.abort(this, CloseReason.ABORTED);
     }
 
     /**
-     * The user has read {@code bytes} of what was delivered: the receive window may open by them.
+     * Reports that the user has read {@code bytes} of the delivered data, which may open the receive window.
      *
-     * @throws IllegalArgumentException if that is more than is unread
+     * @throws IllegalArgumentException if fewer bytes are unread
      */
     public void readWindowOpened(int bytes) {
         if (state == CLOSED || state == TIME_WAIT) {
@@ -130,8 +144,8 @@ public final class TcpConnection extends Tcb implements CongestionWindow, Segmen
     }
 
     /**
-     * The user has appended a piece to the one before, in the same memory: unread pieces are bounded
-     * besides their bytes, and this one counts no more. May be called from within {@link TcpEvents#data}.
+     * Reports that the user has merged the last delivered piece into the one before. The number of unread pieces
+     * is limited; a merged piece no longer counts. May be called within {@link TcpEvents#data}.
      */
     public void unreadPieceJoined() {
         if (state != CLOSED && state != TIME_WAIT) {
@@ -139,7 +153,10 @@ public final class TcpConnection extends Tcb implements CongestionWindow, Segmen
         }
     }
 
-    /** TCP_NODELAY: whether small segments go out at once; what a {@link #cork} holds back then goes, as on Linux. */
+    /**
+     * Sets TCP_NODELAY. If set, small segments are sent at once. Setting it also sends the data held back by
+     * {@link #cork}, as on Linux.
+     */
     public void noDelay(boolean on) {
         assign(NO_DELAY, on);
         if (on) {
@@ -149,8 +166,8 @@ public final class TcpConnection extends Tcb implements CongestionWindow, Segmen
     }
 
     /**
-     * TCP_CORK: whether only full segments go out, whatever {@link #noDelay} says. What is held back goes when this
-     * ends, with the FIN, or after 200 ms.
+     * Sets TCP_CORK. If set, only full-sized segments are sent, even with {@link #noDelay}. The rest is sent when
+     * the option is cleared, with the FIN, or 200 ms after all data in flight was acknowledged.
      */
     public void cork(boolean on) {
         if (on != isCorked()) {
@@ -160,17 +177,17 @@ public final class TcpConnection extends Tcb implements CongestionWindow, Segmen
     }
 
     /**
-     * TCP_QUICKACK: true acknowledges each segment at once, from what is owed now on; false delays acknowledgements
-     * (RFC 9293 section 3.8.6.3) until the peer has been silent for a timeout, when as at the beginning of a connection
-     * some are sent at once again. On Linux neither lasts.
+     * Sets TCP_QUICKACK. True sends ACKs without delay, also for data received before; it is permanent. False
+     * delays ACKs (RFC 9293 section 3.8.6.3) until the peer has been idle for an RTO. Then a few ACKs are again
+     * sent without delay, as at the start of a connection. On Linux neither value is permanent.
      */
     public void quickAck(boolean on) {
         AckPolicy.quickAck(this, on);
     }
 
     /**
-     * TCP_MAXSEG: most payload of a segment, which the peer is told in the SYN and we keep to; 88 to 32,767 bytes as on
-     * Linux, options included. It has an effect only before the SYN goes out.
+     * Sets TCP_MAXSEG: the maximum payload of a segment in both directions, 88 to 32,767 bytes including options,
+     * as on Linux. It is announced to the peer in the SYN, so it has no effect after the SYN was sent.
      */
     public void maxSegment(int bytes) {
         checkMaxSegment(bytes);
@@ -180,8 +197,8 @@ public final class TcpConnection extends Tcb implements CongestionWindow, Segmen
     }
 
     /**
-     * SO_MARK: a number that who finds the way of the connection's segments may ask for; 0 for none. The core hands it
-     * on, also to what TIME-WAIT answers.
+     * Sets SO_MARK, the mark for policy routing of this connection's segments; 0 for none. The core only passes
+     * it on with each segment, including those sent from TIME-WAIT.
      */
     public void mark(int value) {
         if (value != 0 || extras != null) {
@@ -189,7 +206,7 @@ public final class TcpConnection extends Tcb implements CongestionWindow, Segmen
         }
     }
 
-    /** Returns the mark, 0 for none. */
+    /** Returns the mark; 0 for none. */
     public int mark() {
         return extras == null ? 0 : extras.mark;
     }
@@ -199,9 +216,8 @@ public final class TcpConnection extends Tcb implements CongestionWindow, Segmen
     }
 
     /**
-     * TCP_LINGER2: how long the connection waits for the peer's FIN once the user has closed it and the peer has
-     * acknowledged that, 1 to {@value #MAX_MILLIS} ms; 0 for the configuration's; below 0 it does not wait, and the
-     * peer gets a reset.
+     * Sets TCP_LINGER2: how long a connection that the user has closed waits in FIN-WAIT-2 for the peer's FIN, 1
+     * to {@value #MAX_MILLIS} ms. 0 selects the configured time. A negative value sends RST instead of waiting.
      */
     public void finWait2Millis(int millis) {
         if (millis != 0 || extras != null) {
@@ -210,8 +226,8 @@ public final class TcpConnection extends Tcb implements CongestionWindow, Segmen
     }
 
     /**
-     * TCP_NOTSENT_LOWAT: how much of what is queued may be unsent for {@link #notSentRoom} to be positive; 0 for no
-     * bound.
+     * Sets TCP_NOTSENT_LOWAT: the number of unsent bytes up to which {@link #notSentRoom} is positive; 0 for no
+     * limit.
      */
     public void notSentLowWater(int bytes) {
         if (bytes < 0) {
@@ -219,13 +235,14 @@ public final class TcpConnection extends Tcb implements CongestionWindow, Segmen
         }
         if (bytes != 0 || extras != null) {
             requireExtras().notSentLowWaterBytes = bytes;
-            tellWhenNotSentIsLow();
+            notifyIfNotSentLow();
         }
     }
 
     /**
-     * How many bytes may be queued until as many are unsent as {@link #notSentLowWater} says; {@link Integer#MAX_VALUE}
-     * when it says nothing. If there is no room, {@link TcpEvents#notSentLow} tells when less than half is unsent.
+     * Returns how many bytes may be queued before the limit of {@link #notSentLowWater} is reached;
+     * {@link Integer#MAX_VALUE} without a limit. If there is no room, {@link TcpEvents#notSentLow} is called when
+     * fewer than half of the limit are unsent.
      */
     public int notSentRoom() {
         if (extras == null || extras.notSentLowWaterBytes == 0) {
@@ -233,19 +250,21 @@ public final class TcpConnection extends Tcb implements CongestionWindow, Segmen
         }
         int room = extras.notSentLowWaterBytes - unsentBytes();
         extras.awaitsNotSentLow = room <= 0;
-        // Linux takes a whole buffer when it takes anything: a mark of one byte is meant as one of a segment.
+        // Linux accepts a whole buffer if there is any room. A limit of one byte therefore means one segment.
         return room <= 0 ? 0 : Math.max(room, sndMss);
     }
 
-    /** Whether {@link #notSentRoom} has found none, and {@link TcpEvents#notSentLow} has not come since. */
+    /**
+     * Returns whether {@link #notSentRoom} has returned 0 and {@link TcpEvents#notSentLow} was not called since.
+     */
     public boolean awaitsNotSentLow() {
         return extras != null && extras.awaitsNotSentLow;
     }
 
     /**
-     * The user has more to send than it hands over before earlier bytes are acknowledged, or does not any more: what
-     * passes meanwhile, with all sent, counts as {@linkplain TcpConnectionInfo#sendBufferLimitedNanos limited by the
-     * send buffer}.
+     * Sets whether the user holds back more data until earlier bytes are acknowledged. Time in which all queued
+     * data is sent then counts as {@linkplain TcpConnectionInfo#sendBufferLimitedNanos limited by the send
+     * buffer}.
      */
     public void awaitsSendRoom(boolean waits) {
         if (flight != null && flight.userWaits != waits) {
@@ -254,23 +273,24 @@ public final class TcpConnection extends Tcb implements CongestionWindow, Segmen
         }
     }
 
-    /** Bytes handed to {@link #send} that were not sent for the first time. */
+    /** Returns the number of queued bytes that have never been sent. */
     public int unsentBytes() {
-        // Before its handshake is complete a server may send (RFC 7413 section 4.2.2), so the state does not tell.
+        // Data may be sent before the handshake is complete (RFC 7413 section 4.2.2), so the state is not
+        // sufficient.
         boolean beforeSyn = !state.synchronizedState() && sndNxt == iss;
         return flight == null ? 0 : beforeSyn ? queuedBytes() : Math.max(0, flight.queue.endSeq() - sndNxt);
     }
 
     /**
-     * Whether the user is to be told that little is unsent. As Linux does (tcp_stream_memory_free): a writer is woken
-     * when twice what is unsent is below the mark.
+     * Returns whether {@link TcpEvents#notSentLow} is due. As on Linux (tcp_stream_memory_free), the user is
+     * notified when twice the unsent bytes are below the limit.
      */
     boolean isNotSentLow() {
         return extras.awaitsNotSentLow
                 && (extras.notSentLowWaterBytes == 0 || unsentBytes() * 2L < extras.notSentLowWaterBytes);
     }
 
-    void tellWhenNotSentIsLow() {
+    void notifyIfNotSentLow() {
         if (isNotSentLow()) {
             extras.awaitsNotSentLow = false;
             engine.events.notSentLow(this);
@@ -278,24 +298,24 @@ public final class TcpConnection extends Tcb implements CongestionWindow, Segmen
     }
 
     /**
-     * Sends what is queued with the SYN if the server's cookie is known, and asks for one otherwise
-     * (TCP_FASTOPEN_CONNECT, RFC 7413). To be called after {@link TcpEngine#connect}, and {@link #send} too, before the
-     * engine is polled. The data may reach the server's user twice; what the SYN-ACK does not acknowledge is sent
-     * again.
+     * Enables Fast Open (TCP_FASTOPEN_CONNECT, RFC 7413). If the server's cookie is known, queued data is sent
+     * with the SYN; otherwise a cookie is requested. Call it after {@link TcpEngine#connect} and {@link #send},
+     * before the engine is polled. The server's application may receive the data twice. Data that the SYN-ACK
+     * does not acknowledge is sent again.
      *
-     * @return whether there is a cookie, so that what is queued goes with the SYN
-     * @throws IllegalStateException if the SYN has been sent
+     * @return whether the cookie is known, so that queued data is sent with the SYN
+     * @throws IllegalStateException if the SYN was already sent
      */
     public boolean fastOpen() {
         if (state != SYN_SENT || sndNxt != iss) {
             throw new IllegalStateException("The connection is " + state
-                    + "; fast open must be asked for between connect() and the next poll of the engine");
+                    + "; call fastOpen() between connect() and the next poll of the engine");
         }
         set(FAST_OPEN);
         return engine.fastOpen.hasCookie(this);
     }
 
-    /** SO_KEEPALIVE, with the times of the configuration unless others were set here. */
+    /** Sets SO_KEEPALIVE. The times of the configuration apply unless others are set for this connection. */
     public void keepAlive(boolean on) {
         assign(KEEP_ALIVE, on);
         ConnectionTimers.startKeepAlive(this);
@@ -303,32 +323,40 @@ public final class TcpConnection extends Tcb implements CongestionWindow, Segmen
     }
 
     /**
-     * Silence before the first keepalive probe (TCP_KEEPIDLE), 1 to {@value #MAX_MILLIS} ms; 0 for the configuration's.
+     * Sets the idle time before the first keepalive probe (TCP_KEEPIDLE), 1 to {@value #MAX_MILLIS} ms; 0 selects
+     * the configured time.
      */
     public void keepAliveIdleMillis(int millis) {
         requireExtras().keepAliveIdleMillis = checkMillis("The silence before keepalive probes", millis);
         keepAlive(is(KEEP_ALIVE));
     }
 
-    /** Time between keepalive probes (TCP_KEEPINTVL), 1 to {@value #MAX_MILLIS} ms; 0 for the configuration's. */
+    /**
+     * Sets the interval between keepalive probes (TCP_KEEPINTVL), 1 to {@value #MAX_MILLIS} ms; 0 selects the
+     * configured time.
+     */
     public void keepAliveIntervalMillis(int millis) {
         requireExtras().keepAliveIntervalMillis = checkMillis("The time between keepalive probes", millis);
         keepAlive(is(KEEP_ALIVE));
     }
 
-    /** Unanswered keepalive probes before the connection fails (TCP_KEEPCNT), 1 to 127; 0 for the configuration's. */
+    /**
+     * Sets the number of unanswered keepalive probes after which the connection fails (TCP_KEEPCNT), 1 to 127; 0
+     * selects the configured number.
+     */
     public void keepAliveProbes(int count) {
         if (count < 0 || count > Byte.MAX_VALUE) {
-            throw new IllegalArgumentException(count + " keepalive probes must lie in 1..127, or be 0 for the default");
+            throw new IllegalArgumentException("TCP_KEEPCNT is " + count + "; it must lie in 1..127, or be 0 for the"
+                    + " default");
         }
         requireExtras().keepAliveProbes = (byte) count;
     }
 
     /**
-     * How long what was sent may stay unacknowledged, or what is queued unsent because the peer's window is closed,
-     * before the connection fails with {@link CloseReason#TIMED_OUT}: TCP_USER_TIMEOUT of Linux. It takes the place of
-     * the number of retries and of keepalive probes, also while the connection opens, unless {@link #synRetries} sets
-     * how long that may take. Local: the option of RFC 5482 is not sent. 0 for none, else 1 to {@value #MAX_MILLIS} ms.
+     * Sets TCP_USER_TIMEOUT: how long sent data may stay unacknowledged, or queued data unsent because of a
+     * closed window, before the connection fails with {@link CloseReason#TIMED_OUT}. 1 to {@value #MAX_MILLIS}
+     * ms; 0 for none. The timeout replaces the number of retries and of keepalive probes. It also applies during
+     * the handshake, unless {@link #synRetries} is set. The option of RFC 5482 is not sent to the peer.
      */
     public void userTimeoutMillis(int millis) {
         userTimeoutMillis = checkMillis("The user timeout", millis);
@@ -336,13 +364,14 @@ public final class TcpConnection extends Tcb implements CongestionWindow, Segmen
     }
 
     /**
-     * Retransmissions of a SYN before the attempt to connect fails with {@link CloseReason#TIMED_OUT} (TCP_SYNCNT), 1
-     * to 127; 0 for the configuration's. Unlike the configuration's it holds beside a user timeout, as on Linux.
+     * Sets how often a SYN is retransmitted before the attempt fails with {@link CloseReason#TIMED_OUT}
+     * (TCP_SYNCNT), 1 to 127; 0 selects the configured number. Unlike the configured number, it also applies
+     * together with a user timeout, as on Linux.
      */
     public void synRetries(int count) {
         if (count < 0 || count > Byte.MAX_VALUE) {
-            throw new IllegalArgumentException(count + " retransmissions of a SYN must lie in 1..127, or be 0 for the "
-                    + "default");
+            throw new IllegalArgumentException("TCP_SYNCNT is " + count + "; it must lie in 1..127, or be 0 for the"
+                    + " default");
         }
         requireExtras().synRetries = (byte) count;
     }
@@ -355,25 +384,25 @@ public final class TcpConnection extends Tcb implements CongestionWindow, Segmen
     }
 
     /**
-     * Chooses the congestion control by its name (TCP_CONGESTION of tcp(7)); the window stays as it is. One that counts
-     * marks has ECN offered with a SYN that is still to come.
+     * Selects the congestion control by name (TCP_CONGESTION of tcp(7)). The congestion window is kept. A control
+     * that counts marks offers ECN if the SYN was not sent yet.
      *
-     * @throws IllegalArgumentException if there is none of that name
+     * @throws IllegalArgumentException if the name is unknown
      */
     public void congestionControl(String name) {
         CongestionControl.Factory factory = CongestionControls.named(name);
         if (!congestion.name().equals(name)) {
             DeliveryRate.use(this, factory.create());
-            // What waited for the pacer of the one before has none to wake it any more.
+            // Data may have been waiting for the previous control's pacer, which no longer wakes the connection.
             engine.ready(this);
         }
     }
 
     /**
-     * Sets how fast data is sent at most (SO_MAX_PACING_RATE of Linux), in bytes of payload per second; 0 for as fast
-     * as windows allow. Below it a congestion control may pace at a rate of its own.
+     * Sets the maximum pacing rate (Linux's SO_MAX_PACING_RATE) in payload bytes per second; 0 for no limit. The
+     * congestion control may pace at a lower rate.
      *
-     * @throws IllegalArgumentException if it is negative
+     * @throws IllegalArgumentException if the rate is negative
      */
     public void maxPacingRate(long bytesPerSecond) {
         if (bytesPerSecond < 0) {
@@ -385,9 +414,9 @@ public final class TcpConnection extends Tcb implements CongestionWindow, Segmen
     }
 
     /**
-     * Sets the differentiated services codepoint of segments to come (IP_TOS without the ECN bits).
+     * Sets the DSCP of all segments sent from now on (IP_TOS without the ECN bits).
      *
-     * @throws IllegalArgumentException if it lies outside of 0 to 63
+     * @throws IllegalArgumentException if it is not in 0 to 63
      */
     public void dscp(int codepoint) {
         if (codepoint < 0 || codepoint > 63) {
@@ -397,9 +426,9 @@ public final class TcpConnection extends Tcb implements CongestionWindow, Segmen
     }
 
     /**
-     * Sets the time to live or hop limit of what is sent from now on (IP_TTL).
+     * Sets the TTL or hop limit of all segments sent from now on (IP_TTL).
      *
-     * @throws IllegalArgumentException if it lies outside of 1 to 255
+     * @throws IllegalArgumentException if it is not in 1 to 255
      */
     public void hopLimit(int hops) {
         if (hops < 1 || hops > 255) {
@@ -409,17 +438,14 @@ public final class TcpConnection extends Tcb implements CongestionWindow, Segmen
     }
 
     /**
-     * Sets how much the peer may send ahead of the reader (SO_RCVBUF). Beyond 64 KiB it takes effect in full only when
-     * called before the SYN goes out, since that fixes the scale of the window. What was offered is never taken back.
-     * The buffer does not grow by itself any more.
+     * Sets the receive buffer (SO_RCVBUF): the number of bytes that the peer may send ahead of the reader. It
+     * disables the automatic growth. Sizes above 64 KiB take full effect only before the SYN is sent, which fixes
+     * the window scale. A window that was already advertised is not retracted.
      *
-     * @throws IllegalArgumentException if it lies outside of 2048 to 2^30
+     * @throws IllegalArgumentException if it is not in 2048 to 2^30
      */
     public void receiveBuffer(int bytes) {
-        if (bytes < 2048 || bytes > 1 << 30) {
-            throw new IllegalArgumentException("A receive buffer of " + bytes + " bytes must lie in 2048..2^30");
-        }
-        receiveBufferBytes = bytes;
+        receiveBufferBytes = checkReceiveBuffer(bytes);
         maxReceiveBufferBytes = bytes;
         if (ReceiveWindow.wantsUpdate(this)) {
             set(ACK_NOW);
@@ -427,13 +453,20 @@ public final class TcpConnection extends Tcb implements CongestionWindow, Segmen
         }
     }
 
+    static int checkReceiveBuffer(int bytes) {
+        if (bytes < 2048 || bytes > 1 << 30) {
+            throw new IllegalArgumentException("A receive buffer of " + bytes + " bytes must lie in 2048..2^30");
+        }
+        return bytes;
+    }
+
     /**
-     * The route to the peer begins with a link that carries packets of so many bytes at most; more than is known now
-     * changes nothing.
+     * Reduces the MTU of the first link on the route to the peer, and the path MTU with it. A larger value than the
+     * present one has no effect.
      */
     public void limitMtu(int mtuBytes) {
         if (mtuBytes < linkMtu) {
-            linkMtu = (char) Math.max(mtuBytes, PathMtu.least(this));
+            linkMtu = (char) Math.max(mtuBytes, PathMtu.minMtuBytes(this));
             mtu = (char) Math.min(mtu, linkMtu);
             if (state != SYN_SENT) {
                 Handshake.updateSendMss(this);
@@ -442,21 +475,26 @@ public final class TcpConnection extends Tcb implements CongestionWindow, Segmen
     }
 
     /**
-     * Routers have said of the path to the peer, to other connections perhaps, that it carries so many bytes at most.
-     * It bounds what is sent, and for a while; the peer may still send what the link carries (RFC 9293 section 3.7.1,
+     * Reduces the path MTU after an ICMP message, possibly one for another connection. The limit expires and
+     * affects only sent segments. The peer may still send segments of the link MTU (RFC 9293 section 3.7.1,
      * MUST-67).
      */
     public void limitPathMtu(int mtuBytes) {
-        int bound = Math.max(mtuBytes, PathMtu.least(this));
+        int bound = Math.max(mtuBytes, PathMtu.minMtuBytes(this));
         if (bound < mtu) {
             PathMtu.reduce(this, bound, engine.now());
         }
     }
 
-    // ---- what it is ----
+    // ---- state ----
 
     public TcpState state() {
         return state;
+    }
+
+    /** Returns the source MAC address of the peer's last acceptable segment; 0 if unknown. */
+    public long peerMac() {
+        return peerMac;
     }
 
     @Override
@@ -492,81 +530,84 @@ public final class TcpConnection extends Tcb implements CongestionWindow, Segmen
         return remotePort;
     }
 
-    /** Bytes handed to {@link #send} and not acknowledged yet. */
+    /** Returns the number of bytes passed to {@link #send} and not acknowledged yet. */
     public int queuedBytes() {
         return flight == null ? 0 : flight.queue.lengthBytes();
     }
 
-    /** Bytes delivered and not yet reported by {@link #readWindowOpened}. */
+    /** Returns the number of bytes delivered but not reported to {@link #readWindowOpened} yet. */
     public int unreadBytes() {
         return unreadBytes;
     }
 
-    /** In how many pieces the unread bytes were delivered, about. */
+    /** Returns the estimated number of pieces that the unread bytes consist of. */
     public int unreadPieces() {
         return unreadPieces;
     }
 
-    /** Payload bytes held out of order. */
+    /** Returns the payload bytes held out of order. */
     public int outOfOrderBytes() {
         return reassembly == null ? 0 : reassembly.payloadBytes();
     }
 
-    /** SND.UNA. */
+    /** Returns SND.UNA. */
     public int sendUnacknowledged() {
         return sndUna;
     }
 
-    /** SND.NXT. */
+    /** Returns SND.NXT. */
     public int sendNext() {
         return sndNxt;
     }
 
-    /** RCV.NXT. */
+    /** Returns RCV.NXT. */
     public int receiveNext() {
         return rcvNxt;
     }
 
-    /** The right edge of the window that was offered last: RCV.NXT + RCV.WND. */
+    /** Returns the right edge of the advertised window: RCV.NXT + RCV.WND. */
     public int receiveEdge() {
         return rcvAdv;
     }
 
-    /** The window the peer offers, in bytes. */
+    /** Returns the window advertised by the peer in bytes. */
     public int sendWindowBytes() {
         return sndWnd;
     }
 
-    /** Bytes that are in the network as far as is known (pipe, RFC 6675). */
+    /** Returns the estimated number of bytes in the network (pipe of RFC 6675). */
     public int inFlightBytes() {
         return flight == null ? 0 : flight.pipeBytes();
     }
 
-    /** Retransmission timeout without backoff. */
+    /** Returns the retransmission timeout without backoff. */
     public long retransmissionTimeoutNanos() {
         return rtoNanos;
     }
 
-    /** When this connection next needs {@link TcpEngine#advance}; {@link Long#MAX_VALUE} if nothing is pending. */
+    /**
+     * Returns the time at which this connection next needs {@link TcpEngine#advance}; {@link Long#MAX_VALUE} if
+     * no timer is running.
+     */
     public long deadlineNanos() {
         long deadline = ConnectionTimers.earliest(this);
         return pacer != null && pacer.waits() ? Math.min(deadline, pacer.openNanos()) : deadline;
     }
 
     /**
-     * Bytes of payload per second that data is paced at now; 0 for not at all. A driver of a device that paces by
-     * itself may tell it this rate.
+     * Returns the pacing rate in payload bytes per second; 0 if data is not paced. Use it to configure a device
+     * that paces by itself.
      */
     public long pacingRate() {
         return pacer == null ? 0 : pacer.rate();
     }
 
-    /** A picture of where the connection stands, for statistics and logs. */
+    /** Returns a snapshot of the connection's state for statistics and logs. */
     public TcpConnectionInfo info() {
         return TcpConnectionInfo.of(this);
     }
 
-    /** The path MTU in use. */
+    /** Returns the path MTU in use. */
     public int pathMtuBytes() {
         return mtu;
     }
@@ -577,8 +618,8 @@ public final class TcpConnection extends Tcb implements CongestionWindow, Segmen
     }
 
     /**
-     * What the path carries without a queue on the way: of the congestion window as much as the shortest round trip is
-     * of the usual one. More in flight only waits somewhere.
+     * Returns an estimate of the bandwidth-delay product in bytes: the congestion window times the ratio of the
+     * minimum RTT to the smoothed RTT. More data in flight only waits in queues on the path.
      */
     public int pathBytes() {
         return srttNanos == 0 || minRttNanos >= srttNanos ? cwnd : (int) ((double) cwnd * minRttNanos / srttNanos);
@@ -609,7 +650,7 @@ public final class TcpConnection extends Tcb implements CongestionWindow, Segmen
         ssthresh = cwnd;
     }
 
-    /** Whether anything is queued or in flight. */
+    /** Returns whether data is queued or in flight. */
     boolean isSending() {
         return flight != null && !flight.isIdle();
     }
@@ -617,7 +658,7 @@ public final class TcpConnection extends Tcb implements CongestionWindow, Segmen
     Flight requireFlight() {
         if (flight == null) {
             flight = engine.pools.takeFlight();
-            // Before the SYN is acknowledged the data begins behind it.
+            // Before the SYN is acknowledged, data starts after it.
             flight.reset(sndUna == iss && !state.synchronizedState() ? iss + 1 : sndNxt);
             if (state.synchronizedState()) {
                 stalledSinceNanos = FROM_NOW;

@@ -5,60 +5,61 @@ import io.rdmaraw.tcp.send.Flight;
 import io.rdmaraw.tcp.send.RecoveryState;
 
 /**
- * Where a connection stands: a picture of one moment, as TCP_INFO of Linux gives. Times are nanoseconds, sizes bytes.
+ * A snapshot of a connection's state, like Linux's TCP_INFO. Times are in nanoseconds, sizes in bytes.
  *
- * @param recovering            whether losses are being repaired
+ * @param recovering            whether loss recovery is in progress
  * @param timestamps            whether both ends use timestamps (RFC 7323)
  * @param sack                  whether both ends use SACK (RFC 2018)
- * @param ecn                   whether congestion marks are echoed (RFC 3168)
- * @param sendWindowShift       scale of the windows the peer offers
- * @param receiveWindowShift    scale of the windows offered to the peer
- * @param smoothedRttNanos      smoothed RTT; 0 while unknown
- * @param rttVariationNanos     its mean deviation
- * @param minimumRttNanos       the least RTT of the last minutes; 0 while unknown
+ * @param ecn                   whether ECN was negotiated (RFC 3168)
+ * @param sendWindowShift       scale factor of the windows that the peer advertises
+ * @param receiveWindowShift    scale factor of the windows advertised to the peer
+ * @param smoothedRttNanos      smoothed RTT; 0 if unknown
+ * @param rttVariationNanos     RTT variation (RTTVAR of RFC 6298)
+ * @param minimumRttNanos       minimum RTT of the last five minutes; 0 if unknown
  * @param timeoutNanos          retransmission timeout without backoff
- * @param backoff               doublings of the timeout in force
- * @param unansweredTimeouts    timeouts since the peer last acknowledged something
- * @param congestionWindowBytes the congestion window
- * @param slowStartThresholdBytes its threshold, or {@link CongestionControl#UNBOUNDED}
- * @param segmentBytes          payload of a full segment
- * @param peerSegmentBytes      the largest segment the peer has sent
- * @param pathMtuBytes          the path MTU in use
- * @param sendWindowBytes       the window the peer offers
- * @param receiveWindowBytes    the window offered to the peer
- * @param receiveBufferBytes    what that window may grow to as the reader keeps up
- * @param unacknowledgedBytes   sent and not acknowledged
- * @param inFlightBytes         of these, believed to be in the network
- * @param lostBytes             of these, believed lost and not sent again yet
- * @param sackedBytes           of these, reported to have arrived
- * @param unsentBytes           queued and not sent
- * @param unreadBytes           delivered and not read
- * @param outOfOrderBytes       held because something before them is missing
- * @param bytesAcked            acknowledged since the connection began, SYN and FIN included
- * @param bytesReceived         delivered since the connection began
- * @param segmentsIn            received
- * @param segmentsOut           sent
- * @param retransmittedSegments sent again
- * @param sinceLastSentNanos    time since something that takes sequence space was sent
- * @param sinceLastReceivedNanos time since the peer was last heard
- * @param timer                 the timer that runs, as ss(8) calls it: {@code on}, {@code persist}, {@code keepalive},
- *                              {@code timewait}; empty while none does
- * @param timerNanos            until it expires
- * @param bytesSent             payload sent, what was sent again included
- * @param retransmittedBytes    of that, sent again
- * @param deliveredBytes        acknowledged or reported to have arrived
- * @param deliveredMarkedBytes  of that, by acknowledgements that tell of congestion marks
- * @param duplicatesReported    segments that the peer has got twice (D-SACK)
- * @param reorderings           times that something older arrived at the peer after something newer
- * @param busyNanos             how long something has been queued or in flight, altogether
- * @param windowLimitedNanos    of that, kept from sending more by the peer's window alone
- * @param sendBufferLimitedNanos of that, with all sent, while the user had more than the send buffer takes
- * @param receiveRttNanos       round trip as measured by what is received; 0 while unknown
- * @param receivedDscp          differentiated services codepoint of the last data received
- * @param pacingRate            bytes of payload per second that data is paced at; 0 where it is not
- * @param deliveryRate          bytes per second that arrive, as last measured; 0 where the congestion control measures
- *                              none
- * @param applicationLimited    whether that was no more because there was no more to send
+ * @param backoff               number of times the present timeout was doubled
+ * @param unansweredTimeouts    timeouts since the peer last acknowledged new data
+ * @param congestionWindowBytes congestion window
+ * @param slowStartThresholdBytes slow start threshold, or {@link CongestionControl#UNBOUNDED}
+ * @param segmentBytes          payload of a full-sized segment
+ * @param peerSegmentBytes      payload of a full-sized segment of the peer, as estimated
+ * @param pathMtuBytes          path MTU in use
+ * @param sendWindowBytes       window advertised by the peer
+ * @param receiveWindowBytes    window advertised to the peer
+ * @param receiveBufferBytes    present receive buffer, the upper limit of the receive window
+ * @param unacknowledgedBytes   sent but not acknowledged
+ * @param inFlightBytes         estimate of the unacknowledged bytes that are in the network
+ * @param lostBytes             unacknowledged bytes marked as lost and not retransmitted yet
+ * @param sackedBytes           unacknowledged bytes that the peer has SACKed
+ * @param unsentBytes           queued but not sent
+ * @param unreadBytes           delivered to the user but not read
+ * @param outOfOrderBytes       received out of order, waiting for earlier data
+ * @param bytesAcked            bytes acknowledged by the peer so far, including SYN and FIN
+ * @param bytesReceived         bytes delivered to the user so far
+ * @param segmentsIn            segments received
+ * @param segmentsOut           segments sent
+ * @param retransmittedSegments segments retransmitted
+ * @param sinceLastSentNanos    time since data, a SYN or a FIN was last sent
+ * @param sinceLastReceivedNanos time since the last acceptable segment was received
+ * @param timer                 the running timer, named as in ss(8): {@code on}, {@code persist},
+ *     {@code keepalive} or {@code timewait}; empty if none is running
+ * @param timerNanos            time until this timer expires
+ * @param bytesSent             payload bytes sent, including retransmissions
+ * @param retransmittedBytes    payload bytes retransmitted
+ * @param deliveredBytes        bytes acknowledged or SACKed
+ * @param deliveredMarkedBytes  delivered bytes for which the peer reported congestion marks
+ * @param duplicatesReported    segments that the peer received twice (D-SACK)
+ * @param reorderings           number of reorderings detected on the path
+ * @param busyNanos             total time with data queued or in flight
+ * @param windowLimitedNanos    part of busyNanos in which only the peer's window prevented sending
+ * @param sendBufferLimitedNanos part of busyNanos in which all data was sent and the user waited for room in the
+ *     send buffer
+ * @param receiveRttNanos       RTT measured at the receiver; 0 if unknown
+ * @param receivedDscp          DSCP of the last data segment received
+ * @param pacingRate            pacing rate in payload bytes per second; 0 if data is not paced
+ * @param deliveryRate          last measured delivery rate in bytes per second; 0 if the congestion control does
+ *     not measure rates
+ * @param applicationLimited    whether the delivery rate was limited by a lack of data to send
  */
 public record TcpConnectionInfo(TcpState state, String congestionControl, boolean recovering, boolean timestamps,
         boolean sack, boolean ecn, int sendWindowShift, int receiveWindowShift, long smoothedRttNanos,

@@ -1,7 +1,7 @@
 package io.rdmaraw.tcp;
 
 /**
- * What an engine has counted since it was made. Written on the engine's thread; other threads may read stale values.
+ * Counters of an engine since its creation. The engine's thread writes them; other threads may read stale values.
  */
 public final class TcpCounters {
     public long segmentsIn;
@@ -9,86 +9,100 @@ public final class TcpCounters {
     public long payloadBytesIn;
     public long payloadBytesOut;
     public long activeOpens;
-    /** Of them those whose SYN had to wait for answers to others, or for time to pass. */
+    /** Active opens that were delayed to limit the number of unanswered SYNs, see ConnectThrottle. */
     public long opensDelayed;
     public long passiveOpens;
-    /** Times that a connection had no answer through R1 timeouts in a row, and the path was looked at again. */
+    /**
+     * Times that a connection had R1 timeouts in a row without an answer, after which its path is looked up
+     * again.
+     */
     public long suspectPaths;
-    /** Segments sent again, for whatever reason. */
+    /** Segments retransmitted for any reason. */
     public long retransmittedSegments;
     public long retransmissionTimeouts;
     public long fastRecoveries;
     public long tailLossProbes;
-    /** Recoveries undone because nothing had been lost (RFC 4015). */
+    /** Recoveries undone because no segment had been lost (RFC 4015). */
     public long spuriousRecoveries;
-    /** The peer dropped data it had reported by SACK (RFC 2018 section 8). */
+    /** Times that a peer dropped data after it had SACKed it (RFC 2018 section 8). */
     public long sackReneges;
     public long outOfOrderSegments;
-    /** Segments that brought nothing new. */
+    /** Segments that contained no new data. */
     public long duplicateSegments;
-    /** Segments outside of the receive window. */
+    /** Segments outside the receive window. */
     public long unacceptableSegments;
     /** Segments dropped by PAWS (RFC 7323 section 5). */
     public long pawsDrops;
-    /** Data dropped because the out-of-order memory or the receive buffer of its connection, or of all, was full. */
+    /**
+     * Segments dropped because a receive buffer or the memory for out-of-order data was full, for the connection or
+     * for all connections.
+     */
     public long receiveMemoryDrops;
-    /** Times that a connection's data out of order was dropped again, because all together held too much. */
+    /** Times that a connection's out-of-order data was dropped because all connections together held too much. */
     public long outOfOrderPrunes;
-    /** Pieces out of order copied out of the buffers they had come in, because those had become few. */
+    /** Out-of-order pieces copied to release receive buffers that had become scarce. */
     public long outOfOrderCopies;
     public long challengeAcks;
-    /** RST and SYN that RFC 5961 kept from harming a connection. */
+    /** RST, SYN and ACK segments rejected by the checks of RFC 5961. */
     public long blindAttackSegments;
     public long resetsIn;
     public long resetsOut;
-    /** Connections handed over with their SYN (RFC 7413). */
+    /** Connections delivered to the user on their SYN (RFC 7413). */
     public long fastOpens;
-    /** Connections opened by this side whose peer has taken data with the SYN. */
+    /** Active opens with data in the SYN that the peer has accepted. */
     public long fastOpensTaken;
-    /** Fast open cookies that were not ours, or out of date. */
+    /** Fast Open cookies that were invalid or expired. */
     public long fastOpenCookiesRejected;
     public long synCookiesSent;
     public long synCookiesAccepted;
-    /** Forged or old ones, and good ones on segments that answer no SYN-ACK of ours. */
+    /** ACKs with a forged or expired SYN cookie, or without a preceding SYN-ACK of this host. */
     public long synCookiesRejected;
-    /** SYN-ACKs that were due again and not sent, as SYNs overflowed the backlog. */
+    /** SYN-ACK retransmissions omitted because SYNs overflowed the backlog. */
     public long synAcksWithheld;
-    /** SYNs dropped because they carried FIN too. */
+    /** SYNs dropped because they also carried FIN. */
     public long synFinDrops;
-    /** Acknowledgements of a handshake passed over, because the server waits for data (TCP_DEFER_ACCEPT). */
+    /** ACKs that complete a handshake but were ignored because the server waits for data (TCP_DEFER_ACCEPT). */
     public long acceptsDeferred;
-    /** SYNs dropped because a backlog was full. */
+    /** SYNs dropped because the backlog was full. */
     public long synDrops;
     public long timeWaitReuses;
-    /** RSTs that did not end a TIME-WAIT, for their number or because none is to (RFC 1337). */
+    /**
+     * RSTs that did not end a TIME-WAIT, because of their sequence number or because the configuration forbids it
+     * (RFC 1337).
+     */
     public long timeWaitResetsIgnored;
-    /** Connections pushed out of a full TIME-WAIT table. */
+    /** Connections removed from a full TIME-WAIT table. */
     public long timeWaitOverflows;
     public long zeroWindowProbes;
     public long keepAliveProbes;
     /** Connections that ended because the peer did not answer. */
     public long timeouts;
-    /** Connections reset whose user had closed them, as their peer took nothing for too long, whatever it answered. */
+    /**
+     * Closed connections that were reset because the peer acknowledged no data for too long, even if it answered.
+     */
     public long orphanTimeouts;
-    /** Connections reset whose user had closed them, because there were too many or they held too much. */
+    /** Closed connections that were reset because there were too many of them or they held too much data. */
     public long orphanOverflows;
-    /** Connections aborted because a handler had released a buffer that was to be sent. */
+    /** Connections aborted because a handler had released a buffer before it was sent. */
     public long buffersReleasedEarly;
     public long pathMtuReductions;
-    /** Messages of routers that had to wait for a timeout, as larger packets had arrived (RFC 5927 section 7.2). */
+    /**
+     * ICMP messages that were deferred until a timeout, because larger packets had arrived (RFC 5927 section
+     * 7.2).
+     */
     public long pathMtuReductionsDelayed;
     public long pathMtuBlackHoles;
-    /** Suspicions of a black hole that a large segment disproved. */
+    /** Suspected black holes refuted by the delivery of a large segment. */
     public long pathMtuFalseAlarms;
-    /** ICMP messages that matched no connection, lay outside of its window (RFC 5927), or cannot be true. */
+    /** ICMP messages that matched no connection, lay outside its window (RFC 5927), or were invalid. */
     public long icmpIgnored;
     public long ecnReductions;
     public long congestionMarksIn;
-    /** Segments of ours that peers tell to have come with a mark, by accurate ECN (RFC 9768). */
+    /** Segments that peers reported as marked by accurate ECN (RFC 9768). */
     public long congestionMarksEchoed;
-    /** Answers that belong to no connection, dropped because their queue was full. */
+    /** Replies without a connection that were dropped because their queue was full. */
     public long replyDrops;
-    /** Segments that no connection or listener took. */
+    /** Segments that matched no connection and no listener. */
     public long unmatchedSegments;
 
     TcpCounters() {

@@ -5,92 +5,123 @@ import io.rdmaraw.tcp.segment.Segment;
 import io.rdmaraw.wire.IcmpErrorKind;
 
 /**
- * Where an engine reports what happened. One sink serves all connections of an engine; it finds its own object through
+ * Receives the events of an engine. One instance serves all connections; it finds its own state by
  * {@link TcpConnection#attachment()}.
  *
- * <p>All methods are called on the engine's thread, from within {@link TcpEngine#onSegment}, {@link TcpEngine#advance},
- * {@link TcpEngine#onIcmp} or a call of the user. They may call any method of {@link TcpConnection} and
- * {@link TcpEngine} except {@code onSegment}, {@code onIcmp}, {@code advance} and {@code pollSegment}. They must not
- * throw: an exception passes through to the engine's caller and what followed in that call is not done.
+ * <p>All methods are called on the engine's thread, within {@link TcpEngine#onSegment},
+ * {@link TcpEngine#advance}, {@link TcpEngine#onIcmp}, {@link TcpEngine#pollSegment} or a call of the user. They may
+ * call every method of
+ * {@link TcpConnection} and {@link TcpEngine} except {@code onSegment}, {@code onIcmp}, {@code advance} and
+ * {@code pollSegment}. They must not throw: an exception propagates to the engine's caller, and the rest of that
+ * call is not performed.
  *
- * <p>Order for one connection: {@code connected} or {@code accepted}; then any number of {@code data}, {@code acked};
- * {@code peerFinished} at most once and after the last {@code data}; {@code closed} exactly once and last. A connection
- * that was never reported {@code accepted} is never reported at all.
+ * <p>The order of events for a connection is: {@code connected} or {@code accepted}; then any number of
+ * {@code data} and {@code acked}; {@code peerFinished} at most once, after the last {@code data}; {@code closed}
+ * exactly once, at the end. Exceptions:
+ * <ul>
+ * <li>A failed connect reports {@code closed} without {@code connected}.
+ * <li>{@code softError} and {@code pathSuspect} may come at any time before {@code closed}, also before
+ *     {@code connected} or {@code accepted}.
+ * <li>A passive open that ends before {@code accepted} reports no {@code closed}. Until {@code accepted} its
+ *     attachment is null.
+ * </ul>
  */
 public interface TcpEvents {
-    /** An active open has reached ESTABLISHED. */
+    /** Reports that an active open has reached ESTABLISHED. */
     void connected(TcpConnection connection);
 
     /**
-     * A passive open has reached ESTABLISHED. The sink sets the {@link TcpConnection#attachment(Object) attachment}
-     * here; it may abort to refuse.
+     * Reports that a passive open has reached ESTABLISHED, or that a SYN with data and a valid Fast Open cookie has
+     * arrived; the connection is then in SYN-RECEIVED. Set the {@link TcpConnection#attachment(Object) attachment}
+     * here. Abort the connection to refuse it.
      */
     void accepted(TcpListener listener, TcpConnection connection);
 
     /**
-     * Bytes in order. They count against the receive window until {@link TcpConnection#readWindowOpened} is called for
-     * them.
+     * Returns whether a new connection may be accepted now. If not, SYNs and the ACKs that complete a handshake
+     * are dropped, as Linux does when its accept queue is full. The peer's retransmission, or its answer to the
+     * next SYN-ACK, is a new attempt.
+     */
+    default boolean mayAccept(TcpListener listener) {
+        return true;
+    }
+
+    /**
+     * Delivers bytes in order. They occupy the receive window until {@link TcpConnection#readWindowOpened} is
+     * called for them.
      *
-     * @param buffer the buffer they lie in; the reference is the engine's and good for the length of this call:
-     *               retain it to keep it. The indices of the buffer have no meaning.
-     * @param index  where they begin in {@code buffer}
-     * @param length how many they are, 1 or more
+     * @param buffer buffer that holds the bytes. The engine owns the reference, which is valid during this call;
+     *     retain the buffer to keep it. Its indices have no meaning.
+     * @param index  index of the first byte in {@code buffer}
+     * @param length number of bytes, at least 1
      */
     void data(TcpConnection connection, ByteBuf buffer, int index, int length);
 
-    /** The peer has closed its direction; no more {@code data} comes. */
+    /**
+     * Delivers bytes of the segment that the engine is processing, like
+     * {@link #data(TcpConnection, ByteBuf, int, int)}. The callee may take over the received frame, see
+     * {@link Segment#frames}.
+     *
+     * @param slice slice of the segment that holds the bytes
+     * @param index index of the first byte in the slice's buffer
+     */
+    default void data(TcpConnection connection, Segment segment, int slice, int index, int length) {
+        data(connection, segment.buffers[slice], index, length);
+    }
+
+    /** Reports the peer's FIN. No more {@code data} follows. */
     void peerFinished(TcpConnection connection);
 
     /**
-     * The peer has acknowledged bytes of ours.
+     * Reports that the peer has acknowledged bytes.
      *
-     * @param bytes how many left the send queue, 1 or more
+     * @param bytes number of bytes removed from the send queue, at least 1
      */
     void acked(TcpConnection connection, int bytes);
 
     /**
-     * Less than half of what {@link TcpConnection#notSentLowWater} allows is unsent, after
-     * {@link TcpConnection#notSentRoom} had found no room. Called from within {@link TcpEngine#pollSegment} too.
+     * Reports that fewer than half of the bytes allowed by {@link TcpConnection#notSentLowWater} are unsent,
+     * after {@link TcpConnection#notSentRoom} had returned 0.
      */
     default void notSentLow(TcpConnection connection) {
     }
 
-    /** The connection is over: the last event. It may be in TIME_WAIT, which concerns the engine alone. */
+    /** Reports the end of the connection, the last event. The engine may still keep it in TIME_WAIT. */
     void closed(TcpConnection connection, CloseReason reason);
 
     /**
-     * A hint from the network that does not end the connection (RFC 5461, RFC 5927 section 5.2), worth a log line.
+     * Reports an ICMP error that does not end the connection (RFC 5461, RFC 5927 section 5.2), for logging. The
+     * attachment is null if a passive open was not reported yet.
      */
     default void softError(TcpConnection connection, IcmpErrorKind error) {
     }
 
-    /**
-     * Whether the memory that segments are received in is short: what has to be held out of order is then copied.
-     */
+    /** Returns whether the memory for received frames is short. Out-of-order data is then copied. */
     default boolean isReceiveMemoryLow() {
         return false;
     }
 
     /**
-     * The peer has acknowledged nothing through R1 timeouts in a row (RFC 9293 section 3.8.3, MUST-20): the next hop
-     * may have gone, or the path may lead nowhere. The attachment is null while a passive open is not reported.
+     * Reports R1 consecutive timeouts without an answer (RFC 9293 section 3.8.3, MUST-20). The next hop may be
+     * gone or the route wrong. The attachment is null if a passive open was not reported yet.
      */
     default void pathSuspect(TcpConnection connection) {
     }
 
     /**
-     * A segment has come that belongs to no connection: it opens one, if a listener is there, or is answered by a
-     * reset, unless another engine that serves the same addresses knows more, or it is not for this host at all.
+     * Handles a segment that belongs to no connection of this engine. By default the engine passes it to a
+     * listener or answers it with RST. Implementations may find the connection in another engine with the same
+     * addresses, or recognize that the segment is not for this host.
      *
-     * @return whether the segment is taken care of; false, the default, to have it answered
+     * @return true if the segment was handled; false to let the engine answer it
      */
     default boolean unmatched(Segment segment) {
         return false;
     }
 
     /**
-     * Whether a segment that belongs to no connection, or that opens none though a listener is there, is answered by a
-     * reset: it may be of a connection of another process that has the same port.
+     * Returns whether a segment that belongs to no connection, or that a listener rejects, may be answered with
+     * RST. It must not if another process may own a connection on the same port.
      */
     default boolean mayReset(Segment segment) {
         return true;

@@ -1,11 +1,11 @@
 package io.rdmaraw.tcp;
 
 /**
- * The settings of an engine that bound what its peers can make it hold and do; immutable, made by {@link #builder()}.
- * They are for one engine, which is one loop on one device.
+ * Limits for the resources that peers can make an engine use. Instances are immutable; use {@link #builder()} to
+ * create one. The limits apply per engine, that is, per loop and device.
  */
 public final class TcpLimits implements Cloneable {
-    /** The defaults. */
+    /** The default limits. */
     public static final TcpLimits DEFAULT = builder().build();
 
     int maxOrphans = 16_384;
@@ -16,10 +16,10 @@ public final class TcpLimits implements Cloneable {
     int maxOutOfOrderRanges = 512;
 
     private TcpLimits() {
-        // Made by the builder alone.
+        // Created only by the builder.
     }
 
-    /** What a builder has made does not change when the builder goes on: only the builder writes fields. */
+    /** Returns a copy that later changes of the builder do not affect. */
     private TcpLimits copy() {
         try {
             return (TcpLimits) clone();
@@ -32,23 +32,26 @@ public final class TcpLimits implements Cloneable {
         return new Builder();
     }
 
-    /** Collects limits; every one has a default. Numbers out of range are refused at once. */
+    /**
+     * Builds limits. Every limit has a default. Setters throw {@link IllegalArgumentException} if a number is out
+     * of range.
+     */
     public static final class Builder {
         private TcpLimits made = new TcpLimits();
 
         private Builder() {
         }
 
-        /** Sets all of them as they are elsewhere. */
+        /** Copies all limits of another instance. */
         public Builder setAll(TcpLimits other) {
             made = other.copy();
             return this;
         }
 
         /**
-         * Connections that their users have closed and that still wait for their peers, at most (tcp_max_orphans of
-         * Linux): 1 to 2^26, by default 16,384. Beyond it the one whose peer has acknowledged nothing for the longest
-         * time is reset and counted.
+         * Sets the maximum number of connections that their users have closed and that still wait for the peer
+         * (as Linux's tcp_max_orphans), 1 to 2^26. Default 16,384. Beyond it, the connection without progress for
+         * the longest time is reset and counted.
          */
         public Builder maxOrphans(int value) {
             made.maxOrphans = (int) TcpConfig.inRange("maxOrphans", value, 1, 1 << 26);
@@ -56,8 +59,9 @@ public final class TcpLimits implements Cloneable {
         }
 
         /**
-         * What such connections may have queued, in bytes: 0 to 2^60, by default 256 MiB. Beyond it the one with data
-         * whose peer has acknowledged nothing for the longest time is reset and counted.
+         * Sets the maximum number of bytes that closed connections may have queued, 0 to 2^60. Default 256 MiB.
+         * Beyond it, the connection with data that has made no progress for the longest time is reset and
+         * counted.
          */
         public Builder maxOrphanBytes(long value) {
             made.maxOrphanBytes = TcpConfig.inRange("maxOrphanBytes", value, 0, 1L << 60);
@@ -65,9 +69,10 @@ public final class TcpLimits implements Cloneable {
         }
 
         /**
-         * The least maximum segment size that a peer's SYN is believed (tcp_min_snd_mss of Linux, net.inet.tcp.minmss
-         * of FreeBSD): 48 to 1220 bytes, by default 216, as on FreeBSD: packet radio with an MTU of 256 has it, and no
-         * link in use has less. A peer that says less makes us send mostly headers, with work for each.
+         * Sets the minimum MSS for segments to a peer (Linux's tcp_min_snd_mss, FreeBSD's net.inet.tcp.minmss), 48 to
+         * 1220 bytes. If a peer announces a smaller MSS, this minimum is used instead. Otherwise a peer could make the
+         * engine send mostly headers. Default 216, as on FreeBSD: this is the MSS of packet radio with an MTU of 256,
+         * the smallest of all links in use.
          */
         public Builder minSendMss(int value) {
             made.minSendMss = (int) TcpConfig.inRange("minSendMss", value, 48, 1220);
@@ -75,8 +80,9 @@ public final class TcpLimits implements Cloneable {
         }
 
         /**
-         * Segments that a connection has in flight at most: 64 to 2^24, by default 32,768, which is 47 MB of full
-         * Ethernet frames. Each takes 21 bytes of memory, and what happens seldom, such as a timeout, looks at all.
+         * Sets the maximum number of segments in flight per connection, 64 to 2^24. Default 32,768, or 47 MB in
+         * full Ethernet frames. Each segment takes 21 bytes of memory. Rare events such as a timeout visit all of
+         * them.
          */
         public Builder maxSegmentsInFlight(int value) {
             made.maxSegmentsInFlight = (int) TcpConfig.inRange("maxSegmentsInFlight", value, 64, 1 << 24);
@@ -84,10 +90,11 @@ public final class TcpLimits implements Cloneable {
         }
 
         /**
-         * What all connections hold of received data together, not read or out of order, in bytes (tcp_mem of Linux):
-         * 64 KiB to 2^60, by default 256 MiB. From three quarters of it on windows do not grow and fall to an equal
-         * share. At the bound the connections with the most out of order lose that, and who has more than an equal
-         * share unread gets no more; both are counted.
+         * Sets the maximum number of bytes of received data, unread or out of order, that all connections hold (as
+         * Linux's tcp_mem), 64 KiB to 2^60. Default 256 MiB. From three quarters of the limit, windows stop growing and
+         * shrink to an equal share. From seven eighths, the connections with the most out-of-order data lose it, and
+         * connections with more than an equal share unread receive nothing more. Both cases are counted. From fifteen
+         * sixteenths, only connections without unread data receive more. At the limit, none does.
          */
         public Builder maxReceiveBytes(long value) {
             made.maxReceiveBytes = TcpConfig.inRange("maxReceiveBytes", value, 64 << 10, 1L << 60);
@@ -95,9 +102,9 @@ public final class TcpLimits implements Cloneable {
         }
 
         /**
-         * Ranges, with gaps between them, in which a connection holds data out of order, at most: 4 to 65,536, by
-         * default 512, as many as there are when a tenth of a window of 7 MiB is lost. What would begin another is
-         * dropped and counted. Work for each segment out of order grows with them.
+         * Sets the maximum number of separate ranges of out-of-order data per connection, 4 to 65,536. Data that
+         * would start another range is dropped and counted. The cost of each out-of-order segment grows with the
+         * number of ranges. Default 512, enough if a tenth of a window of 7 MiB is lost.
          */
         public Builder maxOutOfOrderRanges(int value) {
             made.maxOutOfOrderRanges = (int) TcpConfig.inRange("maxOutOfOrderRanges", value, 4, 65_536);

@@ -3,9 +3,9 @@ package io.rdmaraw.tcp;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
- * A listening port of an engine (LISTEN in RFC 9293). Made by {@link TcpEngine#listen}. On the engine's thread only,
- * except for what the end of a handshake calls: the user of a fast open has its connection before that, and may have
- * taken it to another engine.
+ * A listening port of an engine (LISTEN in RFC 9293). Created by {@link TcpEngine#listen}. Use it only on the
+ * engine's thread. Only the methods called at the end of a handshake may run on other threads: a connection
+ * accepted by Fast Open may have moved to another engine during its handshake.
  */
 public final class TcpListener {
     final TcpEngine engine;
@@ -15,22 +15,24 @@ public final class TcpListener {
     final int backlog;
     private final Object attachment;
     TcpListener nextInBucket;
-    /** Those in SYN_RECEIVED that are with this engine. */
+    /** Connections in SYN_RECEIVED on this engine. */
     int halfOpen;
-    /** Those that have gone to other engines. */
+    /** Connections in SYN_RECEIVED that have moved to other engines. */
     final AtomicInteger halfOpenElsewhere = new AtomicInteger();
-    /** Half-open connections that the user has already, wherever; at most {@link #maxFastOpens}. */
+    /** Half-open connections already delivered to the user, on any engine; at most {@link #maxFastOpens}. */
     final FastOpenPlaces fastOpens = new FastOpenPlaces();
     int maxFastOpens;
-    /** What {@link #maxSegment} says; 0: what the MTU allows. */
+    /** MSS limit for accepted connections, see {@link #maxSegment}; 0: derived from the MTU. */
     int maxSegmentBytes;
-    /** What {@link #mark} says. */
+    /** Receive buffer of accepted connections, in bytes; 0: the configured size. */
+    int receiveBufferBytes;
+    /** SO_MARK; see {@link #mark(int)}. */
     int mark;
-    /** So many times the SYN-ACK is due again before a connection is accepted without data; 0: none is waited for. */
+    /** Number of SYN-ACK timeouts before a connection without data is accepted; 0: accepted at once. */
     int deferredTimeouts;
-    /** When a SYN last found the backlog full. */
+    /** Time at which a SYN last found the backlog full. */
     long lastOverflowNanos = Long.MIN_VALUE;
-    /** Other engines look at it when a handshake ends with them. */
+    /** Read by other engines at the end of a handshake. */
     volatile boolean closed;
 
     TcpListener(TcpEngine engine, long localHigh, long localLow, int localPort, int backlog, Object attachment) {
@@ -62,23 +64,23 @@ public final class TcpListener {
         return backlog;
     }
 
-    /** Connections in SYN_RECEIVED, at most the backlog. */
+    /** Returns the number of connections in SYN_RECEIVED, at most the backlog. */
     public int halfOpen() {
         return halfOpen + halfOpenElsewhere.get();
     }
 
-    /** Whether one more connection may be handed over with its SYN. */
+    /** Returns whether another connection may be accepted on its SYN. */
     boolean hasFastOpenPlace(long now) {
         return fastOpens.isFree(maxFastOpens, now);
     }
 
-    /** A half-open connection leaves this engine, or comes back to it; its place stays taken. */
+    /** Records that a half-open connection moves to another engine or back. It still counts in the backlog. */
     void halfOpenMoves(boolean away) {
         halfOpen += away ? -1 : 1;
         halfOpenElsewhere.addAndGet(away ? 1 : -1);
     }
 
-    /** The handshake of a connection is complete. On the thread of the engine that it is with. */
+    /** Records that a handshake is complete. Called on the thread of the connection's engine. */
     void handshakeCompleted(TcpConnection c) {
         noLongerHalfOpen(c);
         if (c.is(Tcb.EARLY)) {
@@ -86,7 +88,7 @@ public final class TcpListener {
         }
     }
 
-    /** A connection has ended before its handshake was complete. On the thread of the engine that it is with. */
+    /** Records that a connection ended during the handshake. Called on the thread of the connection's engine. */
     void halfOpenEnded(TcpConnection c, boolean reset, long now) {
         noLongerHalfOpen(c);
         if (c.is(Tcb.EARLY)) {
@@ -106,17 +108,19 @@ public final class TcpListener {
         }
     }
 
-    /** Tells whether a SYN has found the backlog full lately. */
+    /** Returns whether a SYN has found the backlog full during the last {@code nanos}. */
     boolean overflowedWithin(long nanos, long now) {
         return lastOverflowNanos != Long.MIN_VALUE && now - lastOverflowNanos <= nanos;
     }
 
     /**
-     * Takes data with SYNs from now on (TCP_FASTOPEN, RFC 7413), from clients that return a cookie. Such a connection
-     * is {@linkplain TcpEvents#accepted accepted} before its handshake is complete; a SYN that the network has
-     * duplicated may then be accepted twice, so the protocol above must bear that (section 2.1).
+     * Enables Fast Open (TCP_FASTOPEN, RFC 7413): data in SYNs is accepted from clients that return a valid
+     * cookie. Such a connection is {@linkplain TcpEvents#accepted accepted} before its handshake is complete. A
+     * SYN duplicated by the network may be accepted twice; the application protocol must tolerate that (section
+     * 2.1).
      *
-     * @param maxPending connections that may be in that state at a time (section 5.1); 0, the default, for none
+     * @param maxPending maximum number of connections in this state (section 5.1); 0, the default, disables Fast
+     *     Open
      */
     public void fastOpen(int maxPending) {
         if (maxPending < 0) {
@@ -126,13 +130,12 @@ public final class TcpListener {
     }
 
     /**
-     * Waits for data before connections are accepted (TCP_DEFER_ACCEPT). As on Linux the end of the handshake alone is
-     * passed over, the connection stays half open and counts in the backlog. When the time is over the SYN-ACK goes
-     * out again, and what the client answers opens the connection, with data or without. Connections of SYN cookies are
-     * accepted at once.
+     * Delays accepting connections until they have data (TCP_DEFER_ACCEPT). As on Linux, the ACK of the handshake
+     * is ignored, and the connection stays half-open and counts in the backlog. When the time is over, the
+     * SYN-ACK is retransmitted. The client's answer then opens the connection, with or without data. Connections
+     * created from SYN cookies are accepted at once.
      *
-     * @param seconds how long, about: rounded up to a time at which the SYN-ACK would be due again; 0, the default, not
-     *                to wait
+     * @param seconds approximate time, rounded up to the next SYN-ACK timeout; 0, the default, disables the delay
      */
     public void deferAccept(int seconds) {
         if (seconds < 0) {
@@ -149,24 +152,31 @@ public final class TcpListener {
     }
 
     /**
-     * The most payload of a segment that clients are told in the SYN-ACK, and that is sent to them (TCP_MAXSEG): 88 to
-     * 32,767 bytes, options included; 0, the default, for what the MTU allows.
+     * Sets TCP_MAXSEG: the maximum payload of segments in both directions, announced in the SYN-ACK, 88 to 32,767
+     * bytes including options. Default 0: derived from the MTU.
      */
     public void maxSegment(int bytes) {
         maxSegmentBytes = bytes == 0 ? 0 : TcpConnection.checkMaxSegment(bytes);
     }
 
     /**
-     * What the {@linkplain TcpConnection#mark() mark} is of the connections, and of all that answers clients before
-     * there is one (SO_MARK); 0, the default, for none.
+     * Sets the receive buffer of accepted connections (SO_RCVBUF), 2048 to 2^30 bytes. The SYN-ACK announces a window
+     * scale that fits this size. Connections created from SYN cookies use the configured scale instead. Default 0: the
+     * configured size.
+     */
+    public void receiveBuffer(int bytes) {
+        receiveBufferBytes = bytes == 0 ? 0 : TcpConnection.checkReceiveBuffer(bytes);
+    }
+
+    /**
+     * Sets SO_MARK, the {@linkplain TcpConnection#mark() mark} of accepted connections and of all replies to clients
+     * before a connection exists. Default 0: none.
      */
     public void mark(int value) {
         mark = value;
     }
 
-    /**
-     * Stops listening. Connections that were accepted live on, half-open ones are dropped when their SYN-ACK is due.
-     */
+    /** Stops listening. Accepted connections continue. Half-open ones are dropped when their SYN-ACK times out. */
     public void close() {
         if (!closed) {
             closed = true;

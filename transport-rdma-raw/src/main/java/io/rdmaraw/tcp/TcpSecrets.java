@@ -5,12 +5,12 @@ import io.rdmaraw.wire.SipHash;
 import java.util.random.RandomGenerator;
 
 /**
- * The keys behind initial sequence numbers, timestamps and SYN cookies. They belong to a host, not to an engine: RFC
- * 6528 and RFC 7323 know one clock per host, and the next connection between two ends, or the ACK that returns a
- * cookie, may be another engine's. The engines of a host share an object of this class; any thread may use it.
+ * Keys for initial sequence numbers, timestamps and SYN cookies. They belong to a host rather than to an engine.
+ * RFC 6528 and RFC 7323 assume one clock per host. Moreover, the next connection between two ends, or the ACK
+ * that returns a cookie, may reach another engine. All engines of a host share an instance. Thread-safe.
  */
 public final class TcpSecrets {
-    /** How exactly it is remembered when a cookie was sent: floods on several loops must not fight for one line. */
+    /** Resolution of {@link #lastCookieNanos}. It avoids contention for the cache line if several loops are flooded. */
     private static final long COOKIE_STAMP_NANOS = 1_000_000_000L;
     private static final long NO_COOKIE = Long.MIN_VALUE;
 
@@ -19,14 +19,12 @@ public final class TcpSecrets {
     private final long key1;
     private volatile long lastCookieNanos = NO_COOKIE;
 
-    /**
-     * @param random source of the keys: a {@code SecureRandom} in production; tests pass a seeded one
-     */
+    /** @param random source of the keys: a {@code SecureRandom} in production, a seeded generator in tests */
     public TcpSecrets(RandomGenerator random) {
         this(random.nextLong(), random.nextLong());
     }
 
-    /** Makes those of a process whose ports this one takes over: cookies of its are taken here. */
+    /** Creates the secrets of the process that hands over its ports, so that its cookies remain valid. */
     public TcpSecrets(long key0, long key1) {
         this.key0 = key0;
         this.key1 = key1;
@@ -43,7 +41,7 @@ public final class TcpSecrets {
         return key1;
     }
 
-    /** A SYN is answered by a cookie. */
+    /** Records that a SYN was answered with a cookie. */
     public void onCookieSent(long now) {
         long last = lastCookieNanos;
         if (last == NO_COOKIE || now - last >= COOKIE_STAMP_NANOS) {
@@ -51,7 +49,10 @@ public final class TcpSecrets {
         }
     }
 
-    /** Whether a cookie that is still valid may be out: without one no ACK returns one. */
+    /**
+     * Returns whether a cookie that is still valid may have been sent. If not, ACKs need not be checked for
+     * cookies.
+     */
     public boolean mayExpectCookie(long now) {
         long last = lastCookieNanos;
         return last != NO_COOKIE && now - last <= SynCookies.lifetimeNanos() + COOKIE_STAMP_NANOS;

@@ -8,22 +8,22 @@ import java.util.Map;
 import java.util.PriorityQueue;
 
 /**
- * The listeners and connections of an engine, for monitoring. Taken on the engine's thread.
+ * A snapshot of an engine's listeners and connections, for monitoring. It is created on the engine's thread.
  *
- * @param listeners in no order
- * @param byState   how many of the connections looked at are in a state; TIME-WAIT is not among them
- * @param busiest   those with the most payload since they began, the busiest first
+ * @param listeners all listeners, in no particular order
+ * @param byState   number of examined connections per state; TIME-WAIT is not included
+ * @param busiest   the connections with the most payload since they were opened, in descending order
  */
 public record TcpSocketDump(List<TcpListener> listeners, Map<TcpState, Integer> byState, List<TcpConnection> busiest) {
     private static final Comparator<TcpConnection> BY_BYTES = Comparator.comparingLong(c -> c.bytesIn + c.bytesAcked);
 
-    static TcpSocketDump of(ListenerTable listeners, ConnectionTable connections, int lookedAt, int most) {
+    static TcpSocketDump of(ListenerTable listeners, ConnectionTable connections, int maxExamined, int maxReturned) {
         Map<TcpState, Integer> byState = new EnumMap<>(TcpState.class);
         PriorityQueue<TcpConnection> busiest = new PriorityQueue<>(BY_BYTES);
-        connections.first(lookedAt, c -> {
+        connections.first(maxExamined, c -> {
             byState.merge(c.state, 1, Integer::sum);
             busiest.add(c);
-            if (busiest.size() > most) {
+            if (busiest.size() > maxReturned) {
                 busiest.remove();
             }
         });

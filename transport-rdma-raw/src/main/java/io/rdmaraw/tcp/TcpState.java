@@ -1,8 +1,9 @@
 package io.rdmaraw.tcp;
 
 /**
- * The states of a connection (RFC 9293 section 3.3.2). LISTEN is not among them: a {@link TcpListener} is another
- * object. A connection in TIME_WAIT has left its control block; the engine keeps a few words for it in a table.
+ * States of a connection (RFC 9293 section 3.3.2). LISTEN is not included, as a {@link TcpListener} is a separate
+ * object. A connection in TIME_WAIT has no control block any more; the engine keeps a short record in
+ * {@link TimeWaitTable}.
  */
 public enum TcpState {
     CLOSED,
@@ -16,17 +17,20 @@ public enum TcpState {
     LAST_ACK,
     TIME_WAIT;
 
-    /** Both ends know the other's initial sequence number. */
+    /** Returns whether both ends know the other's initial sequence number. */
     boolean synchronizedState() {
         return ordinal() >= ESTABLISHED.ordinal();
     }
 
-    /** Our FIN has not been asked for: the user may still send. */
+    /** Returns whether the user may still send, that is, no FIN was requested. */
     boolean maySend() {
         return this == ESTABLISHED || this == CLOSE_WAIT || this == SYN_SENT || this == SYN_RECEIVED;
     }
 
-    /** The peer's FIN has not arrived: it may still send; in SYN_RECEIVED with its SYN (RFC 7413). */
+    /**
+     * Returns whether the peer may still send, that is, its FIN has not arrived. In SYN_RECEIVED, data may come
+     * with the SYN (RFC 7413).
+     */
     boolean mayReceive() {
         return this == SYN_RECEIVED || this == ESTABLISHED || this == FIN_WAIT_1 || this == FIN_WAIT_2;
     }

@@ -4,26 +4,27 @@ import io.rdmaraw.tcp.segment.Segment;
 import io.rdmaraw.tcp.segment.Sequence;
 import io.rdmaraw.tcp.segment.TcpFlags;
 
-/** A segment for a connection in TIME-WAIT (RFC 9293 section 3.10.7.4, RFC 6191). */
+/** Processes segments for connections in TIME-WAIT (RFC 9293 section 3.10.7.4, RFC 6191). */
 final class TimeWaitInput {
-    /** How far the ISN of a new connection lies beyond the old one's last number at least. */
+    /** Minimum distance between the last sequence number of the old connection and the ISN of the new one. */
     private static final int ISN_DISTANCE = 1 << 16;
     /**
-     * So that the first timestamp of the new connection is above the last of the old one, with a peer's coarse clock.
+     * Minimum time in TIME-WAIT before reuse. It ensures that the first timestamp of the new connection is above
+     * the last one of the old connection, even if the peer's clock is coarse.
      */
     private static final long REOPEN_AFTER_NANOS = 1_000_000_000L;
 
     private TimeWaitInput() {
     }
 
-    /** Returns true if the segment is a SYN that may open a new connection; the record is gone then. */
+    /** Returns true if the segment is a SYN that may open a new connection; the record is then removed. */
     static boolean process(TcpEngine engine, TimeWaitTable table, int record, Segment s, long now) {
         boolean old = table.hasTimestamps(record) && s.timestamps
                 && Sequence.before(s.tsValue, table.tsRecent(record));
         int rcvNxt = table.rcvNxt(record);
         if (s.has(TcpFlags.RST)) {
-            // RFC 5961 section 3.2 keeps RSTs with wrong numbers from ending TIME-WAIT early, but not the one that an
-            // answer of ours has provoked (RFC 1337): that is exact.
+            // RFC 5961 section 3.2 prevents RSTs with wrong sequence numbers from ending TIME-WAIT early. It does
+            // not prevent a RST that answers an ACK of this host (RFC 1337), because its number is exact.
             if (s.seq == rcvNxt && !old && !engine.config.ignoreResetsInTimeWait) {
                 engine.counters.resetsIn++;
                 table.remove(record);
@@ -33,20 +34,21 @@ final class TimeWaitInput {
             return false;
         }
         if ((s.flags & (TcpFlags.SYN | TcpFlags.FIN | TcpFlags.ACK)) == TcpFlags.SYN
-                && mayReuse(table, record, s, rcvNxt)) {
+                && mayReuse(table, record, s, rcvNxt) && engine.listensTo(s)) {
             engine.timeWaitIsn = table.sndNxt(record) + ISN_DISTANCE;
             engine.counters.timeWaitReuses++;
             table.remove(record);
             return true;
         }
         if (s.sequenceLength() == 0) {
-            // Two ends that disagree must not acknowledge each other's acknowledgements for ever (RFC 5961 section 7).
+            // Two ends that disagree must not answer each other's ACKs for ever (RFC 5961 section 7).
             if ((s.seq != rcvNxt || old)
                     && table.mayAnswer(record, now, engine.config.challengeAckIntervalNanos)) {
                 acknowledge(engine, table, record, s, now);
             }
         } else {
-            // The last ACK was lost, or it is an old duplicate. RFC 9293: a FIN again restarts the 2 MSL.
+            // Our last ACK was lost, or the segment is an old duplicate. RFC 9293: a repeated FIN restarts the 2
+            // MSL timer.
             if (s.has(TcpFlags.FIN) && !s.has(TcpFlags.SYN) && !old) {
                 table.restart(record, now);
             }
@@ -56,27 +58,30 @@ final class TimeWaitInput {
     }
 
     /**
-     * Whether we may open the connection anew ourselves. RFC 9293 section 3.6.1 leaves that to a mechanism that keeps
-     * old segments out: timestamps (RFC 7323 section 5), by the reasoning of RFC 6191.
+     * Returns whether an active open may reuse the 4-tuple. RFC 9293 section 3.6.1 requires a mechanism that
+     * rejects old segments: timestamps (RFC 7323 section 5), as explained in RFC 6191.
      */
     static boolean mayReopen(TimeWaitTable table, int record, long now) {
         return table.hasTimestamps(record) && now - table.sinceNanos(record) >= REOPEN_AFTER_NANOS;
     }
 
-    /** {@code c} is about to open what the record remembers: it begins beyond that, and the record goes. */
+    /**
+     * Initializes {@code c} to follow the connection in the record, with higher sequence numbers. Removes the
+     * record.
+     */
     static void reopen(TcpConnection c, TimeWaitTable table, int record) {
         c.iss = Sequence.max(c.iss, table.sndNxt(record) + ISN_DISTANCE);
         c.sndUna = c.iss;
         c.sndNxt = c.iss;
         c.ecnEndSeq = c.iss;
         c.rackForwardAck = c.iss;
-        // The clock goes on, so that PAWS takes the new segments for newer ones.
+        // The timestamp clock continues, so that PAWS accepts the new segments as newer.
         c.timestampOffset = table.timestampOffset(record);
         c.engine.counters.timeWaitReuses++;
         table.remove(record);
     }
 
-    /** RFC 6191 section 2: a SYN that is provably newer than the old connection. */
+    /** Returns whether a SYN is provably newer than the old connection (RFC 6191 section 2). */
     private static boolean mayReuse(TimeWaitTable table, int record, Segment s, int rcvNxt) {
         if (table.hasTimestamps(record) && s.timestamps && s.tsValue != table.tsRecent(record)) {
             return Sequence.after(s.tsValue, table.tsRecent(record));

@@ -4,17 +4,17 @@ import io.rdmaraw.tcp.segment.Segment;
 import java.util.Arrays;
 
 /**
- * Connections in TIME-WAIT, 64 bytes each and no object. Records lie in a slab; a hash table (linear probing, keyed by
- * the engine's connection hash) finds them, and a queue in order of expiry forgets them: all stay equally long, so a
- * record that starts anew goes to its end.
+ * Connections in TIME-WAIT: 64-byte records in a slab, without objects. A hash table with linear probing, keyed
+ * by the engine's connection hash, finds them. A queue in order of expiry removes them. All records have the same
+ * duration, so a restarted one moves to the end of the queue.
  *
- * <p>An entry of the hash table has the hash beside the record's number. A busy client's table is larger than any
- * cache, and each of its new connections asks whether there is a record: so that takes one miss, and none for each
- * entry that it passes.
+ * <p>Each entry of the hash table contains the hash and the record number. On a busy client, the table exceeds
+ * all CPU caches, and every new connection performs a lookup. With the hash in the entry, a lookup costs one
+ * cache miss instead of one per entry passed.
  */
 final class TimeWaitTable {
     static final int NONE = -1;
-    /** No record has a negative number. */
+    /** Marks a free entry. Record numbers are never negative. */
     private static final long FREE = -1;
     private static final int INITIAL_CAPACITY = 64;
     private static final int WORDS = 8;
@@ -22,17 +22,17 @@ final class TimeWaitTable {
     private static final int REMOTE_LOW = 1;
     private static final int LOCAL_HIGH = 2;
     private static final int LOCAL_LOW = 3;
-    /** Local port, remote port, window field, 1 if timestamps are in use: 16 bits each. */
+    /** Local port, remote port, window field, and 1 if timestamps are in use; 16 bits each. */
     private static final int PORTS = 4;
     /** SND.NXT, RCV.NXT. */
     private static final int SEQUENCE = 5;
-    /** TS.Recent, offset of our timestamp clock. */
+    /** TS.Recent and the offset of our timestamp clock. */
     private static final int TIMES = 6;
     private static final int EXPIRY = 7;
     private static final int FORGOTTEN_AT_ONCE = 16;
-    /** Of a full table, no larger part of it is forgotten at once. */
+    /** When the table is full, at most 1/64 of it is removed at once. */
     private static final int FORGOTTEN_SHARE = 64;
-    /** Ticks beyond any interval between answers, and far from overflow. */
+    /** Initial age of the last answer in ticks, longer than any interval between answers and far from overflow. */
     private static final int LONG_AGO = 1 << 20;
 
     private final int maxSize;
@@ -40,16 +40,16 @@ final class TimeWaitTable {
     private final TcpCounters counters;
     private long[] slab = new long[INITIAL_CAPACITY * WORDS];
     private int[] hashes = new int[INITIAL_CAPACITY];
-    /** Towards the end of the queue; for free records, the next free one. */
+    /** Next record in the queue, or next free record. */
     private int[] following = new int[INITIAL_CAPACITY];
     private int[] preceding = new int[INITIAL_CAPACITY];
-    /** When a segment without data was last answered, in units of 2^20 ns. */
+    /** Time of the last answer to a segment without data, in units of 2^20 ns. */
     private int[] answered = new int[INITIAL_CAPACITY];
-    /** SO_MARK; null until there is a connection with one. */
+    /** SO_MARK of each record; null until a record has one. */
     private int[] marks;
-    /** Hash in the upper half, record in the lower one; {@link #FREE} where there is none. */
+    /** Hash in the upper half, record number in the lower half; {@link #FREE} if the entry is free. */
     private long[] index = new long[2 * INITIAL_CAPACITY];
-    /** Of those that are being forgotten, in the hash table. */
+    /** Positions in the hash table of the records being removed. */
     private final int[] places = new int[FORGOTTEN_AT_ONCE];
     private int used;
     private int free = NONE;
@@ -100,10 +100,10 @@ final class TimeWaitTable {
     }
 
     /**
-     * Forgets the first of the queue. Each one's entry in the hash table is a cache miss; looked for one after the
-     * other, with nothing in between that waits for them, they are on their way together.
+     * Removes the first records of the queue. Finding the hash table entry of each record is a cache miss. All
+     * entries are looked up first, so that the CPU can overlap these misses.
      *
-     * @param count as many as {@link #places} at most
+     * @param count at most the length of {@link #places}
      */
     private void forget(int count) {
         int record = first;
@@ -113,7 +113,7 @@ final class TimeWaitTable {
         }
         for (int i = 0; i < count; i++) {
             int place = places[i];
-            // Closing the gaps of those before may have moved it.
+            // Closing the gaps of the previous records may have moved the entry.
             unlink((int) index[place] == first ? place : placeOf(first));
             release(first);
         }
@@ -135,7 +135,7 @@ final class TimeWaitTable {
             marks = marks == null ? null : Arrays.copyOf(marks, capacity);
             index = new long[2 * capacity];
             Arrays.fill(index, FREE);
-            // No record is free here: each is linked again.
+            // No record is free here, so all are inserted again.
             for (int record = 0; record < used; record++) {
                 link(record);
             }
@@ -174,13 +174,13 @@ final class TimeWaitTable {
         return (int) (entry >>> 32);
     }
 
-    /** Returns the record of the connection that a received segment is of, or {@link #NONE}. */
+    /** Returns the record of the connection that a received segment belongs to, or {@link #NONE}. */
     int find(int hash, Segment s) {
         return find(hash, s.destinationHigh, s.destinationLow, s.destinationPort, s.sourceHigh, s.sourceLow,
                 s.sourcePort);
     }
 
-    /** The record of a 4-tuple, or NONE. */
+    /** Returns the record of a 4-tuple, or {@link #NONE}. */
     int find(int hash, long localHigh, long localLow, int localPort, long remoteHigh, long remoteLow, int remotePort) {
         if (size == 0) {
             return NONE;
@@ -229,12 +229,12 @@ final class TimeWaitTable {
         return marks == null ? 0 : marks[record];
     }
 
-    /** When TIME-WAIT began. */
+    /** Returns the time at which TIME-WAIT began. */
     long sinceNanos(int record) {
         return slab[record * WORDS + EXPIRY] - durationNanos;
     }
 
-    /** Whether the last answer is long enough ago for another; notes it if so. */
+    /** Returns whether a segment may be answered now, given the minimum interval. If so, records the answer. */
     boolean mayAnswer(int record, long now, long intervalNanos) {
         if (ticks(now) - answered[record] < ticks(intervalNanos)) {
             return false;
@@ -247,7 +247,7 @@ final class TimeWaitTable {
         return (int) (nanos >> TimerWheel.TICK_SHIFT);
     }
 
-    /** Starts the 2 MSL anew. */
+    /** Restarts the 2 MSL timer. */
     void restart(int record, long now) {
         slab[record * WORDS + EXPIRY] = now + durationNanos;
         dequeue(record);
@@ -302,7 +302,7 @@ final class TimeWaitTable {
         index[gap] = FREE;
     }
 
-    /** Forgets those whose time has come. */
+    /** Removes the records that have expired. */
     void expire(long now) {
         int due = due(now);
         while (due > 0) {
@@ -311,7 +311,7 @@ final class TimeWaitTable {
         }
     }
 
-    /** Returns how many of the first of the queue are to go, as far as they are forgotten together. */
+    /** Returns how many records at the head of the queue have expired, at most the number removed at once. */
     private int due(long now) {
         int count = 0;
         for (int record = first; count < places.length && record != NONE
@@ -321,7 +321,7 @@ final class TimeWaitTable {
         return count;
     }
 
-    /** When {@link #expire} has work next; NEVER if the table is empty. */
+    /** Returns the time of the next expiry; {@link Tcb#NEVER} if the table is empty. */
     long nextNanos() {
         return first == NONE ? Tcb.NEVER : slab[first * WORDS + EXPIRY];
     }

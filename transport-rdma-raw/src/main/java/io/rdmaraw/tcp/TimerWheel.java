@@ -1,12 +1,12 @@
 package io.rdmaraw.tcp;
 
 /**
- * A hierarchical timer wheel with ticks of 2^20 ns (about 1 ms). A connection is filed once, under the earliest
- * deadline it has had since it was last filed; a deadline that moves later, as they nearly always do, leaves it where
- * it is, and it is filed again when its old slot comes up. So arming a timer on the hot path is one comparison.
+ * A hierarchical timer wheel with ticks of 2^20 ns (about 1 ms). A connection is filed once, under its earliest
+ * deadline. If the deadline moves later, as it nearly always does, the connection stays where it is. It is filed
+ * again when its old slot expires. Setting a timer on the hot path is therefore a single comparison.
  *
- * <p>Slots are heads of doubly linked lists through the connections. Deadlines are rounded up to a tick: no timer fires
- * early.
+ * <p>Slots are heads of doubly linked lists of connections. Deadlines are rounded up to the next tick, so no
+ * timer fires early.
  */
 final class TimerWheel {
     static final int TICK_SHIFT = 20;
@@ -16,7 +16,7 @@ final class TimerWheel {
     private static final long MAX_TICKS = 1L << SLOT_BITS * LEVELS;
 
     private final TcpConnection[] heads = new TcpConnection[LEVELS * SLOTS];
-    /** Bit i of word l: slot i of level l has entries. */
+    /** Bit i of word l is set if slot i of level l has entries. */
     private final long[] occupied = new long[LEVELS];
     private long currentTick;
     private int size;
@@ -25,7 +25,7 @@ final class TimerWheel {
         currentTick = nowNanos >> TICK_SHIFT;
     }
 
-    /** Makes sure that {@code c} comes up no later than the tick of its deadline. */
+    /** Files {@code c} so that it expires no later than at the tick of its deadline. */
     void schedule(TcpConnection c) {
         if (c.deadlineNanos >= c.wheelDeadlineNanos) {
             return;
@@ -46,9 +46,10 @@ final class TimerWheel {
     private void file(TcpConnection c) {
         c.wheelDeadlineNanos = c.deadlineNanos;
         long tick = Math.max((c.deadlineNanos + (1L << TICK_SHIFT) - 1) >> TICK_SHIFT, currentTick + 1);
-        // Beyond the horizon (2 years) it waits in the last slot and is filed again from there.
+        // A deadline beyond the horizon (2 years) is filed in the last slot and filed again from there.
         tick = Math.min(tick, currentTick + MAX_TICKS - 1);
-        // The level is where tick and currentTick differ first: within it the slot still lies ahead.
+        // The level is given by the highest bit in which tick and currentTick differ; in that level the slot lies
+        // ahead.
         int level = Math.min(LEVELS - 1, (63 - Long.numberOfLeadingZeros(tick ^ currentTick)) / SLOT_BITS);
         int slot = level * SLOTS + (int) (tick >> level * SLOT_BITS & SLOTS - 1);
         c.wheelSlot = slot;
@@ -81,7 +82,10 @@ final class TimerWheel {
         size--;
     }
 
-    /** The earliest time at which {@link #advance} has work, at or before the earliest deadline; NEVER if none. */
+    /**
+     * Returns the earliest time at which {@link #advance} has work, at or before the earliest deadline;
+     * {@link Tcb#NEVER} if there is none.
+     */
     long nextNanos() {
         for (int level = 0; level < LEVELS; level++) {
             if (occupied[level] != 0) {
@@ -91,18 +95,18 @@ final class TimerWheel {
         return Tcb.NEVER;
     }
 
-    /** First tick of the next occupied slot of a level, which must have one. */
+    /** Returns the first tick of the next occupied slot of a level. The level must have one. */
     private long nextTick(int level) {
         int shift = level * SLOT_BITS;
         long position = currentTick >> shift;
         int distance = Long.numberOfTrailingZeros(Long.rotateRight(occupied[level], (int) (position & SLOTS - 1)));
-        // Only the last level wraps: there a slot at the hand itself lies a whole turn ahead.
+        // Only the last level wraps around. There, the slot at the current position lies a full turn ahead.
         return position + (distance == 0 ? SLOTS : distance) << shift;
     }
 
     /**
-     * Moves to {@code nowNanos} and returns one connection whose deadline has come, unlinked; null when there are no
-     * more. Connections whose deadline moved later are filed again on the way.
+     * Advances the time to {@code nowNanos} and returns a connection that has expired, removed from the wheel.
+     * Returns null if there are no more. Connections are filed again if their deadline has moved later.
      */
     TcpConnection advance(long nowNanos) {
         long target = nowNanos >> TICK_SHIFT;
@@ -122,7 +126,7 @@ final class TimerWheel {
         }
     }
 
-    /** Moves the hand to the next tick with work, at most to {@code target}; false when it is there already. */
+    /** Advances to the next tick with work, at most to {@code target}. Returns false if it is already reached. */
     private boolean step(long target) {
         if (currentTick >= target) {
             return false;
@@ -141,7 +145,7 @@ final class TimerWheel {
             if (c == null) {
                 continue;
             }
-            // The hand has entered this slot: what is in it goes down a level.
+            // The current position has entered this slot, so its entries move to a lower level.
             heads[slot] = null;
             occupied[level] &= ~(1L << slot);
             while (c != null) {
@@ -167,7 +171,7 @@ final class TimerWheel {
             file(c);
             return;
         }
-        // Due at the hand's own tick: into the slot that advance() looks at next.
+        // The connection is due at the current tick: file it in the slot that advance() examines next.
         c.wheelDeadlineNanos = c.deadlineNanos;
         int slot = (int) (currentTick & SLOTS - 1);
         TcpConnection head = heads[slot];

@@ -1,32 +1,40 @@
 package io.rdmaraw.verbs;
 
 /**
- * The name of a device, which says what kind it is: {@code soft:loop}, {@code soft:loop:NAME},
- * {@code soft:xdp:NETDEV} and {@code soft:packet:NETDEV} are devices of softverbs; any other is an RDMA device of
- * rdma-core or the network interface of one.
+ * The name of a device as a user writes it. The form of the name selects the provider:
+ * <ul>
+ * <li>{@code soft:xdp:eth0}, {@code soft:packet:eth0}: softverbs on a network interface, with AF_XDP or
+ *     AF_PACKET
+ * <li>{@code soft:loop}, {@code soft:loop:NAME}: a softverbs device in memory
+ * <li>any other name: an RDMA device of rdma-core ({@code mlx5_0}), or the network interface of one
+ * </ul>
  */
 public record DeviceName(String text) {
-    /** The loopback device that carries the addresses of the host that the process runs on. */
+    /**
+     * The loopback device that serves the IP addresses of the host. Loopback devices with a name serve no host
+     * address.
+     */
     public static final String HOST_LOOPBACK = "soft:loop";
 
-    static final String SOFT_PREFIX = "soft:";
+    /** The prefix of the names of softverbs devices. */
+    public static final String SOFT_PREFIX = "soft:";
 
     /** Returns whether softverbs drives the device. */
     public boolean isSoftware() {
         return text.startsWith(SOFT_PREFIX);
     }
 
-    /** Returns whether it is a device of softverbs whose frames never leave the process. */
+    /** Returns whether this is an in-memory device of softverbs. Its frames never leave the process. */
     public boolean isLoopback() {
         return text.equals(HOST_LOOPBACK) || text.startsWith(HOST_LOOPBACK + ':');
     }
 
-    /** Returns the name by which the provider knows the device: {@code xdp:eth0} for {@code soft:xdp:eth0}. */
+    /** Returns the name that the provider uses: {@code xdp:eth0} for {@code soft:xdp:eth0}. */
     public String inProvider() {
         return isSoftware() ? text.substring(SOFT_PREFIX.length()) : text;
     }
 
-    /** Returns the network interface that a device of softverbs names; other names are returned as they are. */
+    /** Returns the network interface in the name of a softverbs device. Returns other names unchanged. */
     public String interfaceName() {
         return isSoftware() ? text.substring(text.lastIndexOf(':') + 1) : text;
     }

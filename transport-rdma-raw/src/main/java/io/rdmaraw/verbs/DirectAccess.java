@@ -3,21 +3,28 @@ package io.rdmaraw.verbs;
 import java.util.Locale;
 
 /**
- * Whether the transport writes and reads the rings of a device's queues in place ("direct verbs"), without a call per
- * burst. mlx5 devices support it.
+ * Selects whether the transport accesses the rings of a queue directly ("direct verbs"), which avoids a library
+ * call per burst. mlx5 devices support direct access.
  */
 public enum DirectAccess {
-    /** Use it if the device supports it. */
+    /** Use direct access if the device supports it. */
     AUTO,
-    /** Never use it; go through libibverbs. */
+    /** Always call libibverbs. */
     NEVER,
-    /** Fail to open the queue if the device does not support it. */
+    /** Require direct access. Opening a queue fails if the device does not support it. */
     REQUIRED;
 
-    /** The system property with the default; {@code auto} if it is not set. */
+    /**
+     * The system property that sets the default: {@code auto}, {@code never} or {@code required}. Unset means
+     * {@code auto}.
+     */
     public static final String PROPERTY = "io.rdmaraw.directVerbs";
 
-    /** Returns the value of {@link #PROPERTY}. */
+    /**
+     * Returns the default set by {@link #PROPERTY}.
+     *
+     * @throws IllegalArgumentException if the property has another value
+     */
     public static DirectAccess ofProperty() {
         String value = System.getProperty(PROPERTY, AUTO.name());
         try {

@@ -3,22 +3,30 @@ package io.rdmaraw.verbs;
 import java.util.Locale;
 
 /**
- * Whether frames are received by striding (multi-packet) receive queues: a receive request is then a long buffer of
- * which each frame takes as many strides as it needs. The device fetches one request for many frames, and short frames
- * waste no memory. mlx5 devices support it where their rings are used in place.
+ * Selects whether frames are received with striding (multi-packet) receive queues. A receive request is then a
+ * long buffer divided into strides, and each frame occupies as many strides as it needs. The device fetches one
+ * request for many frames, and short frames waste no memory. Requires an mlx5 device with
+ * {@linkplain DirectAccess direct access}.
  */
 public enum StridingReceive {
-    /** Use it if the device supports it. */
+    /** Use striding receive queues if the device supports them. */
     AUTO,
-    /** Never use it; each request is for one frame. */
+    /** Never use them: each request holds one frame. */
     NEVER,
-    /** Fail to open the queue if the device does not support it. */
+    /** Require them. Opening a queue fails if the device does not support them. */
     REQUIRED;
 
-    /** The system property with the default; {@code never} if it is not set. */
+    /**
+     * The system property that sets the default: {@code auto}, {@code never} or {@code required}. Unset means
+     * {@code never}.
+     */
     public static final String PROPERTY = "io.rdmaraw.stridingReceive";
 
-    /** Returns what {@link #PROPERTY} says. */
+    /**
+     * Returns the default set by {@link #PROPERTY}.
+     *
+     * @throws IllegalArgumentException if the property has another value
+     */
     public static StridingReceive ofProperty() {
         String value = System.getProperty(PROPERTY, NEVER.name());
         try {

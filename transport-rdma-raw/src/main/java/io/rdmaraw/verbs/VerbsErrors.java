@@ -5,7 +5,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 
-/** What an error number means for one verbs call, and what the user can do about it. */
+/** Explains the error numbers of verbs calls and suggests remedies. */
 final class VerbsErrors {
     private static final Path LIMITS = Path.of("/proc/self/limits");
     private static final String NET_RAW =
@@ -15,7 +15,7 @@ final class VerbsErrors {
     private VerbsErrors() {
     }
 
-    /** Returns one clause with the meaning and the remedy, or an empty string. */
+    /** Returns a clause with the meaning and the remedy, or an empty string if none is known. */
     static String remedy(String call, int errno) {
         String specific = switch (call) {
             case "ibv_open_device" -> openDevice(errno);
@@ -27,7 +27,7 @@ final class VerbsErrors {
             case "ibv_modify_qp", "ibv_modify_wq" -> modify(errno);
             case "ibv_create_flow" -> createFlow(errno);
             case "ibv_post_send", "ibv_post_recv", "ibv_post_wq_recv" -> post(errno);
-            case "ibv_poll_cq" -> "the completion queue has overrun or the device is gone: create it with more"
+            case "ibv_poll_cq" -> "the completion queue has overrun or the device was removed: create it with more"
                     + " entries than the queue pairs can have completions outstanding";
             case "ibv_dealloc_pd", "ibv_destroy_cq", "ibv_destroy_comp_channel", "ibv_destroy_wq",
                     "ibv_destroy_rwq_ind_table", "ibv_dereg_mr", "ibv_destroy_qp" ->
@@ -37,11 +37,14 @@ final class VerbsErrors {
         return specific.isEmpty() ? general(errno) : specific;
     }
 
-    /** Returns what is known of an error of softverbs that it has no sentence for: it has no device file. */
+    /**
+     * Returns a description for an error that softverbs did not explain. Remedies about device files do not
+     * apply to softverbs.
+     */
     static String unexplained(int errno) {
         String remedy = switch (errno) {
             case Errno.EMFILE, Errno.ENOMEM -> general(errno);
-            default -> "the kernel's log (dmesg) may say more";
+            default -> "the kernel's log (dmesg) may have details";
         };
         return Errno.describe(errno) + ": " + remedy;
     }
@@ -86,7 +89,7 @@ final class VerbsErrors {
             case Errno.EOPNOTSUPP, Errno.ENOSYS, Errno.EPROTONOSUPPORT ->
                     "the device has no raw-packet queue pairs of this kind; mlx5 devices have them, soft RoCE and irdma"
                     + " have not: soft:xdp:NETDEV (AF_XDP) runs on their network interfaces";
-            case Errno.EINVAL -> "a size is beyond what the device offers (max_qp_wr, max_sge, max_inline_data),"
+            case Errno.EINVAL -> "a size exceeds a limit of the device (max_qp_wr, max_sge, max_inline_data),"
                     + " a flag is unknown, or the device has no raw-packet queue pairs";
             case Errno.ENOMEM -> noMemoryForRings("queue pair");
             default -> "";
@@ -104,7 +107,7 @@ final class VerbsErrors {
 
     private static String createWorkQueue(int errno) {
         return switch (errno) {
-            case Errno.EINVAL -> "a size is beyond what the device offers (max_qp_wr, max_sge)";
+            case Errno.EINVAL -> "a size exceeds a limit of the device (max_qp_wr, max_sge)";
             case Errno.ENOMEM -> noMemoryForRings("work queue");
             default -> "";
         };
@@ -132,8 +135,8 @@ final class VerbsErrors {
                     + " this device cannot change: start it again, and open the device again";
             case Errno.EEXIST -> "the same rule exists already, possibly in another process: share its queue pair, or"
                     + " change the rule";
-            case Errno.ENOMEM -> "the rule table or this priority is full: priorities are 0 to 15, and a priority"
-                    + " takes few different sets of matched fields";
+            case Errno.ENOMEM -> "the rule table or this priority is full: priorities are 0 to 15, and each"
+                    + " supports few different sets of matched fields";
             case Errno.EINVAL -> "the rule contradicts itself or names a field that the device cannot match";
             case Errno.EOPNOTSUPP, Errno.ENOSYS, Errno.EPROTONOSUPPORT -> "the device cannot steer by such a rule";
             case Errno.EBUSY -> "another rule of this kind holds the port";
@@ -143,7 +146,7 @@ final class VerbsErrors {
 
     private static String post(int errno) {
         return switch (errno) {
-            case Errno.ENOMEM -> "the queue is full: take completions first; or the request has too many SGEs";
+            case Errno.ENOMEM -> "the queue is full: poll completions first; or the request has too many SGEs";
             case Errno.EINVAL -> "the queue pair is not in a state that accepts it, or the request has too many SGEs,"
                     + " too much inline data, an unknown opcode, or a frame shorter than the device's inline header"
                     + " (18 bytes on mlx5)";
@@ -151,13 +154,13 @@ final class VerbsErrors {
         };
     }
 
-    /** {@code mlx5_ib} pins rings as it pins registered memory. */
+    /** {@code mlx5_ib} pins rings like registered memory, so both count against the memlock limit. */
     private static String noMemoryForRings(String object) {
         return "no memory for rings of this size, or the device has no " + object + " left; a card's rings count"
                 + " against the memlock limit, now " + memlockLimit() + " (ulimit -l)";
     }
 
-    /** Returns the soft memlock limit for a message, as {@code 8388608 bytes} or {@code unlimited}. */
+    /** Returns the soft memlock limit for a message: {@code 8388608 bytes} or {@code unlimited}. */
     private static String memlockLimit() {
         try {
             for (String line : Files.readAllLines(LIMITS)) {

@@ -2,24 +2,30 @@ package io.rdmaraw.verbs;
 
 import io.rdmaraw.ffi.Errno;
 
-/** A verbs call failed. The message names the call, the error and, where one is known, the remedy. */
+/** Reports a failed verbs call. The message contains the call, the error and, if known, the remedy. */
 public final class VerbsException extends RuntimeException {
     private static final long serialVersionUID = 1L;
 
     private final String call;
     private final int errno;
 
-    VerbsException(String call, int errno, String message) {
+    /**
+     * Creates an exception with a message of the caller's own; see {@link #of} for the usual message.
+     *
+     * @param call the C function, for example {@code ibv_reg_mr}
+     */
+    public VerbsException(String call, int errno, String message) {
         super(message);
         this.call = call;
         this.errno = errno;
     }
 
     /**
-     * Describes a failed call.
+     * Creates an exception for a failed call.
      *
      * @param call   the C function, for example {@code ibv_reg_mr}
-     * @param detail what was asked for, for example {@code 4096 bytes}, or an empty string
+     * @param errno  the error number
+     * @param detail the important arguments, for example {@code 4096 bytes}, or an empty string
      */
     public static VerbsException of(String call, int errno, String detail) {
         StringBuilder text = new StringBuilder(call);
@@ -34,21 +40,32 @@ public final class VerbsException extends RuntimeException {
         return new VerbsException(call, errno, text.toString());
     }
 
-    /** Throws when {@code errno} is not 0; see {@link #of}. */
+    /**
+     * Creates an exception for a failed call of softverbs, which explains most of its errors itself.
+     *
+     * @param what        the action that failed, for example {@code cannot open soft:xdp:eth0}
+     * @param explanation the text of softverbs; if it is empty, the error number is described
+     */
+    public static VerbsException explained(String call, int errno, String what, String explanation) {
+        return new VerbsException(call, errno,
+                what + ": " + (explanation.isEmpty() ? VerbsErrors.unexplained(errno) : explanation));
+    }
+
+    /** Throws an exception if {@code errno} is not 0; see {@link #of}. */
     public static void check(String call, int errno, String detail) {
         if (errno != 0) {
             throw of(call, errno, detail);
         }
     }
 
-    /** Returns the same error whose message says more. */
+    /** Returns a copy of this exception with text appended to the message. */
     public VerbsException adding(String more) {
         VerbsException longer = new VerbsException(call, errno, getMessage() + more);
         longer.setStackTrace(getStackTrace());
         return longer;
     }
 
-    /** Returns the name of the C function that failed. */
+    /** Returns the name of the failed C function. */
     public String call() {
         return call;
     }
@@ -58,7 +75,7 @@ public final class VerbsException extends RuntimeException {
         return errno;
     }
 
-    /** Returns the name of the error number, for example {@code EPERM}. */
+    /** Returns the symbolic name of the error number, for example {@code EPERM}. */
     public String errnoName() {
         return Errno.name(errno);
     }

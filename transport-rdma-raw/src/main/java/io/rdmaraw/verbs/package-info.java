@@ -1,14 +1,9 @@
 /**
- * The raw-packet part of libibverbs, called through the foreign function and memory API.
+ * Devices and errors of libibverbs, as the settings and exceptions of channels name them.
  *
- * <p>{@link io.rdmaraw.verbs.VerbsDevices} opens a device of either provider, rdma-core or this project's softverbs;
- * above that, nothing differs. The calls of the hot path (post, poll, arm) take absolute addresses of C structures,
- * which {@link io.rdmaraw.verbs.SendWr}, {@link io.rdmaraw.verbs.ReceiveWr}, {@link io.rdmaraw.verbs.abi.Sge} and
- * {@link
- * io.rdmaraw.verbs.Wc} read and write; all others check their arguments, and a failure becomes a {@link
- * io.rdmaraw.verbs.VerbsException}.
- *
- * <p>Below the channels, and not stable: this package and {@link io.rdmaraw.verbs.flow} without the text form of rules
- * may change in any version before 1.0.
+ * <p>{@link io.rdmaraw.verbs.DeviceName} is the name of a device, and {@link io.rdmaraw.verbs.VerbsException} reports a
+ * failed call with its remedy. {@link io.rdmaraw.verbs.flow} has the flow rules. The binding of libibverbs
+ * itself is the package {@code io.rdmaraw.verbs.objects}. It takes addresses of C structures, so the module does not
+ * export it.
  */
 package io.rdmaraw.verbs;

@@ -4,12 +4,15 @@ import io.netty.buffer.ByteBuf;
 
 import java.lang.foreign.MemorySegment;
 
-/** Finds the native memory of buffers. */
+/** Determines the native memory address of buffers. */
 public final class BufferAddress {
     private BufferAddress() {
     }
 
-    /** Returns where a direct buffer's content lies; Netty's own buffers know it only when they may use Unsafe. */
+    /**
+     * Returns the address of the first readable byte of a direct buffer. Netty's own buffers have a
+     * {@code memoryAddress} only if they may use Unsafe.
+     */
     public static long of(ByteBuf buf) {
         if (buf.hasMemoryAddress()) {
             return buf.memoryAddress() + buf.readerIndex();

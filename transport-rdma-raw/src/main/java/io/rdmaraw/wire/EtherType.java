@@ -2,7 +2,6 @@ package io.rdmaraw.wire;
 
 /** EtherType values (IEEE 802 numbers). */
 public final class EtherType {
-    /** IPv4. */
     public static final int IPV4 = 0x0800;
     /** Address resolution protocol. */
     public static final int ARP = 0x0806;
@@ -10,9 +9,8 @@ public final class EtherType {
     public static final int VLAN = 0x8100;
     /** 802.1ad service tag. */
     public static final int SERVICE_VLAN = 0x88a8;
-    /** Service tag as equipment before 802.1ad sends it. */
+    /** Service tag used by equipment older than 802.1ad. */
     public static final int LEGACY_QINQ = 0x9100;
-    /** IPv6. */
     public static final int IPV6 = 0x86dd;
     /** Link aggregation and other slow protocols. */
     public static final int SLOW_PROTOCOLS = 0x8809;

@@ -6,9 +6,11 @@ import io.rdmaraw.ffi.NetworkOrder;
 public final class EthernetHeader {
     /** Length of the header without tags. */
     public static final int LENGTH_BYTES = 14;
-    /** Shortest frame without its checksum; shorter ones are padded by the sender (IEEE 802.3, 4.2.3.3). */
+    /**
+     * Minimum frame length without the frame check sequence. Senders pad shorter frames (IEEE 802.3 section
+     * 4.2.3.3).
+     */
     public static final int MINIMUM_FRAME_BYTES = 60;
-    /** The broadcast address. */
     public static final long BROADCAST = 0xffff_ffff_ffffL;
     private static final long GROUP_BIT = 0x0100_0000_0000L;
 
@@ -30,14 +32,14 @@ public final class EthernetHeader {
         return NetworkOrder.getU16(address + 12);
     }
 
-    /** Writes the whole header. */
+    /** Writes the complete header. */
     public static void write(long address, long destination, long source, int etherType) {
         NetworkOrder.putLong(address, destination << 16 | (source >>> 32 & 0xffff));
         NetworkOrder.putInt(address + 8, (int) source);
         NetworkOrder.putU16(address + 12, etherType);
     }
 
-    /** Returns whether the address is multicast or broadcast. */
+    /** Returns whether a MAC address is multicast or broadcast. */
     public static boolean isGroup(long mac) {
         return (mac & GROUP_BIT) != 0;
     }
@@ -47,7 +49,7 @@ public final class EthernetHeader {
         return 0x0100_5e00_0000L | (group & 0x7f_ffff);
     }
 
-    /** Returns the multicast MAC address of an IPv6 group, of which {@code low} is the lower half (RFC 2464, 7). */
+    /** Returns the multicast MAC address of an IPv6 group, given its lower half (RFC 2464 section 7). */
     public static long multicastOfIpv6(long low) {
         return 0x3333_0000_0000L | (low & 0xffff_ffffL);
     }

@@ -1,25 +1,25 @@
 package io.rdmaraw.wire;
 
 /**
- * The flow labels of IPv6: one for all packets of a flow, so that routers which choose among several paths by it keep
- * the packets of a flow in order and distribute flows. Others cannot guess a label (RFC 6437 section 3).
+ * Generates IPv6 flow labels. All packets of a flow have the same label. Routers that select among several paths
+ * by the label then distribute flows and keep the packets of each flow in order. Outsiders cannot predict a label
+ * (RFC 6437 section 3).
  */
 public final class FlowLabels {
     private static final int BITS = 20;
-    /** Tells these hashes from others of the same key. */
+    /** Separates these hashes from other uses of the same key. */
     private static final long DOMAIN = 6;
 
     private final SipHash hash;
 
-    /** Makes the labels of a key. */
     public FlowLabels(SipHash hash) {
         this.hash = hash;
     }
 
     /**
-     * Returns the label of a flow: 1 to 2^20 - 1, as 0 is none.
+     * Returns the label of a flow, 1 to 2^20 - 1. The value 0 means no label.
      *
-     * @param before 0, or the label that the flow had, to have another one
+     * @param before the previous label of the flow, to obtain a different one; 0 if there was none
      */
     public int of(long sourceHigh, long sourceLow, int sourcePort, long targetHigh, long targetLow, int targetPort,
                   int before) {

@@ -1,11 +1,11 @@
 package io.rdmaraw.wire;
 
-/** Where the frames come from that a parser reads, and so which addresses and tags can be right in them. */
+/** The origin of the frames that a parser reads. It determines which addresses and VLAN tags are valid. */
 public enum FrameOrigin {
-    /** Anywhere: for tools that show captured frames. No address and no VLAN is refused for what it means. */
+    /** Unknown origin, for tools that show captured frames. No frame is rejected for its addresses or VLAN. */
     ANYWHERE,
-    /** A link: frames of a VLAN, and packets with a loopback or unspecified source, are refused. */
+    /** A link. Frames of a VLAN, and packets with a loopback or unspecified source, are rejected. */
     LINK,
-    /** Within a host, where loopback addresses are right. */
+    /** This host itself, where loopback addresses are valid. */
     HOST
 }

@@ -3,9 +3,9 @@ package io.rdmaraw.wire;
 import io.rdmaraw.ffi.NetworkOrder;
 
 /**
- * Finds the parts of a received frame and proves that they are inside it. The only reader of unchecked network data:
- * it never throws on it, never reads outside the given range, does not loop longer than the frame is, and allocates
- * nothing. Every frame is counted under its verdict. For one thread.
+ * Locates the parts of a received frame and verifies that they lie within it. This is the only class that reads
+ * unchecked network data. It never throws because of the data, never reads outside the given range, runs in time
+ * proportional to the frame, and does not allocate. Every frame is counted by its verdict. Not thread-safe.
  */
 public final class FrameParser {
     private static final int MAXIMUM_VLAN_TAGS = 2;
@@ -13,18 +13,18 @@ public final class FrameParser {
     private final ParseCounters counters;
     private final FrameOrigin origin;
 
-    /** Makes a parser of frames from anywhere that counts into {@code counters}. */
+    /** Creates a parser for frames of unknown origin that counts into {@code counters}. */
     public FrameParser(ParseCounters counters) {
         this(counters, FrameOrigin.ANYWHERE);
     }
 
-    /** Makes a parser that counts into {@code counters}. */
+    /** Creates a parser that counts into {@code counters}. */
     public FrameParser(ParseCounters counters, FrameOrigin origin) {
         this.counters = counters;
         this.origin = origin;
     }
 
-    /** Returns where verdicts are counted. */
+    /** Returns the counters of the verdicts. */
     public ParseCounters counters() {
         return counters;
     }
@@ -35,8 +35,8 @@ public final class FrameParser {
      * @param address           absolute address of the first byte
      * @param lengthBytes       length without the frame check sequence
      * @param checksumsVerified whether the device has verified the IP and transport checksums
-     *                          ({@code IBV_WC_IP_CSUM_OK}); else they are verified here
-     * @param out               filled with what was found
+     *     ({@code IBV_WC_IP_CSUM_OK}); otherwise they are verified here
+     * @param out               receives the result
      */
     public ParseVerdict parse(long address, int lengthBytes, boolean checksumsVerified, ParsedFrame out) {
         out.reset(address, lengthBytes);
@@ -44,10 +44,11 @@ public final class FrameParser {
     }
 
     /**
-     * Parses a frame whose checksums the device has verified, if it is an ordinary datagram.
+     * Parses a UDP datagram over IPv4 in the common format. The device has verified its checksums.
      *
-     * @param address where at least {@link UdpIpv4HeaderCodec#READ_BYTES} bytes can be read, however short the frame is
-     * @return whether it is, and then it is counted as UDP; else {@link #parse} is to be asked
+     * @param address address at which at least {@link UdpIpv4HeaderCodec#READ_BYTES} bytes are readable, even if
+     *     the frame is shorter
+     * @return true if the frame has this format; it is then counted as UDP. If false, call {@link #parse}
      */
     public boolean parseVerifiedUdp(long address, int lengthBytes, UdpIpv4HeaderCodec out) {
         if (!out.read(address, lengthBytes)
@@ -59,12 +60,14 @@ public final class FrameParser {
     }
 
     /**
-     * Parses a frame whose checksums the device has verified, if it continues a run.
+     * Parses a frame if it continues a run. The device has verified its checksums.
      *
-     * @param address where at least {@link TcpFrameRun#READ_BYTES} bytes can be read, however short the frame is
-     * @return the length of its payload, and then it is counted as TCP; 0 when {@link #parse} is to be asked
+     * @param address address at which at least {@link GroAggregator#READ_BYTES} bytes are readable, even if the
+     *     frame is shorter
+     * @return the payload length if the frame continues the run; it is then counted as TCP. If 0, call
+     *     {@link #parse}
      */
-    public int parseContinuation(TcpFrameRun run, long address, int lengthBytes) {
+    public int parseContinuation(GroAggregator run, long address, int lengthBytes) {
         int payloadBytes = run.take(address, lengthBytes);
         if (payloadBytes > 0) {
             counters.count(ParseVerdict.TCP);
@@ -72,7 +75,7 @@ public final class FrameParser {
         return payloadBytes;
     }
 
-    /** Parses an IP packet without link header, as a TUN device hands it over; otherwise as {@link #parse}. */
+    /** Parses an IP packet without a link-layer header, such as from a TUN device; otherwise as {@link #parse}. */
     public ParseVerdict parseIp(long address, int lengthBytes, boolean checksumsVerified, ParsedFrame out) {
         out.reset(address, lengthBytes);
         if (lengthBytes < 1) {
@@ -85,13 +88,13 @@ public final class FrameParser {
     }
 
     /**
-     * Parses what an ICMP error quotes: the header of a packet that we sent and at least the first eight bytes behind
-     * it, mostly cut short and with checksums that can't be verified. Addresses, protocol, ports and, at
-     * {@link ParsedFrame#transportAddress()}, eight bytes of the transport header are then known. Nothing proves that
-     * we did send it: compare with the connection (RFC 5927).
+     * Parses the packet quoted in an ICMP error: the header of a packet of ours and at least the first eight
+     * bytes of its payload. The quote is usually truncated, so checksums cannot be verified. The result contains
+     * the addresses, the protocol, the ports and, at {@link ParsedFrame#transportAddress()}, eight bytes of the
+     * transport header. The quote may be forged; compare it with the connection (RFC 5927).
      *
      * @param error an accepted ICMP or ICMPv6 message
-     * @param out   filled with what was quoted; another object than {@code error}
+     * @param out   receives the quoted packet; must not be {@code error}
      * @return TCP, UDP, ICMP, ICMPV6, OTHER_PROTOCOL, FRAGMENT for all but the first fragment, or QUOTE_UNUSABLE
      */
     public ParseVerdict parseQuote(ParsedFrame error, ParsedFrame out) {
@@ -100,11 +103,11 @@ public final class FrameParser {
     }
 
     /**
-     * Parses what an ICMP error quotes, when the error itself is not at hand as a packet: raw ICMPv6 sockets give no IP
-     * header. Otherwise as {@link #parseQuote(ParsedFrame, ParsedFrame)}.
+     * Parses the packet quoted in an ICMP error without the IP header of the error, as raw ICMPv6 sockets report it.
+     * Otherwise as {@link #parseQuote(ParsedFrame, ParsedFrame)}.
      *
      * @param address     absolute address of the quoted packet
-     * @param lengthBytes how much of it is there
+     * @param lengthBytes number of bytes available
      * @param ipVersion   4 or 6
      */
     public ParseVerdict parseQuote(long address, int lengthBytes, int ipVersion, ParsedFrame out) {
@@ -112,7 +115,10 @@ public final class FrameParser {
         return counted(IcmpQuotedPacketParser.parse(out, ipVersion));
     }
 
-    /** The one place where sound packets are refused for what their addresses and tags say. */
+    /**
+     * Counts the verdict. Well-formed packets are rejected here, and only here, because of their addresses or
+     * VLAN tags.
+     */
     private ParseVerdict admitted(ParseVerdict verdict, ParsedFrame out) {
         if (!verdict.isAccepted()) {
             return counted(verdict);
@@ -123,7 +129,10 @@ public final class FrameParser {
         return counted(Martians.isMartian(out, origin) ? ParseVerdict.MARTIAN : verdict);
     }
 
-    /** IEEE 802.1Q section 9.6: the identifier 0 says that the tag has a priority alone. */
+    /**
+     * Returns whether the frame belongs to a VLAN. A tag with identifier 0 contains only a priority (IEEE 802.1Q
+     * section 9.6).
+     */
     private static boolean isOfVlan(ParsedFrame out) {
         return (VlanTag.identifier(out.outerTci) | VlanTag.identifier(out.innerTci)) != 0;
     }

@@ -3,8 +3,8 @@ package io.rdmaraw.wire;
 import io.rdmaraw.ffi.NetworkOrder;
 
 /**
- * The messages of multicast group membership: IGMP (RFC 2236, RFC 3376) and MLD (RFC 2710, RFC 3810). They differ in
- * their types, in the length of addresses and in the layout of queries.
+ * Messages of multicast group membership: IGMP (RFC 2236, RFC 3376) and MLD (RFC 2710, RFC 3810). The two differ
+ * in their types, the length of addresses and the layout of queries.
  */
 public final class GroupMessage {
     /** IGMP type: membership query. */
@@ -24,22 +24,22 @@ public final class GroupMessage {
     /** ICMPv6 type: version 2 multicast listener report. */
     public static final int MLD_V2_REPORT = 143;
 
-    /** Record: the filter lists the sources that are wanted. */
+    /** Record type: the listed sources are wanted. */
     public static final int MODE_IS_INCLUDE = 1;
-    /** Record: the filter lists the sources that are not wanted. */
+    /** Record type: all sources except those listed are wanted. */
     public static final int MODE_IS_EXCLUDE = 2;
-    /** Record: as {@link #MODE_IS_INCLUDE}, from now on. */
+    /** Record type: changed to {@link #MODE_IS_INCLUDE}. */
     public static final int CHANGE_TO_INCLUDE = 3;
-    /** Record: as {@link #MODE_IS_EXCLUDE}, from now on. */
+    /** Record type: changed to {@link #MODE_IS_EXCLUDE}. */
     public static final int CHANGE_TO_EXCLUDE = 4;
-    /** Record: further sources are wanted. */
+    /** Record type: additional sources are wanted. */
     public static final int ALLOW_NEW_SOURCES = 5;
-    /** Record: these sources are wanted no more. */
+    /** Record type: the listed sources are no longer wanted. */
     public static final int BLOCK_OLD_SOURCES = 6;
 
-    /** Length of a report before its first record, and of an IGMP message of version 2. */
+    /** Length of a report before its first record, and of an IGMP version 2 message. */
     public static final int REPORT_HEADER_BYTES = 8;
-    /** Length of an MLD message of version 1. */
+    /** Length of an MLD version 1 message. */
     public static final int MLD_V1_BYTES = 24;
     private static final int RECORD_HEADER_BYTES = 4;
     private static final int IGMP_V2_QUERY_BYTES = 8;
@@ -55,8 +55,8 @@ public final class GroupMessage {
     }
 
     /**
-     * Returns the version of a query by its length (RFC 3376 section 7.1, RFC 3810 section 8.1), or 0 when the message
-     * is none or its sources run beyond it. IGMP: 1, 2 or 3; MLD: 1 or 2.
+     * Returns the version of a query, which follows from its length (RFC 3376 section 7.1, RFC 3810 section 8.1):
+     * 1, 2 or 3 for IGMP, 1 or 2 for MLD. Returns 0 if the message is invalid or its sources exceed its length.
      */
     public static int queryVersion(long message, int lengthBytes, boolean ipv4) {
         if (ipv4) {
@@ -76,59 +76,59 @@ public final class GroupMessage {
                 && NetworkOrder.getU16(message + headerBytes - 2) * addressBytes(ipv4) <= lengthBytes - headerBytes;
     }
 
-    /** Returns within how many milliseconds a query is to be answered; not for IGMP version 1. */
+    /** Returns the maximum response time of a query in milliseconds. Not valid for IGMP version 1. */
     public static int maximumResponseMillis(long message, boolean ipv4) {
         if (!ipv4) {
-            // RFC 3810 section 5.1.3: from 0x8000 on, three bits of exponent and twelve of mantissa.
+            // RFC 3810 section 5.1.3: values from 0x8000 on have three bits of exponent and twelve of mantissa.
             int code = NetworkOrder.getU16(message + 4);
             return code < 0x8000 ? code : ((code & 0xfff) | 0x1000) << ((code >>> 12 & 7) + 3);
         }
-        // RFC 3376 section 4.1.1: from 0x80 on, three bits of exponent and four of mantissa.
+        // RFC 3376 section 4.1.1: values from 0x80 on have three bits of exponent and four of mantissa.
         int code = NetworkOrder.getU8(message + 1);
         return MILLIS_PER_IGMP_UNIT * (code < 0x80 ? code : ((code & 0xf) | 0x10) << ((code >>> 4 & 7) + 3));
     }
 
-    /** Returns where the group of a query, or of a version 1 or 2 report, lies. */
+    /** Returns the address of the group field of a query, or of a version 1 or 2 report. */
     public static long groupAddress(long message, boolean ipv4) {
         return message + (ipv4 ? 4 : 8);
     }
 
-    /** Returns the robustness variable of a query of the newest version, 0 when its sender does not say. */
+    /** Returns the robustness variable of a query of the latest version; 0 if its sender does not specify it. */
     public static int robustness(long message, boolean ipv4) {
         return NetworkOrder.getU8(message + (ipv4 ? 8 : 24)) & 7;
     }
 
-    /** Returns the number of sources of a query of the newest version. */
+    /** Returns the number of sources of a query of the latest version. */
     public static int sourceCount(long message, boolean ipv4) {
         return NetworkOrder.getU16(message + (ipv4 ? IGMP_V3_QUERY_BYTES : MLD_V2_QUERY_BYTES) - 2);
     }
 
-    /** Returns where a source of a query of the newest version lies. */
+    /** Returns the address of a source field of a query of the latest version. */
     public static long sourceAddress(long message, boolean ipv4, int index) {
         return message + (ipv4 ? IGMP_V3_QUERY_BYTES : MLD_V2_QUERY_BYTES) + (long) index * addressBytes(ipv4);
     }
 
-    /** Returns the length of a record with so many sources. */
+    /** Returns the length of a record with the given number of sources. */
     public static int recordBytes(int sources, boolean ipv4) {
         return RECORD_HEADER_BYTES + (1 + sources) * addressBytes(ipv4);
     }
 
-    /** Writes the header of a report of the newest version; the checksum is left 0. */
+    /** Writes the header of a report of the latest version, with a checksum of 0. */
     public static void writeReport(long message, int records, boolean ipv4) {
         NetworkOrder.putInt(message, (ipv4 ? IGMP_V3_REPORT : MLD_V2_REPORT) << 24);
         NetworkOrder.putInt(message + 4, records);
     }
 
-    /** Writes a record's header without its group and sources; returns where the group is to be put. */
+    /** Writes the header of a record without its group and sources. Returns the address of the group field. */
     public static long writeRecord(long address, int type, int sources) {
         NetworkOrder.putInt(address, type << 24 | sources);
         return address + RECORD_HEADER_BYTES;
     }
 
     /**
-     * Writes a report or leave of an older version without its group; the checksum is left 0.
+     * Writes a report or leave message of an older version without its group, with a checksum of 0.
      *
-     * @return the length with the group
+     * @return the length including the group
      */
     public static int writeOlder(long message, int type, boolean ipv4) {
         NetworkOrder.putInt(message, type << 24);

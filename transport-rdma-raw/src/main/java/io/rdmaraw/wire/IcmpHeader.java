@@ -4,7 +4,7 @@ import io.rdmaraw.ffi.NetworkOrder;
 
 /** ICMP (RFC 792) and, with the same first eight bytes, ICMPv6 (RFC 4443). */
 public final class IcmpHeader {
-    /** Length of type, code, checksum and the word whose meaning depends on the type. */
+    /** Length of type, code, checksum and the type-specific word. */
     public static final int LENGTH_BYTES = 8;
     /** ICMP type: echo reply. */
     public static final int ECHO_REPLY = 0;
@@ -40,17 +40,14 @@ public final class IcmpHeader {
     private IcmpHeader() {
     }
 
-    /** Returns the type. */
     public static int type(long address) {
         return NetworkOrder.getU8(address);
     }
 
-    /** Returns the code. */
     public static int code(long address) {
         return NetworkOrder.getU8(address + 1);
     }
 
-    /** Returns the checksum. */
     public static int checksum(long address) {
         return NetworkOrder.getU16(address + 2);
     }
@@ -75,32 +72,32 @@ public final class IcmpHeader {
         return type < 128;
     }
 
-    /** Writes type, code and the type's own word with a checksum of 0. */
+    /** Writes type, code and the type-specific word, with a checksum of 0. */
     public static void write(long address, int type, int code, int word) {
         NetworkOrder.putInt(address, type << 24 | (code & 0xff) << 16);
         NetworkOrder.putInt(address + 4, word);
     }
 
-    /** Computes and writes the ICMP checksum over {@code lengthBytes} from the header on. */
+    /** Computes and writes the ICMP checksum over {@code lengthBytes} starting at the header. */
     public static void updateChecksum(long address, int lengthBytes) {
         updateChecksum(address, lengthBytes, 0);
     }
 
-    /** Computes and writes the ICMPv6 checksum, to which the sum of the pseudo header belongs (RFC 4443, 2.3). */
+    /** Computes and writes the ICMPv6 checksum, which includes the pseudo-header (RFC 4443 section 2.3). */
     public static void updateChecksum(long address, int lengthBytes, long pseudoHeaderSum) {
         NetworkOrder.putU16(address + 2, 0);
         long sum = InternetChecksum.sum(address, lengthBytes, pseudoHeaderSum);
         NetworkOrder.putU16(address + 2, InternetChecksum.finish(sum));
     }
 
-    /** Turns a checked echo request into its reply in place, correcting the checksum incrementally. */
+    /** Converts a verified echo request into its reply in place, with an incremental update of the checksum. */
     public static void turnIntoReply(long address, int replyType) {
         int oldWord = NetworkOrder.getU16(address);
         int newWord = replyType << 8 | (oldWord & 0xff);
         NetworkOrder.putU16(address, newWord);
         int updated = InternetChecksum.update(checksum(address), oldWord, newWord);
-        // An echo reply of nothing but zeros: the update ends in the other zero of one's complement (RFC 1624 section
-        // 3), which a receiver refuses. Ones are right for either.
+        // The correct checksum of a reply of only zeros is 0xffff, but the update yields 0, the other zero of
+        // one's complement (RFC 1624 section 3). For all other replies the two values are equivalent.
         NetworkOrder.putU16(address + 2, updated == 0 ? 0xffff : updated);
     }
 }

@@ -2,9 +2,9 @@ package io.rdmaraw.wire;
 
 import io.rdmaraw.ffi.NetworkOrder;
 
-/** Reads the beginning of one of our packets out of an ICMP error; see {@link FrameParser#parseQuote}. */
+/** Parses the start of one of our packets quoted in an ICMP error, see {@link FrameParser#parseQuote}. */
 final class IcmpQuotedPacketParser {
-    /** What RFC 792 promises of the quoted payload; RFC 1812 and RFC 4443 promise more. */
+    /** Payload that RFC 792 requires to be quoted. RFC 1812 and RFC 4443 require more. */
     private static final int TRANSPORT_BYTES = 8;
 
     private IcmpQuotedPacketParser() {
@@ -65,12 +65,13 @@ final class IcmpQuotedPacketParser {
         }
         if (Martians.isMapped(Ipv6Header.sourceHigh(address), Ipv6Header.sourceLow(address))
                 || Martians.isMapped(Ipv6Header.destinationHigh(address), Ipv6Header.destinationLow(address))) {
-            // We send no such packet, and it would pass for one of IPv4.
+            // Our packets never have such addresses, and this package would treat them as IPv4.
             return false;
         }
         Ipv6Parser.fill(out, address, Math.min(Ipv6Header.payloadLengthBytes(address), available));
         ParseVerdict stopped = Ipv6Parser.walkExtensions(out);
-        // A first fragment still has its ports; the fault of a length that was cut short is no fault here.
+        // A first fragment still contains the ports. An invalid length results from the truncation and is
+        // ignored.
         boolean fragment = stopped == ParseVerdict.FRAGMENT || stopped == ParseVerdict.IPV6_BAD_FRAGMENT;
         return stopped == null || fragment;
     }

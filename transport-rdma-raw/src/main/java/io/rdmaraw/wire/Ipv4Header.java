@@ -6,7 +6,7 @@ import io.rdmaraw.ffi.NetworkOrder;
 public final class Ipv4Header {
     /** Length without options. */
     public static final int MINIMUM_LENGTH_BYTES = 20;
-    /** Length with as many options as there can be. */
+    /** Maximum length including options. */
     public static final int MAXIMUM_LENGTH_BYTES = 60;
     /** Don't-fragment bit of the flags-and-offset field. */
     public static final int DONT_FRAGMENT = 0x4000;
@@ -26,12 +26,11 @@ public final class Ipv4Header {
     private Ipv4Header() {
     }
 
-    /** Returns the version field. */
     public static int version(long address) {
         return NetworkOrder.getU8(address) >>> 4;
     }
 
-    /** Returns the header length with options. */
+    /** Returns the header length including options. */
     public static int headerLengthBytes(long address) {
         return (NetworkOrder.getU8(address) & 0xf) << 2;
     }
@@ -41,27 +40,24 @@ public final class Ipv4Header {
         return NetworkOrder.getU16(address + 2);
     }
 
-    /** Returns flags and fragment offset as they stand. */
+    /** Returns the flags-and-offset field. */
     public static int flagsAndOffset(long address) {
         return NetworkOrder.getU16(address + 6);
     }
 
-    /** Returns the header checksum. */
     public static int checksum(long address) {
         return NetworkOrder.getU16(address + 10);
     }
 
-    /** Returns the source address. */
     public static int source(long address) {
         return NetworkOrder.getInt(address + 12);
     }
 
-    /** Returns the destination address. */
     public static int destination(long address) {
         return NetworkOrder.getInt(address + 16);
     }
 
-    /** Writes a header without options, its checksum included. */
+    /** Writes a header without options, including its checksum. */
     public static void write(long address, int typeOfService, int totalLengthBytes, int identification,
                              int flagsAndOffset, int timeToLive, int protocol, int source, int destination) {
         NetworkOrder.putInt(address, 0x4500_0000 | (typeOfService & 0xff) << 16 | (totalLengthBytes & 0xffff));
@@ -78,7 +74,7 @@ public final class Ipv4Header {
         NetworkOrder.putU16(address + 10, InternetChecksum.finish(InternetChecksum.sum(address, headerLengthBytes)));
     }
 
-    /** Returns whether the address is a multicast group. */
+    /** Returns whether an address is a multicast group. */
     public static boolean isMulticast(int address) {
         return address >>> 28 == 0xe;
     }

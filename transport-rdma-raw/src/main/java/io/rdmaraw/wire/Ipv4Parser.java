@@ -2,7 +2,7 @@ package io.rdmaraw.wire;
 
 import io.rdmaraw.ffi.NetworkOrder;
 
-/** The IPv4 step of {@link FrameParser}: begins at the network offset of the frame. */
+/** The IPv4 step of {@link FrameParser}. It starts at the network offset of the frame. */
 final class Ipv4Parser {
     private static final int MAXIMUM_DATAGRAM_BYTES = 65535;
 
@@ -15,7 +15,7 @@ final class Ipv4Parser {
         if (available < Ipv4Header.MINIMUM_LENGTH_BYTES) {
             return ParseVerdict.IPV4_TRUNCATED;
         }
-        // Read as a whole, once: version to fragment offset, time to live to source.
+        // Each word is loaded once as a whole: version to fragment offset, and time to live to source.
         long first = NetworkOrder.getLong(address);
         long second = NetworkOrder.getLong(address + 8);
         if (first >>> 60 != 4) {
@@ -61,7 +61,7 @@ final class Ipv4Parser {
                 + (NetworkOrder.getInt(address + 16) & 0xffff_ffffL));
     }
 
-    /** Takes over the fields of the header whose first 16 bytes these are. */
+    /** Copies the fields of a header, given its first 16 bytes. */
     static void fill(ParsedFrame out, long first, long second, int headerBytes, int totalBytes) {
         out.ipVersion = 4;
         out.networkHeaderLengthBytes = headerBytes;
@@ -75,7 +75,7 @@ final class Ipv4Parser {
         out.fragmentIdentification = (int) (first >>> 16) & 0xffff;
     }
 
-    /** Returns why the options make the packet unusable, or null. */
+    /** Returns the verdict if an option makes the packet unusable, otherwise null. */
     private static ParseVerdict checkOptions(long address, int headerBytes) {
         int offset = Ipv4Header.MINIMUM_LENGTH_BYTES;
         while (offset < headerBytes) {
@@ -103,10 +103,10 @@ final class Ipv4Parser {
         int offsetBytes = (field & Ipv4Header.FRAGMENT_OFFSET_MASK) << 3;
         boolean more = (field & Ipv4Header.MORE_FRAGMENTS) != 0;
         int payloadBytes = out.payloadLengthBytes;
-        // RFC 791 section 3.2: all but the last fragment are multiples of eight bytes.
+        // RFC 791 section 3.2: the length of all fragments except the last is a multiple of eight bytes.
         boolean badLength = more && (payloadBytes == 0 || (payloadBytes & 7) != 0);
         boolean tooLong = offsetBytes + payloadBytes + out.networkHeaderLengthBytes > MAXIMUM_DATAGRAM_BYTES;
-        // RFC 3128: a fragment at offset 8 would overwrite the flags of a TCP header that a filter has let pass.
+        // RFC 3128: a fragment at offset 8 would overwrite the flags of a TCP header that a filter has accepted.
         boolean overlapsTcpFlags = out.protocol == IpProtocol.TCP && offsetBytes == 8;
         if (badLength || tooLong || overlapsTcpFlags) {
             return ParseVerdict.IPV4_BAD_FRAGMENT;

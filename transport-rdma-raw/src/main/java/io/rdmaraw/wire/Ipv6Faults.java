@@ -3,17 +3,17 @@ package io.rdmaraw.wire;
 import io.rdmaraw.ffi.NetworkOrder;
 
 /**
- * What a host that cannot go on with an IPv6 packet tells its sender (RFC 8200 sections 4 to 4.5, RFC 4443 section
- * 3.4).
+ * The ICMPv6 parameter problems with which a host answers IPv6 packets that it cannot process (RFC 8200 sections
+ * 4 to 4.5, RFC 4443 section 3.4).
  */
 public final class Ipv6Faults {
-    /** Code of a parameter problem: a field has a value that cannot be. */
+    /** Code of a parameter problem: a field has an invalid value. */
     public static final int ERRONEOUS_FIELD = 0;
     /** Code of a parameter problem: unrecognized next header (RFC 4443 section 3.4). */
     public static final int UNKNOWN_NEXT_HEADER = 1;
-    /** Code of a parameter problem: an option is not known, which its sender wants to hear. */
+    /** Code of a parameter problem: unrecognized option of a type that requests an answer. */
     public static final int UNKNOWN_OPTION = 2;
-    /** There is nothing to be told. */
+    /** Result of {@link #code} if no answer is sent. */
     public static final int SILENT = -1;
 
     private static final int PAYLOAD_LENGTH_POINTER = 4;
@@ -22,8 +22,8 @@ public final class Ipv6Faults {
     private static final int FRAGMENT_OFFSET_OFFSET = 2;
     private static final int OPTION_PAD1 = 0;
     private static final int OPTION_ACTION_MASK = 0xc0;
-    private static final int OPTION_ACTION_TELL = 0x80;
-    private static final int OPTION_ACTION_TELL_UNICAST = 0xc0;
+    private static final int OPTION_ACTION_REPORT = 0x80;
+    private static final int OPTION_ACTION_REPORT_UNICAST = 0xc0;
 
     private Ipv6Faults() {
     }
@@ -42,15 +42,18 @@ public final class Ipv6Faults {
         };
     }
 
-    /** Options say themselves whether their sender wants to hear that they are not known (RFC 8200 section 4.2). */
+    /**
+     * Returns the code for an unrecognized option. The type of the option specifies whether its sender is
+     * answered (RFC 8200 section 4.2).
+     */
     private static int optionCode(ParsedFrame packet) {
         int action = NetworkOrder.getU8(packet.payloadAddress() + unknownOption(packet)) & OPTION_ACTION_MASK;
         boolean multicast = Ipv6Header.isMulticast(Ipv6Header.destinationHigh(packet.networkAddress()));
-        return action == OPTION_ACTION_TELL || action == OPTION_ACTION_TELL_UNICAST && !multicast ? UNKNOWN_OPTION
+        return action == OPTION_ACTION_REPORT || action == OPTION_ACTION_REPORT_UNICAST && !multicast ? UNKNOWN_OPTION
                 : SILENT;
     }
 
-    /** The parser has stopped at the header with the option. */
+    /** Returns the offset of the unrecognized option in the header at which the parser has stopped. */
     private static int unknownOption(ParsedFrame packet) {
         long header = packet.payloadAddress();
         int offset = 2;
@@ -61,13 +64,14 @@ public final class Ipv6Faults {
         return offset;
     }
 
-    /** Returns where in the packet the fault is, for a verdict with a {@link #code}. */
+    /** Returns the offset of the fault in the packet, for a verdict that has a {@link #code}. */
     public static int pointer(ParsedFrame packet, ParseVerdict verdict) {
         int stoppedAt = packet.payloadOffset - packet.networkOffset;
         return switch (verdict) {
             case IPV6_ROUTING_HEADER -> stoppedAt + ROUTING_TYPE_OFFSET;
             case IPV6_UNKNOWN_OPTION -> stoppedAt + unknownOption(packet);
-            // Either a length that is no multiple of eight, or an end beyond the longest packet.
+            // Either the length is not a multiple of eight, or the fragment ends beyond the maximum packet
+            // length.
             case IPV6_BAD_FRAGMENT -> packet.moreFragments && (packet.payloadLengthBytes & 7) != 0
                     ? PAYLOAD_LENGTH_POINTER
                     : stoppedAt - Ipv6Header.FRAGMENT_LENGTH_BYTES + FRAGMENT_OFFSET_OFFSET;
@@ -75,7 +79,10 @@ public final class Ipv6Faults {
         };
     }
 
-    /** The field that names the protocol is in the last header before it. */
+    /**
+     * Returns the offset of the field that contains the unrecognized protocol. It lies in the last header before
+     * the payload.
+     */
     private static int nextHeaderPointer(ParsedFrame packet, int stoppedAt) {
         int pointer = NEXT_HEADER_POINTER;
         int offset = Ipv6Header.LENGTH_BYTES;

@@ -12,7 +12,6 @@ public final class Ipv6Header {
     private Ipv6Header() {
     }
 
-    /** Returns the version field. */
     public static int version(long address) {
         return NetworkOrder.getU8(address) >>> 4;
     }
@@ -22,7 +21,7 @@ public final class Ipv6Header {
         return NetworkOrder.getU16(address) >>> 4 & 0xff;
     }
 
-    /** Returns the length of everything behind the fixed header. */
+    /** Returns the length of everything after the fixed header. */
     public static int payloadLengthBytes(long address) {
         return NetworkOrder.getU16(address + 4);
     }
@@ -32,7 +31,6 @@ public final class Ipv6Header {
         return NetworkOrder.getU8(address + 6);
     }
 
-    /** Returns the hop limit. */
     public static int hopLimit(long address) {
         return NetworkOrder.getU8(address + 7);
     }
@@ -57,31 +55,29 @@ public final class Ipv6Header {
         return NetworkOrder.getLong(address + 32);
     }
 
-    /** Writes everything but the addresses. */
+    /** Writes the fixed header without the addresses. */
     public static void writeFixed(long address, int trafficClass, int flowLabel, int payloadLengthBytes,
                                   int nextHeader, int hopLimit) {
         NetworkOrder.putInt(address, 0x6000_0000 | (trafficClass & 0xff) << 20 | (flowLabel & 0xf_ffff));
         NetworkOrder.putInt(address + 4, payloadLengthBytes << 16 | (nextHeader & 0xff) << 8 | (hopLimit & 0xff));
     }
 
-    /** Writes the source address. */
     public static void setSource(long address, long high, long low) {
         NetworkOrder.putLong(address + 8, high);
         NetworkOrder.putLong(address + 16, low);
     }
 
-    /** Writes the destination address. */
     public static void setDestination(long address, long high, long low) {
         NetworkOrder.putLong(address + 24, high);
         NetworkOrder.putLong(address + 32, low);
     }
 
-    /** Returns whether the address with this upper half is a multicast group. */
+    /** Returns whether an address, given its upper half, is a multicast group. */
     public static boolean isMulticast(long high) {
         return high >>> 56 == 0xff;
     }
 
-    /** Writes a fragment header; the offset is in bytes and a multiple of 8. */
+    /** Writes a fragment header. The offset is in bytes and must be a multiple of 8. */
     public static void writeFragment(long address, int nextHeader, int offsetBytes, boolean more, int identification) {
         NetworkOrder.putInt(address, (nextHeader & 0xff) << 24 | (offsetBytes & 0xfff8) | (more ? 1 : 0));
         NetworkOrder.putInt(address + 4, identification);

@@ -2,12 +2,15 @@ package io.rdmaraw.wire;
 
 import io.rdmaraw.ffi.NetworkOrder;
 
-/** The IPv6 step of {@link FrameParser}: the fixed header and the chain of extension headers (RFC 8200). */
+/** The IPv6 step of {@link FrameParser}: the fixed header and the extension headers (RFC 8200). */
 final class Ipv6Parser {
     private static final int MAXIMUM_EXTENSION_HEADERS = 8;
     private static final int MAXIMUM_PAYLOAD_BYTES = 65535;
     private static final int OPTION_PAD1 = 0;
-    /** The two high bits of an option's type: what to do when it is unknown; 0 is "skip" (RFC 8200, 4.2). */
+    /**
+     * The two high bits of an option's type: the action if the option is not recognized; 0 means "skip" (RFC 8200
+     * section 4.2).
+     */
     private static final int OPTION_ACTION_MASK = 0xc0;
 
     private Ipv6Parser() {
@@ -48,8 +51,8 @@ final class Ipv6Parser {
     }
 
     /**
-     * Moves payload offset and protocol behind the extension headers. Returns the verdict if the packet ends here, as
-     * a fragment or for a fault; null if a transport header follows.
+     * Moves the payload offset and the protocol past the extension headers. Returns the verdict if the packet
+     * ends here, as a fragment or because of a fault. Returns null if a transport header follows.
      */
     static ParseVerdict walkExtensions(ParsedFrame out) {
         for (int count = 0; isExtension(out.protocol); count++) {
@@ -92,12 +95,12 @@ final class Ipv6Parser {
     private static ParseVerdict checkExtension(ParsedFrame out, long header, int headerBytes, int position) {
         switch (out.protocol) {
             case IpProtocol.HOP_BY_HOP:
-                // RFC 8200 section 4.1: only at once behind the fixed header.
+                // RFC 8200 section 4.1: only directly after the fixed header.
                 return position != 0 ? ParseVerdict.IPV6_BAD_EXTENSION : checkOptions(header, headerBytes);
             case IpProtocol.DESTINATION_OPTIONS:
                 return checkOptions(header, headerBytes);
             case IpProtocol.ROUTING:
-                // RFC 5095 and RFC 8200 section 4.4: with no segments left the header is passed over.
+                // RFC 5095 and RFC 8200 section 4.4: a routing header with no segments left is ignored.
                 return NetworkOrder.getU8(header + 3) != 0 ? ParseVerdict.IPV6_ROUTING_HEADER : null;
             default:
                 return readFragment(out, header);
@@ -117,7 +120,8 @@ final class Ipv6Parser {
 
     private static ParseVerdict checkFragment(ParsedFrame out) {
         int payloadBytes = out.payloadLengthBytes;
-        // RFC 8200 section 4.5: multiples of eight but for the last, and never more than 64 KiB once put together.
+        // RFC 8200 section 4.5: the length of all fragments except the last is a multiple of eight bytes, and the
+        // reassembled packet has at most 64 KiB.
         boolean badLength = out.moreFragments && (payloadBytes == 0 || (payloadBytes & 7) != 0);
         boolean tooLong = out.fragmentOffsetBytes + payloadBytes > MAXIMUM_PAYLOAD_BYTES;
         return badLength || tooLong ? ParseVerdict.IPV6_BAD_FRAGMENT : ParseVerdict.FRAGMENT;
@@ -135,7 +139,7 @@ final class Ipv6Parser {
             if (dataBytes > headerBytes - offset - 2) {
                 return ParseVerdict.IPV6_BAD_EXTENSION;
             }
-            // Jumbo payloads (0xc2) fall under this: no frame of ours is that long.
+            // This includes jumbo payloads (0xc2); no frame is that long.
             if ((type & OPTION_ACTION_MASK) != 0) {
                 return ParseVerdict.IPV6_UNKNOWN_OPTION;
             }

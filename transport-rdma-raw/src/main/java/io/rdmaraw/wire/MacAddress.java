@@ -3,7 +3,7 @@ package io.rdmaraw.wire;
 import java.util.Locale;
 import java.util.regex.Pattern;
 
-/** MAC addresses in the low 48 bits of a long, and as text. */
+/** Parses and formats MAC addresses, which are stored in the low 48 bits of a long. */
 public final class MacAddress {
     private static final Pattern TEXT = Pattern.compile("[0-9a-fA-F]{2}([:-][0-9a-fA-F]{2}){5}");
 
@@ -11,9 +11,9 @@ public final class MacAddress {
     }
 
     /**
-     * Returns the address that a text of six octets in hexadecimal with colons or hyphens means.
+     * Parses six hexadecimal octets separated by colons or hyphens.
      *
-     * @throws IllegalArgumentException when the text is something else
+     * @throws IllegalArgumentException if the text has another format
      */
     public static long parse(String text) {
         if (!TEXT.matcher(text).matches()) {
@@ -22,7 +22,7 @@ public final class MacAddress {
         return Long.parseLong(text.replace(":", "").replace("-", ""), 16);
     }
 
-    /** Returns the octets with colons between them. */
+    /** Returns the six octets in hexadecimal, separated by colons. */
     public static String format(long mac) {
         return String.format(Locale.ROOT, "%012x", mac).replaceAll("(..)(?=.)", "$1:");
     }

@@ -1,20 +1,21 @@
 package io.rdmaraw.wire;
 
 /**
- * Addresses that no packet on a link can have, so that they are forged: those of a host itself, of no host,
- * and reserved ones (RFC 1122 section 3.2.1.3, RFC 4291 sections 2.5.3, 2.5.5.2 and 2.7, RFC 6890 section 2.2).
+ * Detects addresses that no packet on a link may have: those of the host itself, of no host, and reserved ones
+ * (RFC 1122 section 3.2.1.3, RFC 4291 sections 2.5.3, 2.5.5.2 and 2.7, RFC 6890 section 2.2). Such packets are
+ * forged.
  */
 final class Martians {
     private static final int LOOPBACK_NET = 127;
     private static final int BROADCAST = -1;
-    /** The upper 24 bits of 224.0.0.0/24, the groups that no router passes on. */
+    /** Upper 24 bits of 224.0.0.0/24, the groups that routers do not forward. */
     private static final int LOCAL_GROUPS = 0xe0_0000;
     private static final long MAPPED_PREFIX = 0xffff;
 
     private Martians() {
     }
 
-    /** Tells whether a packet that was parsed as IP or ARP is one. */
+    /** Returns whether a packet parsed as IP or ARP has such an address. */
     static boolean isMartian(ParsedFrame packet, FrameOrigin origin) {
         return switch (packet.ipVersion) {
             case 4 -> origin != FrameOrigin.ANYWHERE && isIpv4(packet.sourceIpv4(), packet.destinationIpv4(),
@@ -25,9 +26,10 @@ final class Martians {
     }
 
     /**
-     * The reserved 240.0.0.0/4 is no martian, as on Linux: there are networks that use it for their hosts.
+     * Returns whether one of the addresses is a martian. The reserved 240.0.0.0/4 is not included, as on Linux,
+     * because some networks use it for hosts.
      *
-     * @param withinHost whether loopback addresses are right
+     * @param withinHost whether loopback addresses are valid
      */
     static boolean isIpv4(int source, int destination, int protocol, boolean withinHost) {
         int sourceNet = source >>> 24;
@@ -41,7 +43,10 @@ final class Martians {
         return !withinHost && (sourceNet == LOOPBACK_NET || destinationNet == LOOPBACK_NET);
     }
 
-    /** Who has no address yet asks by broadcasts (DHCP), and those that only listen to groups ask for reports. */
+    /**
+     * Returns whether the source may be 0. Hosts without an address send broadcasts (DHCP), and switches that
+     * only monitor group membership send queries.
+     */
     private static boolean mayHaveNoAddress(int source, int destination, int protocol) {
         return source == 0 && (destination == BROADCAST || destination >>> 8 == LOCAL_GROUPS
                 || protocol == IpProtocol.IGMP);
@@ -59,7 +64,10 @@ final class Martians {
                 || isLoopback(destinationHigh, destinationLow) || isWithinInterface(destinationHigh));
     }
 
-    /** The form stands for IPv4 in this package and above: a packet of IPv6 with it would pass for one of IPv4. */
+    /**
+     * Returns whether an address is IPv4-mapped. Here and in the packages above, this form stands for IPv4, so
+     * such an IPv6 packet would be treated as IPv4.
+     */
     static boolean isMapped(long high, long low) {
         return high == 0 && low >>> 32 == MAPPED_PREFIX;
     }
@@ -68,7 +76,7 @@ final class Martians {
         return high == 0 && low == 1;
     }
 
-    /** Groups of the reserved scope 0 and of the scope of one interface. */
+    /** Returns whether an address is a group of the reserved scope 0 or of interface-local scope. */
     private static boolean isWithinInterface(long high) {
         return Ipv6Header.isMulticast(high) && (high >>> 48 & 0xf) <= 1;
     }

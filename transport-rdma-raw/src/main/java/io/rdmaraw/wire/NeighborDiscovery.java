@@ -14,7 +14,7 @@ public final class NeighborDiscovery {
     public static final int NEIGHBOR_ADVERTISEMENT = 136;
     /** ICMPv6 type: redirect. */
     public static final int REDIRECT = 137;
-    /** Length of a solicitation or advertisement without options: header, flags, target. */
+    /** Length of a solicitation or advertisement without options: ICMPv6 header, flags and target. */
     public static final int NEIGHBOR_LENGTH_BYTES = 24;
     /** Length of a link-layer address option for Ethernet. */
     public static final int LINK_LAYER_OPTION_BYTES = 8;
@@ -26,7 +26,7 @@ public final class NeighborDiscovery {
     public static final int FLAG_SOLICITED = 0x4000_0000;
     /** Advertisement flag: overrides a cached address. */
     public static final int FLAG_OVERRIDE = 0x2000_0000;
-    /** What {@link #linkLayerOption} returns when there is none. */
+    /** Returned by {@link #linkLayerOption} if there is no such option. */
     public static final long ABSENT = -1;
 
     private NeighborDiscovery() {
@@ -54,9 +54,10 @@ public final class NeighborDiscovery {
 
     /**
      * Returns the MAC address in the first option of the given type, or {@link #ABSENT}. Reads at most
-     * {@code messageLengthBytes} from {@code address} on.
+     * {@code messageLengthBytes} bytes starting at {@code address}.
      *
-     * @param optionsOffset where the options begin: {@link #NEIGHBOR_LENGTH_BYTES} for solicitations and advertisements
+     * @param optionsOffset offset of the options: {@link #NEIGHBOR_LENGTH_BYTES} for solicitations and
+     *     advertisements
      */
     public static long linkLayerOption(long address, int messageLengthBytes, int optionsOffset, int optionType) {
         int offset = optionsOffset;
@@ -74,8 +75,8 @@ public final class NeighborDiscovery {
     }
 
     /**
-     * Returns whether lengths, code and options are what RFC 4861 sections 6.1 and 7.1 demand. The hop limit of 255 is
-     * the caller's to check.
+     * Returns whether the lengths, the code and the options are valid according to RFC 4861 sections 6.1 and 7.1.
+     * The caller checks that the hop limit is 255.
      */
     static boolean isWellFormed(long address, int lengthBytes) {
         int offset = fixedLengthBytes(IcmpHeader.type(address));
@@ -103,7 +104,7 @@ public final class NeighborDiscovery {
     }
 
     /**
-     * Writes a solicitation or advertisement with one link-layer address option; the checksum is left 0.
+     * Writes a solicitation or advertisement with one link-layer address option and a checksum of 0.
      *
      * @return the length written
      */

@@ -4,8 +4,8 @@ import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 
 /**
- * Counts parsed frames by verdict. One thread counts, any thread may read: values are never torn and never go back, but
- * a reader may see them late.
+ * Counts parsed frames by verdict. One thread counts; any thread may read. Values read are never torn and never
+ * decrease, but may be stale.
  */
 public final class ParseCounters {
     private static final VarHandle ELEMENT = MethodHandles.arrayElementVarHandle(long[].class);
@@ -17,27 +17,27 @@ public final class ParseCounters {
         ELEMENT.setOpaque(counts, index, counts[index] + 1);
     }
 
-    /** Returns how many frames got the verdict. */
+    /** Returns the number of frames with a verdict. */
     public long get(ParseVerdict verdict) {
         return (long) ELEMENT.getOpaque(counts, verdict.ordinal());
     }
 
-    /** Returns how many of the refused frames had a checksum of TCP or UDP that is wrong. */
+    /** Returns the number of frames rejected because of a wrong TCP or UDP checksum. */
     public long badTransportChecksums() {
         return get(ParseVerdict.TCP_BAD_CHECKSUM) + get(ParseVerdict.UDP_BAD_CHECKSUM);
     }
 
-    /** Returns how many frames had an address that no packet on a link can have. */
+    /** Returns the number of frames rejected because of a martian address. */
     public long martians() {
         return get(ParseVerdict.MARTIAN);
     }
 
-    /** Returns how many frames were of a VLAN that the link is none of. */
+    /** Returns the number of frames rejected because they belong to a VLAN, which the link does not. */
     public long foreignVlans() {
         return get(ParseVerdict.VLAN_FOREIGN);
     }
 
-    /** Returns how many frames were refused for anything that the others here do not say. */
+    /** Returns the number of frames rejected for any other reason. */
     public long unsound() {
         long sum = 0;
         for (ParseVerdict verdict : ParseVerdict.values()) {

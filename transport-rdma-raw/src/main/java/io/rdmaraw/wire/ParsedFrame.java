@@ -1,13 +1,13 @@
 package io.rdmaraw.wire;
 
 /**
- * Where the parts of a frame are, as {@link FrameParser} found them. One object is used again for frame after frame; it
- * refers to the frame's memory and is valid as long as that memory is.
+ * The parts of a frame located by {@link FrameParser}. An object is reused for many frames. It refers to the
+ * frame's memory and is valid as long as that memory.
  *
- * <p>Offsets count from {@link #frameAddress()}. What the verdict does not cover is 0: an ARP packet has no ports, a
- * fragment has neither ports nor transport header. After a verdict that is not accepted only the link-layer accessors
- * may be used, and only when the verdict is not about Ethernet or VLAN; frames of {@link Ipv6Faults} keep their
- * addresses as well.
+ * <p>Offsets are relative to {@link #frameAddress()}. Fields that the verdict does not cover are 0: an ARP packet
+ * has no ports, and a fragment has neither ports nor a transport header. After a verdict that is not accepted,
+ * only the link-layer accessors may be used, and only if the verdict does not concern Ethernet or VLAN. The
+ * frames of {@link Ipv6Faults} also have their addresses.
  */
 public final class ParsedFrame {
     long frameAddress;
@@ -70,22 +70,22 @@ public final class ParsedFrame {
         return frameAddress + networkOffset;
     }
 
-    /** Returns the length of the IP packet: headers and payload without the frame's padding. */
+    /** Returns the length of the IP packet: headers and payload, without padding of the frame. */
     public int networkLengthBytes() {
         return networkLengthBytes;
     }
 
-    /** Returns 4, 6 or, when the frame isn't IP, 0. */
+    /** Returns 4 or 6, or 0 if the frame is not IP. */
     public int ipVersion() {
         return ipVersion;
     }
 
-    /** Returns the protocol behind all IP headers. */
+    /** Returns the protocol after all IP headers. */
     public int protocol() {
         return protocol;
     }
 
-    /** Returns the type of service or traffic class. */
+    /** Returns the IPv4 type of service or IPv6 traffic class. */
     public int trafficClass() {
         return trafficClass;
     }
@@ -95,17 +95,17 @@ public final class ParsedFrame {
         return trafficClass & 3;
     }
 
-    /** Returns the time to live or hop limit. */
+    /** Returns the IPv4 time to live or IPv6 hop limit. */
     public int hopLimit() {
         return hopLimit;
     }
 
-    /** Returns whether fragments follow this one. */
+    /** Returns whether more fragments follow. */
     public boolean isMoreFragments() {
         return moreFragments;
     }
 
-    /** Returns the place of a fragment's payload in the datagram. */
+    /** Returns the offset of a fragment's payload in the datagram. */
     public int fragmentOffsetBytes() {
         return fragmentOffsetBytes;
     }
@@ -115,17 +115,19 @@ public final class ParsedFrame {
         return fragmentIdentification;
     }
 
-    /** Returns the IPv4 source address; only when {@link #ipVersion()} is 4. */
+    /** Returns the IPv4 source address. Only valid if {@link #ipVersion()} is 4. */
     public int sourceIpv4() {
         return Ipv4Header.source(networkAddress());
     }
 
-    /** Returns the IPv4 destination address; only when {@link #ipVersion()} is 4. */
+    /** Returns the IPv4 destination address. Only valid if {@link #ipVersion()} is 4. */
     public int destinationIpv4() {
         return Ipv4Header.destination(networkAddress());
     }
 
-    /** Returns the upper half of the source address; that of an IPv4 address in its mapped form (RFC 4291, 2.5.5.2). */
+    /**
+     * Returns the upper half of the source address. IPv4 addresses are in mapped form (RFC 4291 section 2.5.5.2).
+     */
     public long sourceHigh() {
         return ipVersion == 4 ? 0 : Ipv6Header.sourceHigh(networkAddress());
     }
@@ -149,7 +151,7 @@ public final class ParsedFrame {
         return 0xffff_0000_0000L | ipv4 & 0xffff_ffffL;
     }
 
-    /** Returns where the transport header begins. */
+    /** Returns the offset of the transport header. */
     public int transportOffset() {
         return transportOffset;
     }
@@ -159,12 +161,15 @@ public final class ParsedFrame {
         return frameAddress + transportOffset;
     }
 
-    /** Returns the length of the UDP, TCP (with options) or ICMP header. */
+    /** Returns the length of the UDP, TCP (including options) or ICMP header. */
     public int transportHeaderLengthBytes() {
         return transportHeaderLengthBytes;
     }
 
-    /** Returns where the payload begins: of the transport when it was parsed, else of IP, else of the frame. */
+    /**
+     * Returns the offset of the payload: of the transport if it was parsed, otherwise of IP, otherwise of the
+     * frame.
+     */
     public int payloadOffset() {
         return payloadOffset;
     }
@@ -179,12 +184,10 @@ public final class ParsedFrame {
         return payloadLengthBytes;
     }
 
-    /** Returns the source port. */
     public int sourcePort() {
         return sourcePort;
     }
 
-    /** Returns the destination port. */
     public int destinationPort() {
         return destinationPort;
     }

@@ -1,20 +1,20 @@
 package io.rdmaraw.wire;
 
 /**
- * SipHash-2-4 (Aumasson and Bernstein) over 64-bit words: the keyed function of all that others must not be able to
- * guess: ISNs, ports, SYN cookies, flow labels.
+ * SipHash-2-4 (Aumasson and Bernstein) over 64-bit words. It is the keyed hash for all values that outsiders must
+ * not be able to predict: ISNs, ports, SYN cookies and flow labels.
  */
 public final class SipHash {
     private final long key0;
     private final long key1;
 
-    /** Makes the function of a key of 16 bytes. */
+    /** Creates the function for a key of 16 bytes. */
     public SipHash(long key0, long key1) {
         this.key0 = key0;
         this.key1 = key1;
     }
 
-    /** Returns the hash of the 48-byte message a..f, each word little-endian. */
+    /** Returns the hash of the 48-byte message a to f, each word in little-endian order. */
     public long hash(long a, long b, long c, long d, long e, long f) {
         long v0 = key0 ^ 0x736f6d6570736575L;
         long v1 = key1 ^ 0x646f72616e646f6dL;
@@ -61,7 +61,7 @@ public final class SipHash {
         return v0 ^ v1 ^ v2 ^ v3;
     }
 
-    /** Returns two ports as one word of a message. */
+    /** Combines two ports into one word of a message. */
     public static long ports(int local, int remote) {
         return (long) local << 16 | remote;
     }

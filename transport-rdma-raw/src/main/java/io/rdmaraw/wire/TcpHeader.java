@@ -10,22 +10,19 @@ public final class TcpHeader {
     private TcpHeader() {
     }
 
-    /** Returns the sequence number. */
     public static int sequence(long address) {
         return NetworkOrder.getInt(address + 4);
     }
 
-    /** Returns the length of header and options. */
+    /** Returns the length of the header including options. */
     public static int headerLengthBytes(long address) {
         return NetworkOrder.getU8(address + 12) >>> 4 << 2;
     }
 
-    /** Returns the checksum. */
     public static int checksum(long address) {
         return NetworkOrder.getU16(address + 16);
     }
 
-    /** Returns the urgent pointer. */
     public static int urgentPointer(long address) {
         return NetworkOrder.getU16(address + 18);
     }

@@ -3,10 +3,10 @@ package io.rdmaraw.wire;
 import io.rdmaraw.ffi.NetworkOrder;
 
 /**
- * The options of one TCP segment. One object is used again for segment after segment.
+ * The options of a TCP segment. An object is reused for many segments.
  *
- * <p>Unknown options are passed over. An option with an impossible length ends the reading: what came before counts,
- * {@link #parse} returns false, and the caller decides whether to use the segment.
+ * <p>Unknown options are ignored. An option with an invalid length ends the parsing: the options before it are
+ * valid, {@link #parse} returns false, and the caller decides whether to use the segment.
  */
 public final class TcpOptions {
     /** Kind: end of list. */
@@ -23,15 +23,21 @@ public final class TcpOptions {
     public static final int KIND_SACK = 5;
     /** Kind: timestamps (RFC 7323 section 3). */
     public static final int KIND_TIMESTAMPS = 8;
-    /** Kind: fast open cookie (RFC 7413 section 4.1.1). */
+    /** Kind: Fast Open cookie (RFC 7413 section 4.1.1). */
     public static final int KIND_FAST_OPEN = 34;
-    /** Most SACK blocks that fit into the 40 bytes of options. */
+    /** Maximum number of SACK blocks that fit into 40 bytes of options. */
     public static final int MAXIMUM_SACK_BLOCKS = 4;
-    /** Value of {@link #maximumSegmentSize()} and {@link #windowScale()} when the option is not there. */
+    /**
+     * Value of {@link #maximumSegmentSize()}, {@link #windowScale()} and {@link #fastOpenCookieLengthBytes()} if
+     * the option is absent.
+     */
     public static final int ABSENT = -1;
-    /** RFC 7323 section 2.3: a larger shift counts as this one. */
+    /** Larger shift counts are reduced to this one (RFC 7323 section 2.3). */
     private static final int MAXIMUM_WINDOW_SCALE = 14;
-    /** NOP, NOP, timestamps, 10: how nearly every segment of an established connection begins its options. */
+    /**
+     * NOP, NOP, timestamps, length 10: nearly all segments of established connections start their options with
+     * this word.
+     */
     private static final int ALIGNED_TIMESTAMPS = 0x0101_080a;
 
     private int maximumSegmentSize;
@@ -45,12 +51,12 @@ public final class TcpOptions {
     private int sackBlockCount;
     private final int[] sackEdges = new int[2 * MAXIMUM_SACK_BLOCKS];
 
-    /** Makes an object without options. */
+    /** Creates an object without options. */
     public TcpOptions() {
         clear();
     }
 
-    /** Forgets all options. */
+    /** Removes all options. */
     public void clear() {
         maximumSegmentSize = ABSENT;
         windowScale = ABSENT;
@@ -63,16 +69,16 @@ public final class TcpOptions {
         sackBlockCount = 0;
     }
 
-    /** Reads the options of the parsed TCP segment. */
+    /** Parses the options of a TCP segment. */
     public boolean parse(ParsedFrame frame) {
         return parse(frame.transportAddress() + TcpHeader.MINIMUM_LENGTH_BYTES,
                 frame.transportHeaderLengthBytes() - TcpHeader.MINIMUM_LENGTH_BYTES);
     }
 
     /**
-     * Reads exactly {@code lengthBytes} bytes of options.
+     * Parses exactly {@code lengthBytes} bytes of options.
      *
-     * @return whether every option was well formed
+     * @return whether all options are well-formed
      */
     public boolean parse(long address, int lengthBytes) {
         clear();
@@ -100,7 +106,7 @@ public final class TcpOptions {
         return true;
     }
 
-    /** Takes over one option; one of the wrong length for its kind counts as not there. */
+    /** Reads one option. An option with a wrong length for its kind is ignored. */
     private void read(long address, int offset, int kind, int optionBytes) {
         long option = address + offset;
         switch (kind) {
@@ -126,7 +132,7 @@ public final class TcpOptions {
                 fastOpenLengthBytes = optionBytes - 2;
             }
             default -> {
-                // RFC 9293 section 3.1: unknown options are passed over.
+                // RFC 9293 section 3.1: unknown options are ignored.
             }
         }
     }
@@ -147,22 +153,22 @@ public final class TcpOptions {
         }
     }
 
-    /** Returns the maximum segment size or {@link #ABSENT}. */
+    /** Returns the maximum segment size, or {@link #ABSENT}. */
     public int maximumSegmentSize() {
         return maximumSegmentSize;
     }
 
-    /** Returns the window shift, 0..14, or {@link #ABSENT}. */
+    /** Returns the shift count, 0 to 14, or {@link #ABSENT}. */
     public int windowScale() {
         return windowScale;
     }
 
-    /** Returns whether the sender takes SACK. */
+    /** Returns whether the sender supports SACK. */
     public boolean isSackPermitted() {
         return sackPermitted;
     }
 
-    /** Returns whether there are timestamps. */
+    /** Returns whether the timestamps option is present. */
     public boolean hasTimestamps() {
         return timestamps;
     }
@@ -172,12 +178,12 @@ public final class TcpOptions {
         return timestampValue;
     }
 
-    /** Returns the timestamp that the sender echoes. */
+    /** Returns the timestamp echoed by the sender. */
     public int timestampEcho() {
         return timestampEcho;
     }
 
-    /** Returns the number of SACK blocks, 0..4. */
+    /** Returns the number of SACK blocks, 0 to 4. */
     public int sackBlockCount() {
         return sackBlockCount;
     }
@@ -187,17 +193,17 @@ public final class TcpOptions {
         return sackEdges[2 * block];
     }
 
-    /** Returns the sequence number behind the last one of a block. */
+    /** Returns the sequence number after the last one of a block. */
     public int sackRight(int block) {
         return sackEdges[2 * block + 1];
     }
 
-    /** Returns the length of the fast open cookie, 0 for a request, or {@link #ABSENT}. */
+    /** Returns the length of the Fast Open cookie, 0 for a cookie request, or {@link #ABSENT}. */
     public int fastOpenCookieLengthBytes() {
         return fastOpenLengthBytes;
     }
 
-    /** Returns where the fast open cookie begins, counted from where the options begin. */
+    /** Returns the offset of the Fast Open cookie from the start of the options. */
     public int fastOpenCookieOffset() {
         return fastOpenOffset;
     }

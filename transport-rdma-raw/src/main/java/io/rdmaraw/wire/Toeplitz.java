@@ -1,18 +1,21 @@
 package io.rdmaraw.wire;
 
 /**
- * The Toeplitz hash with which a network card spreads flows over queues, as a table lookup per input byte.
+ * The Toeplitz hash by which network cards distribute flows over queues, implemented as a table lookup per input
+ * byte.
  *
- * <p>The result is the full 32-bit hash; the card indexes its indirection table with the low bits. Input order is the
- * one of Microsoft's definition: source address, destination address, source port, destination port, as the arriving
- * packet has them. Immutable and safe for use by any number of threads.
+ * <p>The result is the full 32-bit hash; the card uses the low bits as an index into its indirection table. The
+ * input has the order of Microsoft's definition: source address, destination address, source port and destination
+ * port of the received packet. Immutable and thread-safe.
  *
- * <p>Some cards hash the pair of ends instead, so that both directions of a flow land on one queue; Linux calls that
- * "symmetric-or-xor". This is not that hash: which of the two a device uses is to be verified with a frame at run time,
- * never assumed.
+ * <p>Some cards use a symmetric variant, which maps both directions of a flow to the same queue (Linux:
+ * "symmetric-or-xor"). This class does not implement it. Verify at run time, with a frame, which of the two a
+ * device uses.
  */
 public final class Toeplitz {
-    /** Key length of mlx5 and of Microsoft's vectors: enough for two IPv6 addresses and two ports. */
+    /**
+     * Key length of mlx5 and of Microsoft's test vectors. It is sufficient for two IPv6 addresses and two ports.
+     */
     public static final int KEY_LENGTH_BYTES = 40;
     private static final int INPUT_BYTES = 36;
 
@@ -27,7 +30,7 @@ public final class Toeplitz {
         }
     }
 
-    /** Returns the hash of Microsoft's definition with the given key of 40 bytes. */
+    /** Returns the hash of Microsoft's definition for a key of 40 bytes. */
     public static Toeplitz standard(byte[] key) {
         return new Toeplitz(key);
     }
@@ -44,7 +47,7 @@ public final class Toeplitz {
         }
     }
 
-    /** Returns the 32 bits of the key that begin at the given bit. */
+    /** Returns the 32 bits of the key that start at the given bit. */
     private static int keyWindow(byte[] key, int firstBit) {
         long window = 0;
         int firstByte = firstBit >>> 3;

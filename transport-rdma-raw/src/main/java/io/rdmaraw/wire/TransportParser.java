@@ -2,7 +2,7 @@ package io.rdmaraw.wire;
 
 import io.rdmaraw.ffi.NetworkOrder;
 
-/** The transport step of {@link FrameParser}: the frame's payload range is the transport's packet. */
+/** The transport step of {@link FrameParser}. The payload range of the frame is the transport's packet. */
 final class TransportParser {
     private static final int ND_HOP_LIMIT = 255;
 
@@ -65,7 +65,7 @@ final class TransportParser {
         if (available < IcmpHeader.LENGTH_BYTES) {
             return ParseVerdict.ICMP_TRUNCATED;
         }
-        // No device verifies ICMP checksums, so it is done here whatever the device said.
+        // Devices do not verify ICMP checksums, so they are always verified here.
         long address = out.payloadAddress();
         if (!InternetChecksum.isValid(InternetChecksum.sum(address, available))) {
             return ParseVerdict.ICMP_BAD_CHECKSUM;
@@ -113,7 +113,7 @@ final class TransportParser {
     }
 
     private static void fill(ParsedFrame out, long address, int headerBytes, int lengthBytes) {
-        // Both protocols begin with the ports.
+        // Both headers start with the ports.
         int ports = NetworkOrder.getInt(address);
         out.sourcePort = ports >>> 16;
         out.destinationPort = ports & 0xffff;

@@ -4,25 +4,25 @@ import io.rdmaraw.ffi.NativeMemory;
 import io.rdmaraw.ffi.NetworkOrder;
 
 /**
- * The headers of the commonest datagram: untagged Ethernet, IPv4 without options and not fragmented, UDP. They are read
- * and written as a few words, through an array: deep below an event loop the JIT compiler makes calls of each single
- * access to native memory. For one thread.
+ * The headers of the most common datagram: untagged Ethernet, IPv4 without options or fragmentation, and UDP.
+ * They are read and written as a few words through an array. Deep in the call stack of an event loop, the JIT
+ * compiler no longer inlines single accesses to native memory. Not thread-safe.
  */
 public final class UdpIpv4HeaderCodec {
-    /** Length of the three headers. */
+    /** Total length of the three headers. */
     public static final int LENGTH_BYTES = EthernetHeader.LENGTH_BYTES + Ipv4Header.MINIMUM_LENGTH_BYTES
             + UdpHeader.LENGTH_BYTES;
-    /** The number of bytes that are read, even of a shorter frame; they must be mapped. */
+    /** Number of bytes that are read even if a frame is shorter. They must be mapped. */
     public static final int READ_BYTES = 48;
     private static final int IP_LENGTH_BYTES = Ipv4Header.MINIMUM_LENGTH_BYTES;
     private static final long GROUP_SOURCE = 1 << 8;
-    /** EtherType, version and header length: the last four bytes of the second word but the type of service. */
+    /** EtherType, version and header length: the last four bytes of the second word, except the type of service. */
     private static final long TYPE_AND_VERSION_MASK = 0xffff_ff00L;
     private static final long TYPE_AND_VERSION = 0x0800_4500L;
     private static final long FRAGMENT_MASK =
             (long) (Ipv4Header.MORE_FRAGMENTS | Ipv4Header.FRAGMENT_OFFSET_MASK) << 16;
     private static final long MAPPED_PREFIX = 0xffff_0000_0000L;
-    /** What is written as words; the UDP checksum comes behind. */
+    /** Number of words written. The UDP checksum follows them. */
     private static final int WRITTEN_WORDS = 5;
 
     private final long[] words = new long[READ_BYTES / Long.BYTES];
@@ -32,9 +32,9 @@ public final class UdpIpv4HeaderCodec {
     private int payloadLengthBytes;
 
     /**
-     * Reads the headers of a frame whose checksums have been verified.
+     * Reads the headers of a frame with verified checksums.
      *
-     * @return false when it is of another kind or not sound; {@link FrameParser#parse} says what it is
+     * @return false if the frame has another format or is invalid; {@link FrameParser#parse} determines which
      */
     boolean read(long address, int lengthBytes) {
         if (lengthBytes < LENGTH_BYTES) {
@@ -60,12 +60,15 @@ public final class UdpIpv4HeaderCodec {
                 && udpBytes <= totalBytes - IP_LENGTH_BYTES && !Ipv4Header.isMulticast(source) && source != -1;
     }
 
-    /** Tells whether an address is one that no packet on a link can have; see {@link Martians#isIpv4}. */
+    /** Returns whether a packet on a link may not have one of the addresses, see {@link Martians#isIpv4}. */
     boolean isMartian(boolean withinHost) {
         return Martians.isIpv4(source, destination, IpProtocol.UDP, withinHost);
     }
 
-    /** Returns the lower half of the source address in its mapped form; the upper one is 0 (RFC 4291, 2.5.5.2). */
+    /**
+     * Returns the lower half of the source address in mapped form; the upper half is 0 (RFC 4291 section
+     * 2.5.5.2).
+     */
     public long sourceLow() {
         return MAPPED_PREFIX | source & 0xffff_ffffL;
     }
@@ -75,26 +78,24 @@ public final class UdpIpv4HeaderCodec {
         return MAPPED_PREFIX | destination & 0xffff_ffffL;
     }
 
-    /** Returns the source port. */
     public int sourcePort() {
         return ports >>> 16;
     }
 
-    /** Returns the destination port. */
     public int destinationPort() {
         return ports & 0xffff;
     }
 
-    /** Returns the length of the payload, which begins at {@link #LENGTH_BYTES}. */
+    /** Returns the length of the payload, which starts at {@link #LENGTH_BYTES}. */
     public int payloadLengthBytes() {
         return payloadLengthBytes;
     }
 
     /**
-     * Writes the headers of a whole datagram, with the checksum of IPv4 and a UDP checksum of 0.
+     * Writes the headers of a complete datagram, with the IPv4 checksum and a UDP checksum of 0.
      *
-     * @param payloadBytes length of the datagram
-     * @param flagsAndOffset of IPv4: {@link Ipv4Header#DONT_FRAGMENT} or 0
+     * @param payloadBytes   length of the datagram
+     * @param flagsAndOffset flags of IPv4: {@link Ipv4Header#DONT_FRAGMENT} or 0
      */
     public void write(long address, long targetMac, long sourceMac, int typeOfService, int payloadBytes,
                       int identification, int flagsAndOffset, int timeToLive, int sourceAddress, int targetAddress,

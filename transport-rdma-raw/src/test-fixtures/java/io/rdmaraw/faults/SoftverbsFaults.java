@@ -1,19 +1,19 @@
 package io.rdmaraw.faults;
 
 import io.rdmaraw.ffi.NativeCall;
-import io.rdmaraw.verbs.CompletionQueue;
-import io.rdmaraw.verbs.QueuePair;
-import io.rdmaraw.verbs.VerbsContext;
 import io.rdmaraw.verbs.VerbsException;
-import io.rdmaraw.verbs.WorkQueue;
+import io.rdmaraw.verbs.objects.CompletionQueue;
+import io.rdmaraw.verbs.objects.QueuePair;
+import io.rdmaraw.verbs.objects.VerbsContext;
+import io.rdmaraw.verbs.objects.WorkQueue;
 import io.rdmaraw.verbs.softverbs.Softverbs;
 import io.rdmaraw.verbs.softverbs.SoftverbsQueueCounters;
 
 import java.lang.foreign.Arena;
 
 /**
- * What softverbs offers tests ({@code softverbs.h}): faults on demand, so that they see how a program takes them, and
- * what single queues have counted. For a device that was opened by a {@code soft:} name.
+ * Test functions of softverbs ({@code softverbs.h}): injected faults and the counters of single queues. The device must
+ * have been opened by a {@code soft:} name.
  */
 public final class SoftverbsFaults {
     private final VerbsContext context;
@@ -25,9 +25,9 @@ public final class SoftverbsFaults {
     }
 
     /**
-     * Returns those of an open device.
+     * Returns the test functions of an open device.
      *
-     * @throws IllegalArgumentException when another provider drives it
+     * @throws IllegalArgumentException if the device belongs to another provider
      */
     public static SoftverbsFaults of(VerbsContext context) {
         if (!Softverbs.isSoftverbs(context)) {
@@ -36,12 +36,12 @@ public final class SoftverbsFaults {
         return new SoftverbsFaults(context);
     }
 
-    /** Asks for what a queue pair has sent. */
+    /** Returns the counters of a queue pair's sends. */
     public SoftverbsQueueCounters sent(QueuePair queuePair) {
         return queueCounters(queuePair, true);
     }
 
-    /** Asks for what a queue pair has received in its own receive queue. */
+    /** Returns the counters of a queue pair's own receive queue. */
     public SoftverbsQueueCounters received(QueuePair queuePair) {
         return queueCounters(queuePair, false);
     }
@@ -55,7 +55,7 @@ public final class SoftverbsFaults {
         }
     }
 
-    /** Asks for what a work queue has received. */
+    /** Returns the counters of a work queue's receives. */
     public SoftverbsQueueCounters received(WorkQueue workQueue) {
         try (Arena arena = Arena.ofConfined()) {
             long memory = arena.allocate(SoftverbsQueueCounters.SIZE_BYTES, Long.BYTES).address();
@@ -64,41 +64,44 @@ public final class SoftverbsFaults {
         }
     }
 
-    /** Sets the longest payload of a frame, 68 to 9000 bytes. */
+    /** Sets the MTU in bytes, 68 to 9000. */
     public void setMtu(int mtuBytes) {
         call("softverbs_set_mtu", context.openAddress(), mtuBytes);
     }
 
-    /** Takes the port down or up. */
+    /** Sets the state of the port. */
     public void setPortUp(boolean up) {
         call("softverbs_set_port_up", context.openAddress(), up ? 1 : 0);
     }
 
-    /** Makes the device die: all queues go to ERR, calls fail with EIO. */
+    /** Fails the device: all queues enter the error state and calls fail with EIO. */
     public void failDevice() {
         VerbsException.check("softverbs_fail_device",
                 NativeCall.status(extra("softverbs_fail_device"), context.openAddress()), device);
     }
 
-    /** Brings a device back that {@link #failDevice} took. */
+    /** Repairs a device after {@link #failDevice}. */
     public void repairDevice() {
         VerbsException.check("softverbs_repair_device",
                 NativeCall.status(extra("softverbs_repair_device"), context.openAddress()), device);
     }
 
-    /** Makes the next send or receive of a queue pair complete with a status other than success. */
+    /** Completes the next send or receive of a queue pair with an error status and moves the queue pair to ERR. */
     public void failNextCompletion(QueuePair queuePair, boolean receive, int wcStatus) {
         VerbsException.check("softverbs_fail_next_completion",
                 NativeCall.status(extra("softverbs_fail_next_completion"), queuePair.openAddress(), receive ? 1 : 0,
                         wcStatus), device);
     }
 
-    /** Makes the next receive of a TCP frame beyond the MTU complete so, in each queue of the device for such. */
+    /**
+     * Completes the next receive of a TCP frame longer than the MTU with a status, in each queue that accepts such
+     * frames.
+     */
     public void failNextWhole(int wcStatus) {
         callByName("softverbs_fail_next_whole", wcStatus);
     }
 
-    /** Makes a completion queue take no more, as if it had overrun, until one of its queues has been reset. */
+    /** Overruns a completion queue. It works again after a queue pair or work queue that completes to it was reset. */
     public void overrun(CompletionQueue completionQueue) {
         VerbsException.check("softverbs_overrun_cq",
                 NativeCall.status(extra("softverbs_overrun_cq"), completionQueue.openAddress()), device);
@@ -109,17 +112,17 @@ public final class SoftverbsFaults {
         callByName("softverbs_set_memlock_limit", lengthBytes);
     }
 
-    /** Limits the number of rules; -1 for no limit. */
+    /** Limits the number of flow rules; -1 for no limit. */
     public void setFlowCapacity(int rules) {
         callByName("softverbs_set_flow_capacity", rules);
     }
 
-    /** Makes the creation of raw-packet queue pairs fail with an error number; 0 to end it. */
+    /** Fails the creation of raw-packet queue pairs with an error number; 0 ends this. */
     public void setRawPacketError(int errno) {
         callByName("softverbs_set_raw_packet_error", errno);
     }
 
-    /** Makes the next calls of a kind fail. */
+    /** Fails the next calls of a kind. */
     public void failNextCall(SoftverbsCall call, int errno, int calls) {
         try (Arena arena = Arena.ofConfined()) {
             VerbsException.check("softverbs_fail_next_call", NativeCall.status(extra("softverbs_fail_next_call"),

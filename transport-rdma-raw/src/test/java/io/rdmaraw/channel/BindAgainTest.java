@@ -28,7 +28,10 @@ import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 
-/** A port is free when the close of what was bound to it has completed, whatever connections it leaves behind. */
+/**
+ * A port is free as soon as the close of its server or datagram channel completes, even if connections of that server
+ * are still open.
+ */
 @Timeout(60)
 class BindAgainTest {
     private static final int TIMES = 20;
@@ -48,7 +51,7 @@ class BindAgainTest {
                 .forEach(group -> group.shutdownGracefully(0, 10, TimeUnit.SECONDS).syncUninterruptibly());
     }
 
-    /** Says which server it belongs to whenever it is asked. */
+    /** Answers each message with the name of the server that accepted the connection. */
     private static final class Named extends SimpleChannelInboundHandler<ByteBuf> {
         private final String name;
 
@@ -111,19 +114,19 @@ class BindAgainTest {
 
     @ParameterizedTest
     @ValueSource(strings = {"127.0.0.1", "0.0.0.0", "::"})
-    void besideOpenConnectionsOnTheSameLoops(String host) throws InterruptedException {
+    void portIsFreeBesideOpenConnectionsOnSameLoops(String host) throws InterruptedException {
         serveInTurns(first, host);
     }
 
     @ParameterizedTest
     @ValueSource(strings = {"127.0.0.1", "0.0.0.0", "::"})
-    void besideOpenConnectionsOnOtherLoops(String host) throws InterruptedException {
+    void portIsFreeBesideOpenConnectionsOnOtherLoops(String host) throws InterruptedException {
         serveInTurns(second, host);
     }
 
-    /** The server ends first, so that its ends of the connections wait in TIME-WAIT. */
+    /** The server closes first, so its ends of the connections are in TIME-WAIT when the port is bound again. */
     @Test
-    void besideConnectionsInTimeWait() throws InterruptedException {
+    void portIsFreeBesideConnectionsInTimeWait() throws InterruptedException {
         int port = 0;
         for (int i = 0; i < TIMES; i++) {
             Channel server = new ServerBootstrap().group(first).channel(RdmaRawServerSocketChannel.class)
@@ -139,9 +142,11 @@ class BindAgainTest {
         }
     }
 
-    /** What keeps the port is a server that listens, wherever its connections are. */
+    /**
+     * Only the listening server keeps the port in use. Connections that an earlier server left on other loops do not.
+     */
     @Test
-    void aPortWithAServerIsTaken() throws InterruptedException {
+    void portWithListeningServerIsInUse() throws InterruptedException {
         Channel before = serve(first, "127.0.0.1", 0, "before");
         int port = ((InetSocketAddress) before.localAddress()).getPort();
         Channel kept = connect(port);
@@ -154,7 +159,7 @@ class BindAgainTest {
             assertEquals("Address already in use: 127.0.0.1 port " + port,
                     assertInstanceOf(BindException.class, cause).getMessage());
         }
-        // A client's own port is none that connections of a server have.
+        // A client cannot use a local port on which a server listens.
         Throwable cause = new Bootstrap().group(clients).channel(RdmaRawSocketChannel.class).handler(new Asking())
                 .connect(new InetSocketAddress("127.0.0.1", port), new InetSocketAddress("127.0.0.1", port))
                 .await().cause();
@@ -163,7 +168,7 @@ class BindAgainTest {
     }
 
     @Test
-    void datagramsOnTheSameLoopAndOnOthers() throws InterruptedException {
+    void datagramPortIsFreeOnSameLoopAndOnOthers() throws InterruptedException {
         int port = 0;
         for (int i = 0; i < TIMES; i++) {
             Channel channel = new Bootstrap().group(i % 2 == 0 ? first : second)

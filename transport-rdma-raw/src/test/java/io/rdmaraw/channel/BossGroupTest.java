@@ -33,7 +33,10 @@ import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 
-/** A server channel on a group of its own: after the first connection the loops of the others serve the port. */
+/**
+ * A server channel on a separate boss group: with the first connection, the worker loops take over the port's flow
+ * rules, so that later connections arrive at their own loop.
+ */
 @Timeout(120)
 class BossGroupTest {
     private static final String SERVER_MAC = "02:00:00:0b:00:01";
@@ -46,7 +49,7 @@ class BossGroupTest {
     private final StreamFixture fixture = new StreamFixture(host(device.name, SERVER_MAC, SERVER), WORKERS,
             host(device.name, "02:00:00:0b:00:02", "10.11.0.2"), 1);
     private final RdmaRawEventLoopGroup bosses = bossesOn(device.name);
-    /** How many rules of its host lead to each loop. */
+    /** Number of flow rules of the userspace host on each loop. Rules beyond these belong to ports. */
     private final Map<EventLoop, Integer> rulesOfHost = new HashMap<>();
     private final List<Channel> listeners = new ArrayList<>();
     private final BlockingQueue<Channel> children = new LinkedBlockingQueue<>();
@@ -61,7 +64,7 @@ class BossGroupTest {
         return new RdmaRawEventLoopGroup(1, host(name, SERVER_MAC, SERVER));
     }
 
-    /** A host of our own, whose segments the device steers by rules. */
+    /** Configures a userspace host, for which the device needs flow rules. */
     private static RdmaRawIoHandlerConfig host(String device, String mac, String address) {
         return StreamFixture.config(device).detectDuplicateAddresses(false).ownAddress(mac, address + "/24", null)
                 .build();
@@ -107,7 +110,7 @@ class BossGroupTest {
         return on((EventLoop) loop, () -> ((RdmaRawEventLoop) loop).handler().tcp());
     }
 
-    /** Returns how many rules of ports lead to a loop. */
+    /** Returns the number of flow rules of ports that lead to a loop. */
     private long rules(EventLoop loop) {
         TcpStack stack = stack(loop);
         return on(loop, () -> stack.port().statistics().rules) - rulesOfHost.get(loop);
@@ -126,7 +129,7 @@ class BossGroupTest {
         return fixture.connect(server, new Talker(seed, TALK_BYTES));
     }
 
-    /** All that was sent has come back, unchanged. */
+    /** Waits until all data sent by the client has been echoed unchanged. */
     private void awaitEnd(RdmaRawSocketChannel client) throws InterruptedException {
         Talker talker = client.pipeline().get(Talker.class);
         on(client.eventLoop(), () -> {
@@ -137,7 +140,7 @@ class BossGroupTest {
     }
 
     @Test
-    void connectionsComeToTheirLoopsAtOnce() throws InterruptedException {
+    void laterConnectionsArriveAtTheirOwnLoop() throws InterruptedException {
         InetSocketAddress server = listen();
         RdmaRawSocketChannel first = talk(server, 0);
         awaitFollowed();
@@ -157,9 +160,12 @@ class BossGroupTest {
         }
     }
 
-    /** While the rules change hands nothing is lost, whatever loop a segment comes to. It happens once in seven. */
+    /**
+     * No segment is lost while the flow rules move from the boss loop to the workers, whichever loop receives it.
+     * Repeated, because a segment hits the transition in about one of seven runs.
+     */
     @RepeatedTest(10)
-    void nothingIsLostMeanwhile() throws InterruptedException {
+    void noSegmentIsLostWhileRulesMove() throws InterruptedException {
         InetSocketAddress server = listen();
         List<ChannelFuture> connecting = new ArrayList<>();
         for (int i = 0; i < CONNECTIONS; i++) {
@@ -182,7 +188,7 @@ class BossGroupTest {
     }
 
     @Test
-    void aServerThatSharesItsPortStaysWhereItIs() throws InterruptedException {
+    void serverWithReusePortStaysOnBossLoop() throws InterruptedException {
         InetSocketAddress server = listen(fixture.servers, settings -> settings.option(
                 UnixChannelOption.SO_REUSEPORT, true));
         awaitEnd(talk(server, 1));
@@ -190,9 +196,9 @@ class BossGroupTest {
         assertEquals(1, rules(boss()));
     }
 
-    /** Who says which loops are to serve the port is heard. */
+    /** The workers do not take over the port if the user has chosen another group with {@code ACCEPT_GROUP}. */
     @Test
-    void theUsersGroupServes() throws InterruptedException {
+    void acceptGroupServesPort() throws InterruptedException {
         InetSocketAddress server = listen(fixture.servers,
                 settings -> settings.option(RdmaRawChannelOption.ACCEPT_GROUP, bosses));
         awaitEnd(talk(server, 1));
@@ -200,9 +206,9 @@ class BossGroupTest {
         assertEquals(1, rules(boss()));
     }
 
-    /** Loops on another device cannot receive what comes by this one. */
+    /** Workers on another device cannot receive the port's segments, so the boss loop keeps the port. */
     @Test
-    void workersOfAnotherDeviceAreNotFollowed() throws InterruptedException {
+    void bossKeepsPortIfWorkersUseAnotherDevice() throws InterruptedException {
         RdmaRawEventLoopGroup others = bossesOn(LoopDevice.inMemory().name);
         try {
             fixture.connect(listen(others, settings -> { }), new Talker(1, TALK_BYTES));
@@ -214,9 +220,12 @@ class BossGroupTest {
         }
     }
 
-    /** As long as connections of a server are open its port is kept, and another server of the same groups takes it. */
+    /**
+     * Open connections keep the port on the workers when the server closes. A new server of the same groups reuses it
+     * there.
+     */
     @Test
-    void anotherServerTakesThePortThatWasFollowed() throws InterruptedException {
+    void newServerReusesPortOnWorkers() throws InterruptedException {
         InetSocketAddress server = listen();
         RdmaRawSocketChannel first = talk(server, 1);
         awaitFollowed();
@@ -230,15 +239,15 @@ class BossGroupTest {
         assertEquals(0, rules(boss()), "the workers serve the port still");
     }
 
-    /** The rules of a port that is given back are gone from all loops, whoever served it. */
+    /** When a port is released, its rules are withdrawn from all loops, including those that took it over. */
     @Test
-    void whatWasFollowedIsGivenBack() throws InterruptedException {
+    void releasedPortLeavesNoRulesOnWorkers() throws InterruptedException {
         InetSocketAddress server = listen();
         RdmaRawSocketChannel client = talk(server, 1);
         awaitFollowed();
         awaitEnd(client);
         listeners.getFirst().close().sync();
-        // A reset leaves no TIME-WAIT that would keep the port.
+        // A reset avoids TIME-WAIT, which would keep the port in use.
         Channel child = children.take();
         child.config().setOption(ChannelOption.SO_LINGER, 0);
         child.close().sync();
@@ -246,16 +255,16 @@ class BossGroupTest {
         for (EventExecutor worker : fixture.servers) {
             Patience.until(() -> rules((EventLoop) worker) == 0, "the rule to be gone");
         }
-        // By the boss group alone, whose loop has to be the one that receives again.
+        // This server uses the boss group only, so the boss loop must receive the port's segments again.
         new ServerBootstrap().group(bosses).channel(RdmaRawServerSocketChannel.class)
                 .childHandler(new StreamFixture.Echo()).bind(server).sync();
         awaitEnd(talk(server, 2));
         assertEquals(1, rules(boss()));
     }
 
-    /** The server channel goes to another loop; those that serve the port stay. */
+    /** A server channel moves to another boss loop. The workers continue to serve the port. */
     @Test
-    void aServerThatMovesIsStillServedByThem() throws InterruptedException {
+    void workersKeepPortWhenServerChannelMoves() throws InterruptedException {
         InetSocketAddress server = listen();
         awaitEnd(talk(server, 1));
         awaitFollowed();
@@ -280,14 +289,17 @@ class BossGroupTest {
                 .childHandler(new StreamFixture.Echo()).bind(server).sync();
     }
 
-    /** The boss loop leaves when all of the others have joined, and not when another call finds nothing to do. */
+    /**
+     * The boss loop withdraws its rule only when all workers have joined. A second server that finds the takeover under
+     * way does not make it leave early.
+     */
     @Test
-    void theLastLoopOfBeforeDoesNotLeaveTooSoon() throws InterruptedException {
+    void bossKeepsRuleUntilAllWorkersHaveJoined() throws InterruptedException {
         List<EventLoop> workers = new ArrayList<>();
         fixture.servers.forEach(worker -> workers.add((EventLoop) worker));
         InetSocketAddress server = listen();
         CountDownLatch latch = new CountDownLatch(1);
-        // The first child is on the first of the workers, and the second server's on the second.
+        // Children are assigned in turn: the first one to the first worker, the second server's to the second worker.
         StreamFixture.keepBusy(workers.getLast(), latch);
         try {
             RdmaRawSocketChannel first = fixture.connect(server, new Talker(1, TALK_BYTES));
@@ -306,9 +318,9 @@ class BossGroupTest {
         awaitEnd(talk(server, 3));
     }
 
-    /** A port that goes on to a third group before the second one has joined. */
+    /** The port passes to a third group before the second group has joined. The overtaken move then has no effect. */
     @Test
-    void aMoveThatWasOvertakenChangesNothing() throws InterruptedException {
+    void overtakenMoveHasNoEffect() throws InterruptedException {
         List<EventLoop> workers = new ArrayList<>();
         fixture.servers.forEach(worker -> workers.add((EventLoop) worker));
         InetSocketAddress server = listen();
@@ -330,23 +342,26 @@ class BossGroupTest {
         awaitEnd(talk(server, 3));
     }
 
-    /** A group that ends takes its loops from the port; those of before serve it again. */
+    /** When the worker group shuts down, its loops leave the port and the boss loop serves it again. */
     @Test
-    void theBossTakesThePortBack() throws InterruptedException {
+    void portFallsBackToBossWhenWorkersEnd() throws InterruptedException {
         RdmaRawEventLoopGroup workers = bossesOn(device.name);
         InetSocketAddress server = listen(workers, settings -> { });
         awaitEnd(talk(server, 1));
         awaitFollowed();
         workers.shutdownGracefully(0, 10, TimeUnit.SECONDS).sync();
         Patience.until(() -> rules(boss()) == 1, "the boss loop to serve the port again");
-        // Nobody is left whom a connection could be registered with: it is taken and closed, and not left alone.
+        // No loop is left to register the connection with: the server accepts and closes it instead of leaving it open.
         RdmaRawSocketChannel client = fixture.connect(server, new Talker(2, TALK_BYTES));
         client.closeFuture().sync();
     }
 
-    /** A server that has taken a port over whose loops end has a loop of its own to fall back on. */
+    /**
+     * A second server with another boss has taken over the port from loops that then shut down. The port falls back to
+     * that server's own boss loop.
+     */
     @Test
-    void anotherBossTakesThePortBack() throws InterruptedException {
+    void portFallsBackToBossOfSecondServer() throws InterruptedException {
         RdmaRawEventLoopGroup workers = bossesOn(device.name);
         InetSocketAddress server = listen(workers, settings -> { });
         awaitEnd(talk(server, 1));
@@ -367,9 +382,11 @@ class BossGroupTest {
         }
     }
 
-    /** A server channel that has moved falls back on the loop that it is on by then. */
+    /**
+     * A server channel has moved to another boss loop. When the workers shut down, the port falls back to that loop.
+     */
     @Test
-    void aServerThatHasMovedTakesThePortBack() throws InterruptedException {
+    void portFallsBackToNewLoopOfMovedServer() throws InterruptedException {
         RdmaRawEventLoopGroup workers = bossesOn(device.name);
         InetSocketAddress server = listen(workers, settings -> { });
         awaitEnd(talk(server, 1));
@@ -389,9 +406,9 @@ class BossGroupTest {
         }
     }
 
-    /** The server channel's own loop has no part in a port that was left to others. */
+    /** If workers already serve a port, the boss loop of a new server adds no rule for it. */
     @Test
-    void anotherBossTakesThePort() throws InterruptedException {
+    void secondBossAddsNoRuleForServedPort() throws InterruptedException {
         InetSocketAddress server = listen();
         RdmaRawSocketChannel first = talk(server, 1);
         awaitFollowed();
@@ -409,9 +426,9 @@ class BossGroupTest {
         }
     }
 
-    /** To a group that had left it, and back to the one before, while connections keep it. */
+    /** The port moves from the workers to the boss group and back while connections of all servers stay open. */
     @Test
-    void aPortComesBackToLoopsThatHadLeftIt() throws InterruptedException {
+    void portReturnsToLoopsThatHadLeft() throws InterruptedException {
         InetSocketAddress server = listen();
         RdmaRawSocketChannel first = talk(server, 1);
         awaitFollowed();
@@ -429,9 +446,12 @@ class BossGroupTest {
         }
     }
 
-    /** As another host the workers would take none of the port's segments for theirs. */
+    /**
+     * Workers of another userspace host have other addresses and would not recognise the port's segments, so the boss
+     * loop keeps the port.
+     */
     @Test
-    void workersOfAnotherHostAreNotFollowed() throws InterruptedException {
+    void bossKeepsPortIfWorkersAreAnotherHost() throws InterruptedException {
         RdmaRawEventLoopGroup others = new RdmaRawEventLoopGroup(1, host(device.name, "02:00:00:0b:00:03",
                 "10.11.0.3"));
         try {
@@ -444,9 +464,11 @@ class BossGroupTest {
         }
     }
 
-    /** A device without room for one more rule: the boss loop goes on, and passes on what comes. */
+    /**
+     * If the device has no room for another rule, the boss loop keeps the port and passes segments on to the workers.
+     */
     @Test
-    void onAFullDeviceTheBossGoesOn() throws InterruptedException {
+    void bossKeepsPortIfDeviceIsFull() throws InterruptedException {
         InetSocketAddress server = listen();
         SoftverbsFaults faults = SoftverbsFaults.of(stack(boss()).port().device().context());
         CountDownLatch latch = new CountDownLatch(1);
@@ -455,7 +477,7 @@ class BossGroupTest {
         }
         RdmaRawSocketChannel first = talk(server, 1);
         RdmaRawSocketChannel second = talk(server, 2);
-        // The connections have their rules; those of the port get no room.
+        // The connections already have their rules. The device has no room for rules of the port.
         faults.setFlowCapacity(1);
         latch.countDown();
         awaitEnd(first);

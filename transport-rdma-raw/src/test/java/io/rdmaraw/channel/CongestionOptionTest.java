@@ -11,7 +11,10 @@ import org.junit.jupiter.api.Timeout;
 import java.net.InetSocketAddress;
 import java.util.concurrent.TimeUnit;
 
-/** Which congestion control and timeout a connection has: its own choice, else the group's. */
+/**
+ * The congestion control and the minimum retransmission timeout of a connection: an option of the channel takes
+ * precedence over the configuration of the group.
+ */
 @Timeout(60)
 class CongestionOptionTest {
     private static String inUse(RdmaRawSocketChannel channel) {
@@ -19,7 +22,7 @@ class CongestionOptionTest {
     }
 
     @Test
-    void theChannelsChoiceGoesBeforeTheGroups() throws InterruptedException {
+    void channelOptionOverridesGroupSetting() throws InterruptedException {
         String device = LoopDevice.inMemory().name;
         try (StreamFixture fixture = new StreamFixture(StreamFixture.config(device).congestionControl("reno").build(),
                 1, StreamFixture.config(device).build(), 1)) {
@@ -37,7 +40,7 @@ class CongestionOptionTest {
     }
 
     @Test
-    void anUnknownNameIsRefusedWithThoseThatAreKnown() {
+    void unknownNameIsRejectedWithListOfKnownNames() {
         String message = "There is no congestion control named \"fast\", there are bbr, cubic, dctcp, reno";
         RdmaRawSocketChannelConfig config = new RdmaRawSocketChannel().config();
         assertEquals("cubic", config.getOption(RdmaRawChannelOption.TCP_CONGESTION));
@@ -49,7 +52,7 @@ class CongestionOptionTest {
     }
 
     @Test
-    void theLeastTimeoutIsTheGroups() throws InterruptedException {
+    void minimumTimeoutIsThatOfGroup() throws InterruptedException {
         String device = LoopDevice.inMemory().name;
         try (StreamFixture fixture = new StreamFixture(StreamFixture.config(device).build(), 1,
                 StreamFixture.config(device).minRto(30, TimeUnit.SECONDS).build(), 1)) {

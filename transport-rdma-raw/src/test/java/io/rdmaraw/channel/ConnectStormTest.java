@@ -27,16 +27,19 @@ import java.util.concurrent.CancellationException;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 
-/** Channels that are connected all at once: most of their SYNs wait for others to be answered. */
+/**
+ * Many channels connect at once. Only some SYNs leave immediately; the others wait until earlier ones have been
+ * answered.
+ */
 @Timeout(60)
 class ConnectStormTest {
     private static final int STORM = 600;
-    /** What the core lets go without an answer. */
+    /** Number of SYNs that the core sends without waiting for an answer. */
     private static final int AT_ONCE = 128;
-    /** Time lets a few go too: when its tick ends while these are the last that may go at once. */
+    /** A few more SYNs may leave because a timer tick ends during the storm. */
     private static final int MOST_BY_TIME = 8;
     private static final int LAST = STORM - 1;
-    /** None that the host chooses for others. */
+    /** Local port outside the ephemeral range of the host. */
     private static final int LOCAL_PORT = 20_000;
 
     private final StreamFixture fixture = new StreamFixture(LoopDevice.inMemory(), 1, 1);
@@ -66,7 +69,10 @@ class ConnectStormTest {
         return fixture.client(new ChannelInboundHandlerAdapter());
     }
 
-    /** Registers channels, and then connects them within one turn of their loop; the last one as is said. */
+    /**
+     * Registers the channels, then connects all of them in one turn of their loop. The last one uses the given
+     * bootstrap and local address.
+     */
     private List<ChannelFuture> storm(Bootstrap last, InetSocketAddress lastLocal) {
         List<RdmaRawSocketChannel> channels = new ArrayList<>();
         for (int i = 0; i < STORM; i++) {
@@ -86,7 +92,7 @@ class ConnectStormTest {
         return on(loop, () -> stack.engine().counters().opensDelayed);
     }
 
-    /** A turn of the loop for each look. */
+    /** Each check is a task on the loop, which therefore keeps turning. */
     private void awaitConnections(int count) {
         while (on(loop, () -> stack.engine().connectionCount()) != count || on(loop, () -> stack.counters().flows)
                 != count) {
@@ -111,7 +117,7 @@ class ConnectStormTest {
     }
 
     @Test
-    void allConnectAndThoseThatWaitedAreCounted() throws InterruptedException {
+    void allConnectAndDelayedOpensAreCounted() throws InterruptedException {
         List<ChannelFuture> attempts = storm(client(), null);
         long delayed = delayed();
         assertTrue(delayed <= STORM - AT_ONCE && delayed >= STORM - AT_ONCE - MOST_BY_TIME, delayed + " wait");
@@ -130,7 +136,7 @@ class ConnectStormTest {
     }
 
     @Test
-    void oneThatWaitsIsCancelledAndLeavesNothing() throws InterruptedException {
+    void cancelledWaitingAttemptSendsNoSyn() throws InterruptedException {
         StreamFixture.keepBusy(fixture.servers.next(), mute);
         InetSocketAddress local = new InetSocketAddress(InetAddress.ofLiteral("127.0.0.1"), LOCAL_PORT);
         List<ChannelFuture> attempts = storm(client(), local);
@@ -144,7 +150,7 @@ class ConnectStormTest {
     }
 
     @Test
-    void theConnectTimeoutHoldsForOneThatWaits() throws InterruptedException {
+    void waitingAttemptTimesOut() throws InterruptedException {
         StreamFixture.keepBusy(fixture.servers.next(), mute);
         InetSocketAddress local = new InetSocketAddress(InetAddress.ofLiteral("127.0.0.1"), LOCAL_PORT);
         List<ChannelFuture> attempts = storm(client().option(ChannelOption.CONNECT_TIMEOUT_MILLIS, 1), local);
@@ -157,7 +163,7 @@ class ConnectStormTest {
     }
 
     @Test
-    void aLoopThatEndsTellsThoseThatWait() throws InterruptedException {
+    void waitingAttemptsFailWhenLoopEnds() throws InterruptedException {
         StreamFixture.keepBusy(fixture.servers.next(), mute);
         List<ChannelFuture> attempts = storm(client(), null);
         assertTrue(fixture.clients.shutdownGracefully(0, 10, TimeUnit.SECONDS).await(Patience.MILLIS));

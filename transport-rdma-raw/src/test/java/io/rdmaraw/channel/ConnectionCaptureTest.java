@@ -19,7 +19,7 @@ import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 
-/** A capture has the packets of its connection and no others, and is bounded. */
+/** A capture file contains the packets of one connection only and stays within its size limit. */
 @Timeout(60)
 class ConnectionCaptureTest {
     private static final int FILE_HEADER_BYTES = 24;
@@ -41,7 +41,7 @@ class ConnectionCaptureTest {
         }
     }
 
-    /** Returns how many bytes of payload the packets between two ports have. */
+    /** Returns the payload bytes sent from a port and to it; fails if the file has packets of other ports. */
     private static int[] payloads(Path file, int port) throws Exception {
         ByteBuffer all = ByteBuffer.wrap(Files.readAllBytes(file)).order(ByteOrder.LITTLE_ENDIAN);
         int[] fromAndTo = new int[2];
@@ -60,7 +60,7 @@ class ConnectionCaptureTest {
     }
 
     @Test
-    void hasWhatOneConnectionSendsAndReceives(@TempDir Path directory) throws Exception {
+    void fileHasPacketsOfOneConnectionOnly(@TempDir Path directory) throws Exception {
         var server = fixture.listen(new StreamFixture.Echo());
         RdmaRawSocketChannel captured = fixture.connect(server, new ChannelInboundHandlerAdapter());
         RdmaRawSocketChannel other = fixture.connect(server, new ChannelInboundHandlerAdapter());
@@ -76,7 +76,7 @@ class ConnectionCaptureTest {
     }
 
     @Test
-    void endsAtItsBound(@TempDir Path directory) throws Exception {
+    void fileStaysWithinItsLimit(@TempDir Path directory) throws Exception {
         RdmaRawSocketChannel captured = fixture.connect(fixture.listen(new StreamFixture.Echo()),
                 new ChannelInboundHandlerAdapter());
         Path file = directory.resolve("short.pcap");
@@ -89,9 +89,9 @@ class ConnectionCaptureTest {
         assertThrows(IllegalArgumentException.class, () -> captured.capture(file, 10));
     }
 
-    /** A loop that shuts down runs no later task. */
+    /** The loop shuts down right after the channel closes, so no later task can close the file. */
     @Test
-    void itsFileIsClosedWhenTheLoopEnds(@TempDir Path directory) throws Exception {
+    void fileIsClosedWhenLoopEnds(@TempDir Path directory) throws Exception {
         RdmaRawSocketChannel captured = fixture.connect(fixture.listen(new StreamFixture.Echo()),
                 new ChannelInboundHandlerAdapter());
         Path file = directory.resolve("open.pcap");
@@ -110,7 +110,7 @@ class ConnectionCaptureTest {
                 try {
                     count += Files.readSymbolicLink(descriptor).toString().equals(name) ? 1 : 0;
                 } catch (NoSuchFileException e) {
-                    continue;       // that of the directory itself, or of another thread
+                    continue;       // the descriptor of the directory itself, or one closed by another thread
                 }
             }
         }

@@ -27,7 +27,7 @@ import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 
-/** A loop device of a test's own with datagram channels on it. */
+/** A loop device for one test, with datagram channels on it. */
 final class DatagramFixture implements AutoCloseable {
     final LoopDevice device = new LoopDevice();
     final IoEventLoopGroup group;
@@ -38,7 +38,7 @@ final class DatagramFixture implements AutoCloseable {
                 .receiveQueueDepth(256).sendQueueDepth(256).slotCount(1024).build());
     }
 
-    /** Keeps what a channel fires. */
+    /** Collects the datagrams and exceptions of a channel. */
     static final class Inbox extends ChannelInboundHandlerAdapter {
         final BlockingQueue<DatagramPacket> packets = new LinkedBlockingQueue<>();
         final BlockingQueue<Throwable> errors = new LinkedBlockingQueue<>();
@@ -95,32 +95,35 @@ final class DatagramFixture implements AutoCloseable {
         return inbox;
     }
 
-    /** A channel that gets a copy of every frame on the device. */
+    /** Binds a channel that receives a copy of every frame on the device. */
     FrameQueueHandler sniff() {
         FrameQueueHandler sniffer = new FrameQueueHandler();
         device.bind(group, RdmaRawAddress.of(device.name, FlowSpec.builder().type(FlowType.SNIFFER).build()), sniffer);
         return sniffer;
     }
 
-    /** A channel that sends frames as they are. */
+    /** Binds a channel that sends raw frames. */
     RdmaRawChannel raw() {
         return device.bind(group, device.sendOnly(), new ChannelInboundHandlerAdapter());
     }
 
-    /** The MAC address that leads to whoever has a port and talks with a peer. */
+    /** Returns the MAC address of the channel that owns a port and may receive from the peer. */
     long macOf(InetSocketAddress address, InetSocketAddress peer) {
         BoundPort bound = LoopbackHost.of(device.name).ports().find(IpProtocol.UDP, IpAddress.of(peer.getAddress()),
                 peer.getPort(), IpAddress.of(address.getAddress()), address.getPort());
         return bound.id();
     }
 
-    /** Waits until the channel's loop has polled its queue from beginning to end: what was there is received. */
+    /**
+     * Waits until the channel's loop has polled its queue completely, so that frames present at the call have been
+     * received.
+     */
     static void awaitRounds(Inbox inbox) throws InterruptedException {
         QueueCounters counters = inbox.channel.eventLoop().submit(() -> inbox.channel.port().queue().counters()).sync()
                 .getNow();
         long endPolls = counters.receivePolls + 2;
         while (counters.receivePolls < endPolls) {
-            // Tasks keep the loop from sleeping; it may run several of them between two polls.
+            // Tasks keep the loop from sleeping. It may run several of them between two polls.
             inbox.channel.eventLoop().submit(() -> { }).sync();
         }
         inbox.channel.eventLoop().submit(() -> { }).sync();

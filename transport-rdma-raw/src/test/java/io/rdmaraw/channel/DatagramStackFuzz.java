@@ -12,9 +12,9 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 /**
- * Whole sequences of frames to a host of our own with ports, in virtual time; see {@link UserspaceHostFixture}.
- * CONTRIBUTING.md has the command that fuzzes in earnest; the ordinary build replays the kept inputs, which
- * {@code src/test/scapy/malformed_frames.py} has made, and some at random.
+ * Plays sequences of frames to a userspace host with bound ports, in virtual time; see {@link UserspaceHostFixture}.
+ * The ordinary build replays the stored inputs, which {@code src/test/scapy/malformed_frames.py} generates, and some
+ * random sequences. CONTRIBUTING.md has the command for a fuzzing run.
  */
 class DatagramStackFuzz {
     private static final int RANDOM_SEQUENCES = 60;
@@ -33,16 +33,16 @@ class DatagramStackFuzz {
             all.add(UserspaceHostFixture.playOdd(random.nextLong(), FRAMES_OF_A_SEQUENCE));
         }
         assertEquals(RANDOM_SEQUENCES * FRAMES_OF_A_SEQUENCE, all.frames);
-        // Frames that never led anywhere would prove nothing.
+        // The test is only meaningful if some of the frames reach a channel, an error handler and the send path.
         assertTrue(all.datagrams > RANDOM_SEQUENCES && all.errors > 0 && all.sent > all.datagrams && all.unclaimed > 0,
                 all::toString);
     }
 
-    /** Kept inputs that have a known end. */
+    /** Stored fragments for which the number of reassembled datagrams is known. */
     @ParameterizedTest
     @CsvSource({"fragments4-in-order, 1", "fragments4-backwards, 1", "fragments6-shuffled, 1", "fragments6-repeated, 1",
         "fragments4-too-late, 0", "fragments-overlapping, 0", "fragments-teardrop, 0"})
-    void datagramsArePutTogether(String input, int reassembled) throws IOException {
+    void fragmentsAreReassembled(String input, int reassembled) throws IOException {
         try (InputStream bytes = getClass().getResourceAsStream("DatagramStackFuzzInputs/anyBytes/" + input)) {
             assertEquals(reassembled, UserspaceHostFixture.play(bytes.readAllBytes()).reassembled);
         }

@@ -1,14 +1,14 @@
 package io.rdmaraw.channel;
 
 import io.rdmaraw.faults.SoftverbsFaults;
-import io.rdmaraw.queue.VerbsFrameQueue;
+import io.rdmaraw.queue.FrameQueue;
 import io.rdmaraw.verbs.DeviceName;
-import io.rdmaraw.verbs.QueuePair;
-import io.rdmaraw.verbs.VerbsContext;
+import io.rdmaraw.verbs.objects.QueuePair;
+import io.rdmaraw.verbs.objects.VerbsContext;
 import io.rdmaraw.verbs.softverbs.Softverbs;
 import io.rdmaraw.verbs.softverbs.SoftverbsQueueCounters;
 
-/** What can be made to go wrong with a device under test. */
+/** Faults that a test can inject into a device. */
 interface DeviceFaults {
     static DeviceFaults of(VerbsContext context) {
         return new DeviceName(context.deviceName()).isSoftware()
@@ -16,33 +16,35 @@ interface DeviceFaults {
                 : new EmulatedFaults(context.deviceName());
     }
 
-    /** The next send or receive completes with this status, and the queue goes to the state of error. */
-    void failNextCompletion(VerbsFrameQueue queue, boolean receive, int status);
+    /** The next send or receive completes with this status, and the queue enters the error state. */
+    void failNextCompletion(FrameQueue queue, boolean receive, int status);
 
-    /** The queue pair goes to the state of error. */
+    /** The queue pair enters the error state. */
     void failQueuePair(QueuePair queuePair);
 
-    /** The work queue of shared rules goes to the state of error, at once or with the next frame that it receives. */
-    void failWorkQueue(VerbsFrameQueue queue);
+    /** The work queue of RSS rules enters the error state, at once or when it receives its next frame. */
+    void failWorkQueue(FrameQueue queue);
 
-    /** The completion queue of its receives runs over, or else that of its sends. */
-    void overrunCompletions(VerbsFrameQueue queue, boolean receive);
+    /** The completion queue of the receives or of the sends overruns. */
+    void overrunCompletions(FrameQueue queue, boolean receive);
 
-    /** Returns how many frames the device has lost so far: they were sent, and completed nowhere. */
+    /**
+     * Returns the number of frames that the device has lost so far: they were sent but reached no receive completion.
+     */
     long lostFrames();
 
     void setPortUp(boolean up);
 
-    /** The device is removed. */
+    /** Removes the device. */
     void failDevice();
 
-    /** Makes a device good again that other tests use too. */
+    /** Restores a device that later tests use too. */
     void restore();
 
-    /** Those of softverbs. */
+    /** Faults of softverbs. */
     record Soft(Softverbs softverbs, SoftverbsFaults faults) implements DeviceFaults {
         @Override
-        public void failNextCompletion(VerbsFrameQueue queue, boolean receive, int status) {
+        public void failNextCompletion(FrameQueue queue, boolean receive, int status) {
             faults.failNextCompletion(queue.queuePair(), receive, status);
         }
 
@@ -52,12 +54,12 @@ interface DeviceFaults {
         }
 
         @Override
-        public void failWorkQueue(VerbsFrameQueue queue) {
+        public void failWorkQueue(FrameQueue queue) {
             queue.workQueue().toError();
         }
 
         @Override
-        public void overrunCompletions(VerbsFrameQueue queue, boolean receive) {
+        public void overrunCompletions(FrameQueue queue, boolean receive) {
             faults.overrun(receive ? queue.receiveCompletions() : queue.sendCompletions());
         }
 
@@ -80,7 +82,7 @@ interface DeviceFaults {
 
         @Override
         public void restore() {
-            // Every test has a device of its own.
+            // Each test has its own device, so there is nothing to restore.
         }
     }
 }

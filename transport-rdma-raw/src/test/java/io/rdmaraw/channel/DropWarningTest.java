@@ -23,10 +23,10 @@ import java.util.logging.Logger;
 
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-/** A server whose peers' packets are all dropped says so in the log, with the remedy. */
+/** If a server drops all packets of its peers, a warning names the reason and the remedy. */
 @Timeout(60)
 class DropWarningTest {
-    /** From 10.15.0.2 to port 7 of 10.15.0.1; the UDP checksum should be another one. */
+    /** A datagram from 10.15.0.2 to port 7 of 10.15.0.1 with a wrong UDP checksum. */
     private static final byte[] DAMAGED = HexFormat.of().parseHex("0200000f00010200000f00020800"
             + "4500001e000100004011" + "66ae" + "0a0f00020a0f0001" + "07d00007000a0bad" + "6869");
 
@@ -74,8 +74,8 @@ class DropWarningTest {
     }
 
     @Test
-    void dropsInSeriesAreToldWithTheRemedy() throws InterruptedException {
-        // On a busy machine the receiver may also be late, and that is told too.
+    void seriesOfDropsIsLoggedWithRemedy() throws InterruptedException {
+        // On a busy machine the receiver may also fall behind, which is logged too.
         Optional<String> told;
         while ((told = warnings.stream().filter(line -> line.contains("bad-checksum")).findFirst()).isEmpty()) {
             sendDamaged();

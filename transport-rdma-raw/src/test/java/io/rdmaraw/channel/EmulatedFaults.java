@@ -6,17 +6,17 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.rdmaraw.ffi.Errno;
 import io.rdmaraw.ffi.NativeCall;
 import io.rdmaraw.ffi.NativeLibrary;
+import io.rdmaraw.queue.FrameQueue;
 import io.rdmaraw.queue.QueueFixture;
-import io.rdmaraw.queue.VerbsFrameQueue;
-import io.rdmaraw.verbs.QueuePair;
 import io.rdmaraw.verbs.abi.WcStatus;
+import io.rdmaraw.verbs.objects.QueuePair;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.SymbolLookup;
 import java.lang.foreign.ValueLayout;
 import java.util.Arrays;
 
-/** Faults of the emulated ConnectX that is preloaded below this JVM: see {@code connectx_emulator.h}. */
+/** Faults of the emulated ConnectX that is preloaded into this JVM; see {@code connectx_emulator.h}. */
 final class EmulatedFaults implements DeviceFaults {
     /** {@code MLX5_CQE_SYNDROME_LOCAL_LENGTH_ERR}. */
     private static final int LOCAL_LENGTH_ERR = 1;
@@ -24,13 +24,13 @@ final class EmulatedFaults implements DeviceFaults {
     private static final int LOCAL_QP_OP_ERR = 2;
     /** {@code MLX5_CQE_SYNDROME_LOCAL_PROT_ERR}. */
     private static final int LOCAL_PROT_ERR = 4;
-    /** One that libmlx5 does not know, which it calls a general error. */
+    /** A syndrome unknown to libmlx5, which reports it as a general error. */
     private static final int UNKNOWN = 0x7f;
-    /** The members of {@code struct cxemu_counters}. */
+    /** Number of members of {@code struct cxemu_counters}. */
     private static final int COUNTERS = 32;
     private static final int RECEIVED_FRAMES = 2;
     private static final int UNREPORTED_SENDS = 21;
-    /** no_match, no_receive, not_ready, port_down and cq_overruns among them. */
+    /** Indices of the counters no_match, no_receive, not_ready, port_down and cq_overruns. */
     private static final int[] LOSSES = {4, 5, 6, 7, 14};
 
     private static final SymbolLookup LIBRARY = NativeLibrary.load(System.getenv("LD_PRELOAD"));
@@ -46,7 +46,7 @@ final class EmulatedFaults implements DeviceFaults {
     }
 
     @Override
-    public void failNextCompletion(VerbsFrameQueue queue, boolean receive, int status) {
+    public void failNextCompletion(FrameQueue queue, boolean receive, int status) {
         int syndrome = switch (status) {
             case WcStatus.LOC_PROT_ERR -> LOCAL_PROT_ERR;
             case WcStatus.LOC_LEN_ERR -> LOCAL_LENGTH_ERR;
@@ -57,7 +57,10 @@ final class EmulatedFaults implements DeviceFaults {
                 receive ? 1 : 0, syndrome));
     }
 
-    /** The same by number and syndrome, {@code MLX5_CQE_SYNDROME_*}; nothing when the device knows no such queue. */
+    /**
+     * Does the same for a queue number and a syndrome, {@code MLX5_CQE_SYNDROME_*}. Has no effect if the device does
+     * not have the queue.
+     */
     void failNextCompletionOf(int number, boolean receive, int syndrome) {
         int errno = NativeCall.status(function("cxemu_fail_next_completion"), device, number, receive ? 1 : 0,
                 syndrome);
@@ -70,30 +73,30 @@ final class EmulatedFaults implements DeviceFaults {
     }
 
     @Override
-    public void failWorkQueue(VerbsFrameQueue queue) {
+    public void failWorkQueue(FrameQueue queue) {
         assertEquals(0, NativeCall.status(function("cxemu_fail_next_completion"), device, queue.workQueue().number(), 1,
                 LOCAL_PROT_ERR));
     }
 
-    /** The same with the next frame that comes by the work queue of a queue, if it has one. */
-    void failWorkQueueOf(VerbsFrameQueue queue) {
+    /** Does the same for the next frame that arrives at the work queue, if the queue has one. */
+    void failWorkQueueOf(FrameQueue queue) {
         if (QueueFixture.hasWorkQueue(queue)) {
             failWorkQueue(queue);
         }
     }
 
     @Override
-    public void overrunCompletions(VerbsFrameQueue queue, boolean receive) {
+    public void overrunCompletions(FrameQueue queue, boolean receive) {
         assertEquals(0, NativeCall.status(function("cxemu_overrun_completions"), device, number(queue, receive),
                 receive ? 1 : 0));
     }
 
-    /** Returns the number by which the device knows the queue of receives or sends. */
-    static int number(VerbsFrameQueue queue, boolean receive) {
+    /** Returns the device's number of the receive or send queue. */
+    static int number(FrameQueue queue, boolean receive) {
         return receive ? QueueFixture.receiveQueueNumber(queue) : queue.queuePair().number();
     }
 
-    /** The next commands of this number, of {@code enum ib_uverbs_write_cmds}, fail. */
+    /** Fails the next calls of a command of {@code enum ib_uverbs_write_cmds}. */
     void failCommands(int command, int errno, int count) {
         assertEquals(0, NativeCall.status(function("cxemu_fail_commands"), device, command, errno, count));
     }
@@ -107,7 +110,7 @@ final class EmulatedFaults implements DeviceFaults {
         return sum(LOSSES);
     }
 
-    /** Returns how many frames were sent by requests of which no completion tells. */
+    /** Returns the number of frames sent by requests without a completion. */
     long unreportedSends() {
         return sum(UNREPORTED_SENDS);
     }

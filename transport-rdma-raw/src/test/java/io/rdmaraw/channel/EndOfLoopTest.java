@@ -24,10 +24,10 @@ import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 
-/** Whatever a connection is amid of when its loop ends: the loop's memory is whole afterwards. */
+/** When a loop terminates, it releases the memory of every connection, whatever state the connection is in. */
 @Timeout(60)
 class EndOfLoopTest {
-    /** More than is copied out of a slot. */
+    /** Larger than the payloads that are copied out of their slot. */
     private static final int MESSAGE_BYTES = 600;
     private static final int MAX_ATTEMPTS = 64;
 
@@ -55,16 +55,19 @@ class EndOfLoopTest {
         loop.shutdownGracefully(0, 10, TimeUnit.SECONDS).syncUninterruptibly();
     }
 
-    /** The test's timeout ends this. */
+    /** Ends with the timeout of the test. */
     private void awaitMemory() {
         while (Slab.heldAfterClose() > heldBefore) {
             assertFalse(Thread.currentThread().isInterrupted(), () -> "held: " + Slab.heldSlots());
         }
     }
 
-    /** The server's loop is in a handler, so that a connection of the other loop gets no channel before that ends. */
+    /**
+     * The loop of the server channel is blocked in a handler, so a connection that arrives at the other loop has no
+     * channel when that loop terminates.
+     */
     @Test
-    void bytesOfAConnectionWithoutAChannelAreReleased() throws InterruptedException {
+    void bytesOfConnectionWithoutChannelAreReleased() throws InterruptedException {
         InetSocketAddress address = fixture.listen(new ChannelInboundHandlerAdapter());
         EventLoop listening = serverLoops().stream().filter(loop -> on(loop, () ->
                 ((RdmaRawEventLoop) loop).handler().registrationCount()) > 0).findFirst().orElseThrow();
@@ -87,7 +90,7 @@ class EndOfLoopTest {
         awaitMemory();
     }
 
-    /** A connection of which some bytes are there to be read, which nobody does. */
+    /** Accepts a connection with received bytes that no handler reads. */
     private RdmaRawSocketChannel acceptUnread() throws InterruptedException {
         InetSocketAddress address = fixture.listen("127.0.0.1", new ChannelInboundHandlerAdapter(),
                 server -> server.childOption(ChannelOption.AUTO_READ, false));
@@ -101,9 +104,11 @@ class EndOfLoopTest {
         return child;
     }
 
-    /** What is registered by a loop's last task would never hear of the loop's end. */
+    /**
+     * The channel is registered by a late task of a terminating loop and would miss the notification of its shutdown.
+     */
     @Test
-    void bytesOfAChannelThatJoinsALoopInItsLastMomentAreReleased() throws InterruptedException {
+    void bytesOfChannelJoiningTerminatingLoopAreReleased() throws InterruptedException {
         RdmaRawSocketChannel child = acceptUnread();
         EventLoop to = serverLoops().stream().filter(loop -> loop != child.eventLoop()).findFirst().orElseThrow();
         stackOf(to);
@@ -119,9 +124,12 @@ class EndOfLoopTest {
         awaitMemory();
     }
 
-    /** Netty does not prepare a loop for its end that is asked by a task and has another one to do: it ends at once. */
+    /**
+     * If a task requests the shutdown and adds another task, Netty terminates the loop at once, without preparing its
+     * handler.
+     */
     @Test
-    void bytesOfAChannelWhoseLoopEndsUnpreparedAreReleased() throws InterruptedException {
+    void bytesOfChannelAreReleasedIfLoopEndsAtOnce() throws InterruptedException {
         RdmaRawSocketChannel child = acceptUnread();
         EventLoop loop = child.eventLoop();
         loop.execute(() -> {

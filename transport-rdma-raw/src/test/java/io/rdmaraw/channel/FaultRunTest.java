@@ -5,8 +5,9 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.rdmaraw.ffi.Errno;
+import io.rdmaraw.queue.FrameQueue;
+import io.rdmaraw.queue.QueueFixture;
 import io.rdmaraw.queue.SharedDevice;
-import io.rdmaraw.queue.VerbsFrameQueue;
 import java.util.List;
 import java.util.Random;
 import java.util.concurrent.TimeUnit;
@@ -18,10 +19,12 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /**
- * Faults of the device at random moments, while frames pass between two pairs of channels on loops of their own, and
- * connections carry data on a second device. Faults of queues are meant for the first pair and for the connections: no
- * frame of the second pair is lost by them. Every frame of the pairs is received once and whole, or counted by someone.
- * Every byte of the connections comes back in its place. No slot is lost, and nothing hangs.
+ * Injects device faults at random moments while frames pass between two pairs of channels, each on its own loops, and
+ * connections carry data on a second device. Queue faults hit the first pair and the connections only, so the second
+ * pair must not lose a frame.
+ *
+ * Each frame of the pairs is either received once and intact, or counted as lost. All bytes of the connections come
+ * back in order. No slot is lost and nothing hangs.
  */
 @Tag("emulated")
 class FaultRunTest {
@@ -100,7 +103,7 @@ class FaultRunTest {
         other.take();
     }
 
-    /** What the device has lost, and what it has sent without ever telling so. */
+    /** Counters of the device: frames it has lost, and frames it has sent without a completion. */
     private record Losses(long lost, long unreported) {
     }
 
@@ -109,9 +112,10 @@ class FaultRunTest {
     }
 
     /**
-     * Frames are received or counted by the device or by a queue. A queue takes those for lost of which no completion
-     * tells; the device knows which of them it has sent all the same. By libmlx5's calls a reset also throws away
-     * completions of sends that are not read yet: of those that the queue takes for lost some may have been sent.
+     * Waits until each frame is received, or counted as lost by the device or a queue. A queue counts a send without a
+     * completion as lost although the device may have transmitted it; the device's counter corrects this. With
+     * libmlx5's own calls, a reset also discards unread send completions, so some frames counted as lost may have been
+     * received.
      */
     private void awaitAccount(Losses before, boolean bothSuffer) {
         long endNanos = System.nanoTime() + Patience.NANOS;
@@ -128,7 +132,7 @@ class FaultRunTest {
                 sent += other.sent;
                 accounted += other.received + other.counted();
             }
-            maySurplus = struck.queueOf(false).isDirect() ? 0 : struck.lostInFlight();
+            maySurplus = QueueFixture.isDirect(struck.queueOf(false)) ? 0 : struck.lostInFlight();
         } while ((accounted < sent || accounted > sent + maySurplus || !bothSuffer && other.received != other.sent)
                 && System.nanoTime() - endNanos < 0);
         String account = struck + "; " + other + "; " + losses() + " since " + before;
@@ -143,7 +147,7 @@ class FaultRunTest {
         assertEquals(0, other.recoveries());
     }
 
-    /** Whoever writes is told, all channels close, and what had come in is handed up before. */
+    /** Pending and new writes fail, and all channels close after their received frames have been delivered. */
     private void loseDevice(Random random) throws InterruptedException {
         struck.send(random.nextInt(60));
         other.send(random.nextInt(60));
@@ -159,14 +163,14 @@ class FaultRunTest {
     private void strike(Random random, boolean receive) throws InterruptedException {
         FramePair pair = struck;
         RdmaRawChannel channel = receive ? pair.receiver : pair.sender;
-        // On the loop: a queue that is being replaced has no number that the device knows.
+        // Runs on the loop, because a queue that is being replaced has no number on the device.
         int number = channel.eventLoop().submit(() -> {
-            VerbsFrameQueue queue = pair.queueOf(receive);
+            FrameQueue queue = pair.queueOf(receive);
             RandomFaults.strike(faults, queue, receive, random);
             return EmulatedFaults.number(queue, receive);
         }).sync().getNow();
         if (random.nextInt(3) == 0) {
-            // Once more, while it is reset and started, or replaced.
+            // A second fault hits the queue during its reset, restart or replacement.
             faults.failNextCompletionOf(number, receive, RandomFaults.syndrome(random));
         }
         if (random.nextInt(4) == 0) {
@@ -174,9 +178,9 @@ class FaultRunTest {
         }
     }
 
-    /** The receiver's loop is busy until the device has gone; then it hears of that before it polls. */
+    /** The receiver's loop is busy until the device has gone, and then learns of the removal before it polls. */
     @Test
-    void whatHadComeInIsHandedUpBeforeTheChannelCloses() throws InterruptedException {
+    void receivedFramesAreDeliveredBeforeChannelCloses() throws InterruptedException {
         struck.receiver.eventLoop().submit(() -> {
             long before = faults.receivedFrames();
             struck.send(40);
@@ -192,9 +196,9 @@ class FaultRunTest {
         assertEquals(40, struck.received);
     }
 
-    /** As when another fault meets it between two of the steps. */
+    /** A second fault hits the queue between two steps of its recovery. */
     @Test
-    void aQueueThatFailsWhileItIsStartedIsReplacedOnceMore() throws InterruptedException {
+    void queueFailingDuringStartIsReplacedAgain() throws InterruptedException {
         struck.send(1);
         struck.receiver.eventLoop().submit(() -> {
             faults.failCommands(RandomFaults.MODIFY_QP, Errno.EINVAL, 2);
@@ -203,9 +207,9 @@ class FaultRunTest {
         awaitWorks();
     }
 
-    /** The kernel has no memory for a moment. */
+    /** The kernel is temporarily out of memory. */
     @Test
-    void aQueueThatCannotBeMadeAnewIsTriedAgain() throws InterruptedException {
+    void failedReplacementIsRetried() throws InterruptedException {
         for (int command : RandomFaults.COMMANDS) {
             struck.send(1);
             struck.receiver.eventLoop().submit(() -> {
@@ -216,10 +220,10 @@ class FaultRunTest {
         }
     }
 
-    /** Attempt after attempt fails: what is written meanwhile is sent when the queue works. */
+    /** Several recovery attempts fail. Frames written in that time are sent when the queue works again. */
     @Test
-    void framesWaitForAQueueThatCannotBeStartedYet() throws InterruptedException {
-        VerbsFrameQueue queue = struck.queueOf(false);
+    void framesWaitUntilQueueCanBeStarted() throws InterruptedException {
+        FrameQueue queue = struck.queueOf(false);
         struck.sender.eventLoop().submit(() -> {
             faults.failCommands(RandomFaults.MODIFY_QP, Errno.ENOMEM, 7);
             faults.overrunCompletions(queue, false);

@@ -22,11 +22,11 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicInteger;
 
-/** Connections that are flushed by tasks of their loop, as gRPC does it: how many doorbells that takes. */
+/** Counts the doorbells when each connection is flushed by a separate task of the loop, as gRPC does. */
 @Timeout(60)
 class FlushesOfTasksTest {
     private static final int CONNECTIONS = 20;
-    /** HeldFlushes.MOST. */
+    /** {@code Transmission.MAX_COALESCED}. */
     private static final int MAX_HELD = 32;
     private static final int BYTES = 10;
 
@@ -65,7 +65,7 @@ class FlushesOfTasksTest {
         clients.get(client % CONNECTIONS).writeAndFlush(Unpooled.wrappedBuffer(new byte[BYTES]));
     }
 
-    /** Of the clients' loop; on it. */
+    /** Returns the doorbells of the clients' loop; called on that loop. */
     private long doorbells() {
         return clients.getFirst().loopStack().port().queue().counters().sendBursts;
     }
@@ -75,7 +75,7 @@ class FlushesOfTasksTest {
         assertEquals(count, receivedBytes.get());
     }
 
-    /** Has the loop do so many flushes, each by a task of its own; returns how many doorbells that took. */
+    /** Runs a number of flushes on the loop, each in a task, and returns how many doorbells they needed. */
     private long doorbellsOf(int flushes) throws InterruptedException {
         CompletableFuture<Long> doorbells = new CompletableFuture<>();
         CountDownLatch latch = new CountDownLatch(1);
@@ -97,19 +97,19 @@ class FlushesOfTasksTest {
     }
 
     @Test
-    void tasksInARowShareADoorbell() throws InterruptedException {
+    void consecutiveTasksShareOneDoorbell() throws InterruptedException {
         assertEquals(1, doorbellsOf(CONNECTIONS));
     }
 
-    /** Their handlers may block the loop. */
+    /** Without {@code SHARED_FLUSHES} each flush rings the doorbell at once, because later tasks may block the loop. */
     @Test
-    void flushesOfOtherChannelsLeaveBeforeTheyReturn() throws InterruptedException {
+    void flushesWithoutOptionAreSentAtOnce() throws InterruptedException {
         clients.forEach(client -> client.config().setOption(RdmaRawChannelOption.SHARED_FLUSHES, false));
         assertEquals(CONNECTIONS, doorbellsOf(CONNECTIONS));
     }
 
     @Test
-    void theFlushOfAnotherChannelTakesThoseAlongThatWait() throws InterruptedException {
+    void immediateFlushSendsDeferredOnesToo() throws InterruptedException {
         clients.getLast().config().setOption(RdmaRawChannelOption.SHARED_FLUSHES, false);
         CompletableFuture<Long> doorbells = new CompletableFuture<>();
         loop.execute(() -> {
@@ -123,31 +123,34 @@ class FlushesOfTasksTest {
         awaitBytes(2 * BYTES);
     }
 
-    /** Netty's loops may leave tasks for later, and who gets what has come in may block. */
+    /**
+     * Deferred flushes are transmitted before received data is delivered: a handler may block, and Netty may postpone
+     * the remaining tasks.
+     */
     @Test
-    void whatWaitsLeavesBeforeAnythingIsDelivered() {
+    void deferredFlushesAreSentBeforeDelivery() {
         CompletableFuture<Long> doorbells = new CompletableFuture<>();
         loop.execute(() -> {
             long before = doorbells();
             loop.execute(() -> { });
             write(0);
             assertEquals(before, doorbells(), "it waits for the task behind it");
-            clients.getFirst().loopStack().run();
+            clients.getFirst().loopStack().deliver();
             doorbells.complete(doorbells() - before);
         });
         assertEquals(1, doorbells.join());
         awaitBytes(BYTES);
     }
 
-    /** The peers of the first ones are to begin while there are many more. */
+    /** The number of deferred flushes is limited, so that the first peers can start while many more flushes follow. */
     @Test
-    void onlySoManyWait() throws InterruptedException {
+    void numberOfDeferredFlushesIsLimited() throws InterruptedException {
         assertEquals(3, doorbellsOf(2 * MAX_HELD + 1));
     }
 
-    /** Its task may block. */
+    /** The flush must not wait for the end of the task, which may block. */
     @Test
-    void aFlushWithNoTaskBehindItLeavesBeforeItReturns() {
+    void flushWithoutQueuedTaskIsSentAtOnce() {
         assertEquals(1L, on(loop, () -> {
             long before = doorbells();
             write(0);
@@ -157,7 +160,7 @@ class FlushesOfTasksTest {
     }
 
     @Test
-    void aFlushLeavesThoughTheTasksBehindItFlushNothing() throws InterruptedException {
+    void deferredFlushIsSentIfLaterTasksFlushNothing() throws InterruptedException {
         CountDownLatch latch = new CountDownLatch(1);
         StreamFixture.keepBusy(loop, latch);
         long[] doorbells = new long[2];
@@ -171,9 +174,9 @@ class FlushesOfTasksTest {
         assertEquals(0, on(loop, () -> doorbells[1] - doorbells[0]), "it has waited for the task behind it");
     }
 
-    /** As where other threads keep the loop busy: Netty's loops do tasks for a second before they look at frames. */
+    /** Other threads keep adding tasks. Netty's loops run tasks for up to a second before they poll for frames. */
     @Test
-    void aFlushLeavesThoughThereIsAlwaysATaskBehindIt() {
+    void deferredFlushIsSentAlthoughTasksKeepComing() {
         CompletableFuture<Integer> tasksBefore = new CompletableFuture<>();
         loop.execute(() -> {
             long before = doorbells();
@@ -198,7 +201,7 @@ class FlushesOfTasksTest {
     }
 
     @Test
-    void tasksThatCameLaterShareTheDoorbellWhileEachFlushes() {
+    void laterTasksShareDoorbellIfEachFlushes() {
         CompletableFuture<Long> doorbells = new CompletableFuture<>();
         loop.execute(() -> {
             long before = doorbells();
@@ -215,9 +218,9 @@ class FlushesOfTasksTest {
         awaitBytes(3 * BYTES);
     }
 
-    /** Within a task, as a program that writes several messages does. */
+    /** Several flushes within one task, as by a program that writes several messages. */
     @Test
-    void flushesOfOneTaskWithNoneBehindItAreNotHeld() {
+    void flushesOfLastTaskAreNotDeferred() {
         assertEquals(3L, on(loop, () -> {
             long before = doorbells();
             write(0);

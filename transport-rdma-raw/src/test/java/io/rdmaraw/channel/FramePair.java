@@ -5,13 +5,13 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.channel.ChannelFuture;
+import io.rdmaraw.queue.FrameQueue;
 import io.rdmaraw.queue.QueueCounters;
-import io.rdmaraw.queue.VerbsFrameQueue;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 
-/** Numbered frames that pass one way between two loops of their own. */
+/** Numbered frames in one direction between two channels, each on its own loop. */
 final class FramePair implements AutoCloseable {
     private static final int FRAME_BYTES = 64;
 
@@ -22,8 +22,8 @@ final class FramePair implements AutoCloseable {
     private final RdmaRawEventLoopGroup sending = new RdmaRawEventLoopGroup(1);
     private final byte[] to;
     private final byte[] from;
-    private final VerbsFrameQueue receives;
-    private final VerbsFrameQueue sends;
+    private final FrameQueue receives;
+    private final FrameQueue sends;
     int sent;
     int received;
     private int last = -1;
@@ -35,8 +35,8 @@ final class FramePair implements AutoCloseable {
         this.from = from;
         receiver = device.bind(receiving, device.to(to), handler);
         sender = device.bind(sending, device.sendOnly(), new FrameQueueHandler());
-        receives = (VerbsFrameQueue) receiver.port().queue();
-        sends = (VerbsFrameQueue) sender.port().queue();
+        receives = receiver.port().queue();
+        sends = sender.port().queue();
     }
 
     void send(int frames) throws InterruptedException {
@@ -50,7 +50,7 @@ final class FramePair implements AutoCloseable {
         }
     }
 
-    /** The device may be gone: those whose writer is told so were not sent. */
+    /** Sends frames although the device may have been removed. If a write fails, its frame is not counted as sent. */
     void sendToNobody(int frames) throws InterruptedException {
         List<ChannelFuture> writes = new ArrayList<>();
         long refusedBefore = sends.counters().refusedFrames;
@@ -63,11 +63,11 @@ final class FramePair implements AutoCloseable {
                 sent--;
             }
         }
-        // Those are counted.
+        // Frames refused by the queue are counted there, so they remain in the account.
         sent += (int) (sends.counters().refusedFrames - refusedBefore);
     }
 
-    /** Takes what has come in: in order, each once, and whole. */
+    /** Checks the received frames: in order, without duplicates and intact. */
     void take() {
         Object message;
         while ((message = handler.messages.poll()) != null) {
@@ -86,7 +86,7 @@ final class FramePair implements AutoCloseable {
         }
     }
 
-    /** Counts what is sent from now on. */
+    /** Starts counting the frames that are sent from now on. */
     void mark() {
         mark = sent;
         receivedSinceMark = 0;
@@ -96,7 +96,7 @@ final class FramePair implements AutoCloseable {
         return receivedSinceMark;
     }
 
-    /** Returns how many frames the queues have lost and said so. */
+    /** Returns the number of frames that the queues have counted as lost. */
     long counted() {
         QueueCounters counters = sends.counters();
         return counters.lostInFlightFrames + counters.sendErrors + counters.refusedFrames
@@ -111,7 +111,7 @@ final class FramePair implements AutoCloseable {
         return sends.counters().recoveries + receives.counters().recoveries;
     }
 
-    VerbsFrameQueue queueOf(boolean receive) {
+    FrameQueue queueOf(boolean receive) {
         return receive ? receives : sends;
     }
 

@@ -8,9 +8,8 @@ import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 
-/** Keeps what a channel fires, for a test's thread to take. */
+/** Collects the messages, events and exceptions of a channel for the test's thread. */
 final class FrameQueueHandler extends ChannelInboundHandlerAdapter {
-    /** Far beyond what any machine needs; only a frame that never comes takes so long. */
 
     final BlockingQueue<Object> messages = new LinkedBlockingQueue<>();
     final BlockingQueue<Object> events = new LinkedBlockingQueue<>();

@@ -8,26 +8,33 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.netty.bootstrap.Bootstrap;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
+import io.netty.channel.Channel;
+import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.ChannelOutboundBuffer;
 import io.netty.channel.ChannelPromise;
 import io.netty.channel.DefaultChannelPromise;
+import io.netty.channel.DefaultFileRegion;
 import io.netty.channel.EventLoop;
+import io.rdmaraw.kernel.KernelTransport;
 import io.rdmaraw.tcp.stack.TcpStackStatistics;
 import io.rdmaraw.wire.ParseCounters;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
+import java.io.File;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.ServerSocket;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Callable;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 
-/** What a connection of the kernel's does with the messages of the channel that it carries. */
+/** A connection carried by a kernel socket: the results of writes, and moves between loops. */
 class KernelTransportTest {
     private static final int LOOPS = 3;
     private static final int ROUNDS = 200;
@@ -42,7 +49,7 @@ class KernelTransportTest {
         channel = (RdmaRawSocketChannel) new Bootstrap().group(group).channel(RdmaRawSocketChannel.class)
                 .handler(new ChannelInboundHandlerAdapter()).register().sync().channel();
         onLoop(() -> {
-            connection = new KernelTransport(channel, new TcpStackStatistics(null,
+            connection = channel.newKernelTransport(new TcpStackStatistics(null,
                     new ParseCounters(), () -> 0, () -> 0, most -> null));
             connection.connect(null, (InetSocketAddress) server.getLocalSocketAddress());
             return null;
@@ -69,9 +76,12 @@ class KernelTransportTest {
         return promise;
     }
 
-    /** The listener of a message that has failed writes more, while those that were flushed with it are handed over. */
+    /**
+     * The listener of a failed message writes more messages while the rest of the flush is being written. All of them
+     * must fail.
+     */
     @Test
-    void noMessageOfASocketThatRefusesAtOnceCountsAsWritten() throws Exception {
+    void allMessagesOfRefusingSocketFail() throws Exception {
         try (ServerSocket server = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
             connect(server);
             server.accept().close();
@@ -97,6 +107,61 @@ class KernelTransportTest {
                 assertTrue(promise.isDone(), "a message was forgotten");
                 assertFalse(promise.isSuccess(), "a message that nobody took counts as written");
             }
+        }
+    }
+
+    /** As on NIO: handlers see a closed channel when they get the exception of a write without a promise. */
+    @Test
+    void failedWriteClosesTheChannelBeforeItIsReported() throws Exception {
+        CompletableFuture<Boolean> openWhenReported = new CompletableFuture<>();
+        RdmaRawIoHandlerConfig byKernel = RdmaRawIoHandlerConfig.builder().ipDevice(device.name)
+                .connectsByDevice(remote -> false).build();
+        RdmaRawEventLoopGroup kernelGroup = new RdmaRawEventLoopGroup(1, byKernel);
+        try (ServerSocket server = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
+            Channel client = new Bootstrap().group(kernelGroup).channel(RdmaRawSocketChannel.class)
+                    .handler(new ChannelInboundHandlerAdapter() {
+                        @Override
+                        public void exceptionCaught(ChannelHandlerContext ctx, Throwable cause) {
+                            openWhenReported.complete(ctx.channel().isOpen());
+                        }
+                    }).connect(server.getLocalSocketAddress()).sync().channel();
+            File empty = File.createTempFile("rdma-raw", null);
+            client.writeAndFlush(new DefaultFileRegion(empty, 0, 10), client.voidPromise());
+            assertFalse(openWhenReported.get(Patience.SECONDS, TimeUnit.SECONDS));
+            assertTrue(empty.delete());
+        } finally {
+            kernelGroup.shutdownGracefully(0, 10, TimeUnit.SECONDS).syncUninterruptibly();
+        }
+    }
+
+    @Test
+    void nothingIsReadBeforeTheRegistrationIsComplete() throws Exception {
+        List<String> events = new CopyOnWriteArrayList<>();
+        RdmaRawEventLoopGroup kernelGroup = new RdmaRawEventLoopGroup(1, RdmaRawIoHandlerConfig.builder()
+                .ipDevice(device.name).connectsByDevice(remote -> false).build());
+        try (ServerSocket server = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
+            RdmaRawSocketChannel client = (RdmaRawSocketChannel) new Bootstrap().group(kernelGroup)
+                    .channel(RdmaRawSocketChannel.class).handler(new ChannelInboundHandlerAdapter() {
+                        @Override
+                        public void channelRegistered(ChannelHandlerContext ctx) {
+                            events.add("registered");
+                        }
+
+                        @Override
+                        public void channelRead(ChannelHandlerContext ctx, Object msg) {
+                            ((ByteBuf) msg).release();
+                            events.add("read");
+                        }
+                    }).connect(server.getLocalSocketAddress()).sync().channel();
+            EventLoop loop = client.eventLoop();
+            client.deregister().sync();
+            server.accept().getOutputStream().write(1);
+            Patience.until(() -> StreamFixture.on(loop, () -> !client.transport().received().isEmpty()), "the byte");
+            loop.register(client).sync();
+            Patience.until(() -> events.contains("read"), "a read");
+            assertEquals(List.of("registered", "registered", "read"), events);
+        } finally {
+            kernelGroup.shutdownGracefully(0, 10, TimeUnit.SECONDS).syncUninterruptibly();
         }
     }
 
@@ -134,9 +199,9 @@ class KernelTransportTest {
         assertSame(loop, connection.loop());
     }
 
-    /** The socket comes to a loop that the channel has left by then. */
+    /** The channel moves on before the socket has arrived at its loop. */
     @Test
-    void theSocketFollowsAChannelThatGoesOnBeforeItHasArrived() throws Exception {
+    void socketFollowsChannelThatMovesOn() throws Exception {
         CountDownLatch busy = new CountDownLatch(1);
         try (ServerSocket server = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
             connect(server);
@@ -150,9 +215,9 @@ class KernelTransportTest {
         }
     }
 
-    /** The channel has left the loop that its socket comes to, and is on none. */
+    /** The channel is deregistered while the socket is on its way to the loop that the channel has left. */
     @Test
-    void theSocketDoesNotAttachToAChannelThatIsOnNoLoop() throws Exception {
+    void socketDoesNotAttachToDeregisteredChannel() throws Exception {
         CountDownLatch busy = new CountDownLatch(1);
         try (ServerSocket server = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
             connect(server);

@@ -9,8 +9,8 @@ import io.netty.channel.ChannelOption;
 import io.netty.channel.IoEventLoopGroup;
 import io.rdmaraw.device.DeviceQueue;
 import io.rdmaraw.memory.SlotPool;
+import io.rdmaraw.queue.FrameQueue;
 import io.rdmaraw.queue.QueueFixture;
-import io.rdmaraw.queue.VerbsFrameQueue;
 import io.rdmaraw.verbs.DeviceName;
 import io.rdmaraw.verbs.StridingReceive;
 import io.rdmaraw.verbs.flow.FlowSpec;
@@ -19,19 +19,19 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import java.util.concurrent.atomic.AtomicInteger;
 
-/** A loop device of a test's own, and frames for it. */
+/** A loop device for one test, and frames for it. */
 final class LoopDevice {
     static final byte[] A = {2, 0, 0, 0, 0, 0xa};
     static final byte[] B = {2, 0, 0, 0, 0, 0xb};
     /** IEEE 802 local experimental EtherType 1. */
     static final int ETHER_TYPE = 0x88b5;
-    /** Whether a run of the tests means to use the rings in place; null when it does not matter. */
+    /** Whether this test run expects direct access to the rings; null if it does not matter. */
     private static final String USES_RINGS = System.getProperty("io.rdmaraw.test.rings");
     private static final AtomicInteger COUNT = new AtomicInteger();
 
     final String name;
 
-    /** The device that the system property names, which reaches itself too; else a new one in memory. */
+    /** Uses the device named by the system property, which must loop frames back, or a new one in memory. */
     LoopDevice() {
         this(System.getProperty("io.rdmaraw.test.device", nameInMemory()));
     }
@@ -71,24 +71,24 @@ final class LoopDevice {
                 .bind(address).syncUninterruptibly().channel();
         RdmaRawChannel bound = (RdmaRawChannel) channel;
         if (USES_RINGS != null && !new DeviceName(name).isSoftware()) {
-            VerbsFrameQueue queue = (VerbsFrameQueue) bound.port().queue();
-            assertEquals(Boolean.parseBoolean(USES_RINGS), queue.isDirect(), "direct verbs");
-            assertEquals(queue.isDirect() && RdmaRawIoHandlerConfig.defaults().compressedCompletions(),
+            FrameQueue queue = bound.port().queue();
+            assertEquals(Boolean.parseBoolean(USES_RINGS), QueueFixture.isDirect(queue), "direct verbs");
+            assertEquals(QueueFixture.isDirect(queue) && RdmaRawIoHandlerConfig.defaults().compressedCompletions(),
                     QueueFixture.isCompressing(queue), "compressed completions");
-            assertEquals(queue.isDirect() && RdmaRawIoHandlerConfig.defaults().stridingReceive()
+            assertEquals(QueueFixture.isDirect(queue) && RdmaRawIoHandlerConfig.defaults().stridingReceive()
                     != StridingReceive.NEVER, QueueFixture.isStriding(queue), "striding receive queue");
         }
         return bound;
     }
 
-    /** Returns how many slots of a channel's loop are neither free nor posted nor the one that pads short frames. */
+    /** Returns how many slots of a channel's loop are neither free nor posted, except the padding slot. */
     static int slotsMissing(RdmaRawChannel channel) {
         return channel.eventLoop().submit(() -> slotsMissing(channel.port())).syncUninterruptibly().getNow();
     }
 
-    /** The same of a queue, on its loop. */
+    /** Does the same for a queue; called on its loop. */
     static int slotsMissing(DeviceQueue port) {
-        VerbsFrameQueue queue = (VerbsFrameQueue) port.queue();
+        FrameQueue queue = port.queue();
         SlotPool slots = queue.slots();
         int padding = 1;
         if (!QueueFixture.isStriding(queue)) {
@@ -98,7 +98,7 @@ final class LoopDevice {
                 + slots.strideLayout().chunks() - slots.availableChunks() - QueueFixture.postedReceives(queue);
     }
 
-    /** A frame in unregistered memory whose payload starts with {@code number}. */
+    /** Creates a frame in unregistered memory. Its payload starts with {@code number}. */
     static ByteBuf frame(byte[] destination, byte[] source, int number, int lengthBytes) {
         ByteBuf frame = Unpooled.buffer(lengthBytes);
         frame.writeBytes(destination).writeBytes(source).writeShort(ETHER_TYPE).writeInt(number);

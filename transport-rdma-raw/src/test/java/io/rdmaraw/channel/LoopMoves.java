@@ -11,7 +11,7 @@ import java.util.concurrent.Callable;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 
-/** What tests of channels that go from loop to loop have in common; all waiting ends. */
+/** Helpers for tests that move channels between loops. Every wait has a time limit. */
 final class LoopMoves {
     private LoopMoves() {
     }
@@ -33,12 +33,12 @@ final class LoopMoves {
         }
     }
 
-    /** A turn of the loop for each look. */
+    /** Waits for a condition that is checked by tasks on the loop. */
     static void awaitOn(EventLoop loop, String what, Callable<Boolean> condition) {
         Patience.until(() -> on(loop, condition), what);
     }
 
-    /** As {@link StreamFixture#keepBusy}, for threads of loops; it ends with the test's patience. */
+    /** Like {@link StreamFixture#keepBusy}, but callable from loops; the block ends after {@link Patience#SECONDS}. */
     static void keepBusy(EventLoop loop, CountDownLatch latch) {
         CountDownLatch begun = new CountDownLatch(1);
         loop.execute(() -> {
@@ -54,10 +54,10 @@ final class LoopMoves {
     }
 
     /**
-     * A call of another thread waits on the loop that the channel leaves, and has its turn there when the channel has
-     * joined the next one. Its connection is still there then.
+     * Makes a call from another thread arrive at the loop that the channel has left: the call runs there after the
+     * channel has joined the next loop, while its connection is still on the old one.
      *
-     * @param whenJoined done on the loop that the channel has left, before it comes to the call
+     * @param whenJoined runs on the old loop after the channel has joined the next one and before the call
      */
     static void leaveBehind(RdmaRawSocketChannel channel, EventLoop next, Runnable call, Runnable whenJoined) {
         EventLoop left = channel.eventLoop();

@@ -8,7 +8,7 @@ import java.util.concurrent.atomic.AtomicLong;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
-/** What a reader of the counters of a loop is told of its time. */
+/** Times that the statistics of a loop report. */
 class LoopStatisticsTest {
     private final AtomicLong clock = new AtomicLong(Long.MAX_VALUE - 10);
     private final LoopStatistics loop = new LoopStatistics(new LoopFailures(), clock::get);
@@ -18,9 +18,12 @@ class LoopStatisticsTest {
                 && metric.name().equals(name)).findFirst().orElseThrow());
     }
 
-    /** Else whoever divides the time of a second into work and sleep takes an idle loop for a busy one. */
+    /**
+     * A sleep counts while it lasts. Otherwise a monitor that divides each second into work and sleep sees an idle loop
+     * as busy.
+     */
     @Test
-    void aSleepCountsWhileItLasts() {
+    void sleepCountsWhileItLasts() {
         clock.addAndGet(100);
         loop.fallsAsleep(clock.get());
         clock.addAndGet(1000);
@@ -38,9 +41,9 @@ class LoopStatisticsTest {
         assertEquals(2157, nanos("alive"));
     }
 
-    /** The first sleep of a loop may begin in the nanosecond of its start. */
+    /** The first sleep of a loop may begin in the nanosecond in which the loop starts. */
     @Test
-    void aLoopMaySleepAtOnce() {
+    void loopMaySleepInNanosecondOfItsStart() {
         loop.fallsAsleep(clock.get());
         assertEquals(0, nanos("sleep"));
         clock.addAndGet(5);

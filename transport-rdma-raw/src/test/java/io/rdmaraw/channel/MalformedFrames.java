@@ -18,9 +18,9 @@ import io.rdmaraw.wire.UdpHeader;
 import java.util.SplittableRandom;
 
 /**
- * Frames for a host, of every kind that it understands and then bent: fields at their limits, bytes changed, lengths
- * that lie, fragments that overlap, sources that cannot be. Half of them have right checksums all the same, so that
- * what is odd reaches the layers above.
+ * Generates frames of every kind that a host understands and then damages them: fields at their limits, changed bytes,
+ * wrong lengths, overlapping fragments, impossible sources. Half of them get correct checksums, so that the defects
+ * reach the upper layers.
  */
 final class MalformedFrames {
     static final int MAX_FRAME_BYTES = 1514;
@@ -39,8 +39,8 @@ final class MalformedFrames {
 
     /**
      * @param local an IPv4 and an IPv6 address of the host
-     * @param peer an IPv4 and an IPv6 address to come from
-     * @param ports those that the host has
+     * @param peer an IPv4 and an IPv6 address of the sender
+     * @param ports ports that are bound on the host
      */
     MalformedFrames(long seed, long mac, long peerMac, IpAddress[] local, IpAddress[] peer, int[] ports) {
         random = new SplittableRandom(seed);
@@ -51,7 +51,7 @@ final class MalformedFrames {
         this.ports = ports;
     }
 
-    /** Writes the next frame; returns its length. */
+    /** Writes the next frame and returns its length. */
     int write(long frame) {
         boolean ipv4 = random.nextBoolean();
         int lengthBytes = switch (random.nextInt(8)) {
@@ -95,7 +95,7 @@ final class MalformedFrames {
         return random.nextInt(10) == 0 ? source(ipv4) : local[ipv4 ? 0 : 1];
     }
 
-    /** Writes Ethernet and IP headers for a payload; returns where that goes. */
+    /** Writes Ethernet and IP headers for a payload and returns the address of the payload. */
     private long ip(long frame, boolean ipv4, int protocol, int payloadBytes, int flagsAndOffset, int hopLimit) {
         IpAddress source = source(ipv4);
         IpAddress destination = destination(ipv4);
@@ -132,7 +132,7 @@ final class MalformedFrames {
         return end(frame, udp, bytes);
     }
 
-    /** Few identifications, so that fragments of different datagrams meet. */
+    /** Uses few identifications, so that fragments of different datagrams meet. */
     private int fragment(long frame, boolean ipv4) {
         int bytes = 8 * (1 + random.nextInt(100)) + (random.nextInt(4) == 0 ? random.nextInt(8) : 0);
         int offset = 8 * (random.nextInt(3) == 0 ? random.nextInt(8192) : random.nextInt(8));
@@ -194,7 +194,7 @@ final class MalformedFrames {
         return end(frame, message, bytes);
     }
 
-    /** What we are said to have sent. */
+    /** Writes a packet that the host could have sent, as quoted by an ICMP error. */
     private void quote(long address, boolean ipv4, int lengthBytes) {
         int headerBytes = ipv4 ? Ipv4Header.MINIMUM_LENGTH_BYTES : Ipv6Header.LENGTH_BYTES;
         if (lengthBytes < headerBytes + 8) {
@@ -210,7 +210,7 @@ final class MalformedFrames {
         UdpHeader.write(address + headerBytes, port(), port(), 20);
     }
 
-    /** TCP, other protocols, extension headers and options, other Ethernet types. */
+    /** Writes TCP, other protocols, extension headers, IP options or other EtherTypes. */
     private int other(long frame, boolean ipv4) {
         int protocol = switch (random.nextInt(8)) {
             case 0, 1 -> IpProtocol.TCP;
@@ -235,7 +235,7 @@ final class MalformedFrames {
         return end(frame, payload, bytes);
     }
 
-    /** Puts a VLAN tag into some frames; returns where the network header begins. */
+    /** Adds a VLAN tag to some frames and returns the offset of the network header. */
     private int tag(long frame, int lengthBytes) {
         if (random.nextInt(30) != 0 || lengthBytes + 4 > MAX_FRAME_BYTES) {
             return ETHERNET;
@@ -255,7 +255,7 @@ final class MalformedFrames {
         }
     }
 
-    /** Makes the checksums of a packet right, whatever it says. */
+    /** Corrects the checksums of a packet without changing its other content. */
     private static void mend(long frame, int network, int lengthBytes) {
         long ip = frame + network;
         int rest = lengthBytes - network;

@@ -18,7 +18,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
 import java.net.InetSocketAddress;
-import java.net.PortUnreachableException;
+import java.net.SocketException;
 import java.util.List;
 import java.util.SplittableRandom;
 import java.util.concurrent.Callable;
@@ -31,15 +31,15 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 /**
- * A host with channels under a flood of malformed frames: nothing is thrown, no slot is lost, every frame is accounted
- * for, and afterwards it answers as before. The property {@code rdmaraw.malformedFrames} says how many;
- * CONTRIBUTING.md has the command for ten million.
+ * A host with channels receives a flood of malformed frames. No exception is thrown, no slot is lost, each frame is
+ * accounted for, and the host works as before afterwards. The property {@code rdmaraw.malformedFrames} sets the number
+ * of frames; CONTRIBUTING.md has the command for ten million.
  */
 class MalformedFramesTest {
     private static final int FRAMES = Integer.getInteger("rdmaraw.malformedFrames", 100_000);
-    /** Half of what the host's queue has receives for. */
+    /** Half of the posted receives of the host's queue. */
     private static final int MAX_BATCH = 512;
-    /** The receive queue is filled up again in batches of so many. */
+    /** Batch size in which the receive queue is refilled. */
     private static final int REFILL_BATCH = 32;
     private static final long MAC = 0x02_00_00_0f_00_01L;
     private static final long PEER_MAC = 0x02_00_00_0f_00_02L;
@@ -74,8 +74,8 @@ class MalformedFramesTest {
 
                     @Override
                     public void exceptionCaught(ChannelHandlerContext ctx, Throwable cause) {
-                        // The one that ICMP may rightly cause.
-                        if (!(cause instanceof PortUnreachableException)) {
+                        // A forged ICMP error about the channel's own datagrams is reported, as by Linux.
+                        if (!(cause instanceof SocketException)) {
                             thrown.set(cause);
                         }
                     }
@@ -88,8 +88,8 @@ class MalformedFramesTest {
     }
 
     /**
-     * Sends in batches of any size, each after the host has come to the end of what it had. On the host's own loop: two
-     * threads that wait for each other would get no further than the machine's time slices, however fast they are.
+     * Sends batches of random size. Each batch starts when the host has processed the previous one. Runs on the host's
+     * own loop, because two threads that wait for each other would be limited by the scheduler's time slices.
      */
     private final class Flood implements Runnable {
         private final MalformedFrames frames = new MalformedFrames(FRAMES, MAC, PEER_MAC,
@@ -107,7 +107,7 @@ class MalformedFramesTest {
             try {
                 flood();
             } catch (RuntimeException | Error e) {
-                // A scheduled task's failure is nobody's else, and the test would wait until its time is up.
+                // The failure of a scheduled task is not reported, so the test would only end with its timeout.
                 done.completeExceptionally(e);
             }
         }
@@ -118,7 +118,7 @@ class MalformedFramesTest {
                 return;
             }
             if (received.emptyReceivePolls > emptyPolls + 1) {
-                // Some devices give slots back later than they have looped the frames.
+                // Some devices return slots later than they loop the frames back.
                 int slots = sender.port().queue().slots().available();
                 int batch = Math.min(1 + batches.nextInt(MAX_BATCH), slots);
                 for (int rest = batch; rest > 0 && sent < FRAMES; rest--, sent++) {
@@ -129,12 +129,12 @@ class MalformedFramesTest {
                 emptyPolls = received.emptyReceivePolls;
                 sender.flush();
             }
-            // Not execute: the loop would come to nothing else, as tasks that tasks add are run in the same turn.
+            // Not {@code execute}: tasks added by tasks run in the same turn, so the loop would do nothing else.
             sender.eventLoop().schedule(this, 0, TimeUnit.NANOSECONDS);
         }
     }
 
-    /** In the loop's next turn, which begins with a poll: of tasks from outside many may run in one. */
+    /** Runs a task at the start of the loop's next turn, after a poll. Tasks from outside may run several to a turn. */
     private <T> T onHost(Callable<T> task) {
         EventLoop loop = bound.eventLoop();
         return loop.submit(() -> loop.schedule(task, 0, TimeUnit.NANOSECONDS)).syncUninterruptibly().getNow()
@@ -154,8 +154,9 @@ class MalformedFramesTest {
                 + freeAfter + " after");
 
         QueueCounters queue = bound.port().queue().counters();
-        ParseCounters verdicts = bound.hostView().parseCounters();
-        // In one turn of the loop: the host goes on to send, and to hear itself, as for multicast groups.
+        ParseCounters verdicts = bound.ioHandler().hostView().parseCounters();
+        // Checked in one turn of the loop, because the host itself keeps sending and receiving, for instance for
+        // multicast groups.
         onHost(() -> {
             long handedOver = bound.statistics().receivedUnsteered() + connected.statistics().receivedUnsteered();
             assertEquals(queue.receivedFrames - bound.port().statistics().unmatchedFrames + handedOver,
@@ -193,7 +194,7 @@ class MalformedFramesTest {
         }
     }
 
-    /** Returns how many slots of the host are free when nothing is on its way. */
+    /** Returns the number of free slots of the host when no frame is in flight. */
     private int awaitFree() throws InterruptedException {
         int free = -1;
         int same = 0;

@@ -33,7 +33,9 @@ import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 
-/** Calls that have their turn on a loop that their channel has left: they are for the loop that it is on. */
+/**
+ * A call may reach the loop that its channel has left. It takes effect on the loop that the channel is registered with.
+ */
 @Timeout(120)
 class MovedChannelCallsTest {
     private static final int LOOPS = 4;
@@ -41,7 +43,7 @@ class MovedChannelCallsTest {
     private static final int CONNECT_MILLIS = 500;
 
     private final StreamFixture fixture = StreamFixture.ofOneGroup(LoopDevice.inMemory(), LOOPS);
-    /** Opens when loops that are kept busy may go on. */
+    /** Opened by the test to release blocked loops. */
     private final CountDownLatch goOn = new CountDownLatch(1);
     private final CountDownLatch read = new CountDownLatch(1);
     private RdmaRawSocketChannel client;
@@ -71,7 +73,7 @@ class MovedChannelCallsTest {
     }
 
     @Test
-    void aReadIsNotTakenBackByAnOlderCallThatSwitchesAutoReadOff() throws Exception {
+    void olderAutoReadCallDoesNotCancelRead() throws Exception {
         leaveBehind(client, second, () -> client.config().setAutoRead(false), () -> {
             client.read();
             settle(second);
@@ -81,7 +83,7 @@ class MovedChannelCallsTest {
     }
 
     @Test
-    void theOutputEndsOnTheLoopOfTheChannel() throws Exception {
+    void outputIsShutDownOnLoopOfChannel() throws Exception {
         leaveBehind(client, second, client::shutdownOutput, () -> keepBusy(second, goOn));
         assertFalse(client.isOutputShutdown(), "the loop that the channel has left has ended its output");
         goOn.countDown();
@@ -90,7 +92,7 @@ class MovedChannelCallsTest {
     }
 
     @Test
-    void aCaptureBeginsOnTheLoopOfTheChannel(@TempDir Path folder) throws Exception {
+    void captureStartsOnLoopOfChannel(@TempDir Path folder) throws Exception {
         Future<?>[] capture = new Future<?>[1];
         leaveBehind(client, second, () -> capture[0] = client.capture(folder.resolve("moved.pcap"), CAPTURE_BYTES),
                 () -> keepBusy(second, goOn));
@@ -102,7 +104,7 @@ class MovedChannelCallsTest {
     }
 
     @Test
-    void aConnectTimeoutEndsOnTheLoopOfTheChannel() throws Exception {
+    void connectTimeoutFiresOnLoopOfChannel() throws Exception {
         CountDownLatch silent = new CountDownLatch(1);
         try (StreamFixture own = new StreamFixture(LoopDevice.inMemory(), 1, 2)) {
             InetSocketAddress unanswered = own.listen(new ChannelInboundHandlerAdapter());
@@ -122,7 +124,7 @@ class MovedChannelCallsTest {
         ChannelFuture attempt = channel.connect(unanswered);
         EventLoop left = channel.eventLoop();
         settle(left);
-        // Behind the attempt's, which was scheduled before.
+        // Runs after the timeout of the attempt, which was scheduled earlier.
         Future<?> overdue = left.schedule(() -> { }, CONNECT_MILLIS, TimeUnit.MILLISECONDS);
         EventLoop joined = loopThatIsNot(own.clients, left);
         move(channel, joined);
@@ -136,9 +138,12 @@ class MovedChannelCallsTest {
         assertTrue(channel.closeFuture().await(Patience.SECONDS, TimeUnit.SECONDS));
     }
 
-    /** The channel is on no loop when the attempt has lasted too long: it ends where the channel joins. */
+    /**
+     * The channel is deregistered when its connect timeout expires. The attempt fails when the channel joins a loop
+     * again.
+     */
     @Test
-    void aConnectTimeoutWaitsForALoop() throws Exception {
+    void connectTimeoutWaitsUntilChannelIsRegistered() throws Exception {
         CountDownLatch silent = new CountDownLatch(1);
         try (StreamFixture own = new StreamFixture(LoopDevice.inMemory(), 1, 2)) {
             InetSocketAddress unanswered = own.listen(new ChannelInboundHandlerAdapter());
@@ -163,9 +168,12 @@ class MovedChannelCallsTest {
         }
     }
 
-    /** The older of two calls is passed on to the loop that the newer one has gone to straight. */
+    /**
+     * Two calls set the same option. The older one is forwarded by the old loop and arrives after the newer one, which
+     * went to the new loop directly; the newer value must remain.
+     */
     @Test
-    void settingsOfAConnectionThatMovesKeepTheirOrder() throws Exception {
+    void settingsOfMovingConnectionKeepTheirOrder() throws Exception {
         CountDownLatch leave = new CountDownLatch(1);
         client.deregister().sync();
         keepBusy(first, leave);
@@ -183,11 +191,11 @@ class MovedChannelCallsTest {
         assertEquals("reno", client.tcpInfo().sync().getNow().congestionControl());
     }
 
-    /** A call from another thread whose loop has ended says so by its promise. */
+    /** Calls from other threads fail their promise if the loop of the channel has terminated. */
     @Test
-    void whatIsAskedOfAChannelWhoseLoopHasEndedFails() throws Exception {
+    void callsFailAfterLoopHasEnded() throws Exception {
         fixture.close();
-        for (ChannelFuture asked : List.of(client.shutdownOutput(), client.shutdownInput())) {
+        for (ChannelFuture asked : List.of(client.shutdownOutput(), client.shutdownInput(), client.shutdown())) {
             assertTrue(asked.await(Patience.MILLIS));
             assertInstanceOf(ClosedChannelException.class, asked.cause());
         }

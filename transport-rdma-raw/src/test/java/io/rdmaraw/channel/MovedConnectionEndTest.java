@@ -28,7 +28,7 @@ import java.net.InetSocketAddress;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 
-/** A connection, the loop that has it or their device ends while its channel goes to another loop. */
+/** The connection, its loop or the device fails while the channel moves to another loop. */
 @Timeout(120)
 class MovedConnectionEndTest {
     private static final int LOOPS = 4;
@@ -36,7 +36,7 @@ class MovedConnectionEndTest {
 
     private final LoopDevice device = LoopDevice.inMemory();
     private final StreamFixture fixture = StreamFixture.ofOneGroup(device, LOOPS);
-    /** Opens when the first loop may go on. */
+    /** Opened by the test to release the first loop. */
     private final CountDownLatch goOn = new CountDownLatch(1);
     private RdmaRawSocketChannel client;
     private RdmaRawSocketChannel child;
@@ -46,7 +46,7 @@ class MovedConnectionEndTest {
     @BeforeEach
     void connect() throws Exception {
         InetSocketAddress server = fixture.listen(new StreamFixture.Echo());
-        // A hash chooses the child's loop, which is not to end with the client's.
+        // A hash selects the child's loop. It must differ from the client's loop, which some tests terminate.
         for (int i = 0; i < MOST_ATTEMPTS && (client == null || child.eventLoop() == client.eventLoop()); i++) {
             client = (RdmaRawSocketChannel) fixture.client(new ChannelInboundHandlerAdapter())
                     .option(ChannelOption.AUTO_READ, false).connect(server).sync().channel();
@@ -71,9 +71,12 @@ class MovedConnectionEndTest {
         assertTrue(channel.closeFuture().await(Patience.SECONDS, TimeUnit.SECONDS), () -> "open: " + channel);
     }
 
-    /** There is nothing to move then: it is still the first loop's core that the connection knows. */
+    /**
+     * A closed connection does not move: it still belongs to the core of the first loop. Setting an option on the
+     * second loop must not access that core.
+     */
     @Test
-    void anOptionOfAConnectionThatHasEndedIsNoMatterForTheLoopThatItsChannelHasLeft() throws Exception {
+    void optionOfClosedConnectionDoesNotAccessFormerLoop() throws Exception {
         TcpStack stack = stackOf(first);
         child.writeAndFlush(Unpooled.wrappedBuffer(new byte[1])).sync();
         awaitOn(first, "nothing has come in", () -> stack.engine().counters().payloadBytesIn > 0);
@@ -92,12 +95,12 @@ class MovedConnectionEndTest {
     }
 
     @Test
-    void aChannelThatClosesWhileItsConnectionComesFromALoopThatEndsClosesIt() throws Exception {
+    void channelClosedDuringMoveFromEndingLoopClosesConnection() throws Exception {
         CountDownLatch close = new CountDownLatch(1);
         client.deregister().sync();
         keepBusy(first, goOn);
         second.register(client).sync();
-        // The connection comes behind it.
+        // Queued before the task that brings the connection.
         second.execute(() -> {
             LoopMoves.await(close);
             client.close();
@@ -114,7 +117,7 @@ class MovedConnectionEndTest {
     }
 
     @Test
-    void aChannelWhoseConnectionsLoopHasEndedIsTold() throws Exception {
+    void channelClosesIfLoopOfItsConnectionHasEnded() throws Exception {
         client.deregister().sync();
         first.shutdownGracefully(0, Patience.SECONDS, TimeUnit.SECONDS).sync();
         second.register(client).sync();
@@ -122,7 +125,7 @@ class MovedConnectionEndTest {
     }
 
     @Test
-    void aWriteToAConnectionWhoseLoopHasEndedFails() throws Exception {
+    void writeFailsIfLoopOfConnectionHasEnded() throws Exception {
         client.deregister().sync();
         first.shutdownGracefully(0, Patience.SECONDS, TimeUnit.SECONDS).sync();
         ChannelFuture[] written = new ChannelFuture[1];
@@ -136,9 +139,9 @@ class MovedConnectionEndTest {
         assertCloses(client);
     }
 
-    /** The device fails when the connection has not left its first loop, which is in a handler. */
+    /** The device fails while the connection is still on its first loop, which is blocked in a handler. */
     @Test
-    void aConnectionThatComesToAStackThatIsGoneEnds() throws Exception {
+    void connectionMovingToFailedDeviceIsClosed() throws Exception {
         SharedDevice shared = SharedDevice.acquire(device.name);
         try {
             TcpStack stack = stackOf(second);

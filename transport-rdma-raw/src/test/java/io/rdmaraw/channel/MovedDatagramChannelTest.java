@@ -10,6 +10,7 @@ import static org.junit.jupiter.api.Assertions.assertNotSame;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.netty.bootstrap.Bootstrap;
+import io.netty.channel.Channel;
 import io.netty.channel.ChannelFuture;
 import io.netty.channel.EventLoop;
 import io.netty.channel.EventLoopGroup;
@@ -28,8 +29,8 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 
 /**
- * A datagram channel goes to another loop: what was on its way to it on the first is done on the other, whose queue and
- * neighbours are its own from then on.
+ * A datagram channel moves to another loop. Operations that were under way on the first loop complete on the second
+ * one. From then on the channel uses the queue and the neighbours of the second loop.
  */
 @Timeout(60)
 class MovedDatagramChannelTest {
@@ -41,7 +42,7 @@ class MovedDatagramChannelTest {
     private final List<EventLoopGroup> hosts = new ArrayList<>();
     private final List<DatagramFixture.Inbox> inboxes = new ArrayList<>();
     private final EventLoopGroup here = host("02:00:00:09:00:01", HERE);
-    /** Until then the loop that a channel has gone to is in a handler. */
+    /** Opened by the test. Until then the loop that the channel has joined is blocked in a handler. */
     private final CountDownLatch end = new CountDownLatch(1);
 
     private EventLoopGroup host(String mac, String address) {
@@ -94,8 +95,8 @@ class MovedDatagramChannelTest {
     }
 
     /**
-     * What is asked of the channel's loop comes there when the channel has gone to the other one, which is in a handler
-     * then. Comes back when the first loop has done with it what it does.
+     * Makes a call while the channel moves: its task runs on the old loop after the channel has joined the other loop,
+     * which is blocked in a handler. Returns when the old loop has processed the task.
      */
     private void moveBefore(RdmaRawDatagramChannel channel, Runnable asking) {
         EventLoop from = channel.eventLoop();
@@ -122,7 +123,7 @@ class MovedDatagramChannelTest {
     }
 
     @Test
-    void asksForTheNeighboursOfItsNewLoop() throws InterruptedException {
+    void usesNeighboursOfNewLoop() throws InterruptedException {
         DatagramFixture.Inbox server = bind(otherHost(), 0);
         DatagramFixture.Inbox client = bind(here, 0);
         EventLoop second = otherLoop(client.channel.eventLoop());
@@ -132,7 +133,7 @@ class MovedDatagramChannelTest {
     }
 
     @Test
-    void goesOnWithAPeerThatItHasSentTo() throws InterruptedException {
+    void sendsToKnownPeerAfterMove() throws InterruptedException {
         DatagramFixture.Inbox server = bind(otherHost(), 0);
         DatagramFixture.Inbox client = bind(here, 0);
         client.send("before", at(THERE, server.address().getPort()));
@@ -143,7 +144,7 @@ class MovedDatagramChannelTest {
     }
 
     @Test
-    void aDatagramThatWaitsIsSentByTheLoopThatItsChannelIsOn() throws InterruptedException {
+    void waitingDatagramIsSentByLoopOfChannel() throws InterruptedException {
         DatagramFixture.Inbox client = bind(here, 0);
         EventLoop first = client.channel.eventLoop();
         EventLoop second = otherLoop(first);
@@ -153,7 +154,7 @@ class MovedDatagramChannelTest {
         move(client.channel, second);
         StreamFixture.silence(second, end);
         DatagramFixture.Inbox server = bind(otherHost(), PORT);
-        // The witness's datagram waited behind the other one, for the same answer.
+        // The datagram of the witness waited for the same neighbour, behind the datagram of the client.
         assertEquals("resolved", server.takeText());
         settle(first);
         assertEquals(0, client.channel.statistics().sentDatagrams(), "sent beside a loop that is in a handler");
@@ -164,7 +165,7 @@ class MovedDatagramChannelTest {
     }
 
     @Test
-    void aDatagramThatWaitsIsLostWhenItsChannelIsOnNoLoop() throws InterruptedException {
+    void waitingDatagramIsDroppedIfChannelIsDeregistered() throws InterruptedException {
         DatagramFixture.Inbox client = bind(here, 0);
         EventLoop first = client.channel.eventLoop();
         DatagramFixture.Inbox witness = bind(first, 0);
@@ -179,7 +180,7 @@ class MovedDatagramChannelTest {
     }
 
     @Test
-    void aDatagramHandedOverIsTakenOnTheLoopOfItsChannel() throws InterruptedException {
+    void handedOverDatagramIsReceivedOnLoopOfChannel() throws InterruptedException {
         DatagramFixture.Inbox server = bind(here, 0);
         DatagramFixture.Inbox sender = bind(otherLoop(server.channel.eventLoop()), 0);
         moveBefore(server.channel, () -> sender.channel.writeAndFlush(new DatagramPacket(text("hello"),
@@ -191,7 +192,7 @@ class MovedDatagramChannelTest {
     }
 
     @Test
-    void aGroupIsJoinedOnTheLoopOfTheChannel() throws Exception {
+    void groupIsJoinedOnLoopOfChannel() throws Exception {
         DatagramFixture.Inbox member = bind(here, 0);
         InetAddress group = InetAddress.getByName("239.9.0.1");
         List<ChannelFuture> joined = new ArrayList<>();
@@ -202,6 +203,27 @@ class MovedDatagramChannelTest {
         DatagramFixture.Inbox sender = bind(otherHost(), 0);
         sender.send("all", new InetSocketAddress(group, member.address().getPort()));
         assertEquals("all", member.takeText());
+    }
+
+    @Test
+    void boundChannelConnectsOnNoLoop() throws InterruptedException {
+        DatagramFixture.Inbox server = bind(otherHost(), 0);
+        DatagramFixture.Inbox client = bind(here, 0);
+        EventLoop second = otherLoop(client.channel.eventLoop());
+        client.channel.deregister().sync();
+        client.channel.connect(at(THERE, server.address().getPort())).sync();
+        second.register(client.channel).sync();
+        client.channel.writeAndFlush(text("hello")).sync();
+        assertEquals("hello", server.takeText());
+    }
+
+    @Test
+    void unboundChannelIsNotBoundOnNoLoop() throws InterruptedException {
+        Channel unbound = new Bootstrap().group(here).channel(RdmaRawDatagramChannel.class)
+                .handler(new DatagramFixture.Inbox()).register().sync().channel();
+        unbound.deregister().sync();
+        Throwable cause = unbound.bind(new InetSocketAddress(0)).await().cause();
+        assertTrue(assertInstanceOf(IllegalStateException.class, cause).getMessage().contains("on no loop"));
     }
 
     @Test

@@ -15,6 +15,7 @@ import io.netty.channel.IoEventLoop;
 import io.netty.channel.IoHandlerFactory;
 import io.netty.channel.MultiThreadIoEventLoopGroup;
 import io.netty.channel.SingleThreadIoEventLoop;
+import io.rdmaraw.kernel.KernelTransport;
 import io.rdmaraw.tcp.stack.TcpStackStatistics;
 import io.rdmaraw.wire.ParseCounters;
 import org.junit.jupiter.api.AfterEach;
@@ -33,7 +34,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.Executor;
 import java.util.concurrent.TimeUnit;
 
-/** The kernel's socket follows its channel, which goes on or closes just then. */
+/** The kernel socket of a channel follows it to another loop while the channel moves on or closes. */
 @Timeout(120)
 class MovedKernelTransportTest {
     private static final int LOOPS = 3;
@@ -48,7 +49,9 @@ class MovedKernelTransportTest {
     private EventLoop first;
     private EventLoop last;
 
-    /** The next loop that a socket arrives at, and that is its channel's, waits when it has found that out. */
+    /**
+     * Once armed, blocks the loop at which a socket arrives, right after the check that its channel is on this loop.
+     */
     private static final class Loops extends MultiThreadIoEventLoopGroup {
         private final CountDownLatch found = new CountDownLatch(1);
         private final CountDownLatch arrive = new CountDownLatch(1);
@@ -87,7 +90,7 @@ class MovedKernelTransportTest {
                 .handler(new ChannelInboundHandlerAdapter()).register().sync().channel();
         before = channel.eventLoop();
         connection = on(before, () -> {
-            KernelTransport made = new KernelTransport(channel, new TcpStackStatistics(null, new ParseCounters(),
+            KernelTransport made = channel.newKernelTransport(new TcpStackStatistics(null, new ParseCounters(),
                     () -> 0, () -> 0, most -> null));
             made.connect(null, (InetSocketAddress) server.getLocalSocketAddress());
             return made;
@@ -125,7 +128,7 @@ class MovedKernelTransportTest {
     }
 
     @Test
-    void theSocketFollowsAChannelThatJoinsAnotherLoopWhileItArrives() throws Exception {
+    void socketFollowsChannelThatMovesDuringArrival() throws Exception {
         leave();
         keepBusy(before, goOn);
         join(first);
@@ -138,9 +141,12 @@ class MovedKernelTransportTest {
         Patience.until(() -> connection.loop() == last, "the socket to leave a loop that its channel has left");
     }
 
-    /** It is asked to close on the loop that the socket is about to leave, and has left by then. */
+    /**
+     * The close is sent to the loop that the socket is about to leave. It must take effect where the socket is by then,
+     * and {@code SO_LINGER} 0 must still reset the connection.
+     */
     @Test
-    void aSocketThatMovesIsClosedWhereItIsAndResetsItsConnectionIfItIsTo() throws Exception {
+    void movingSocketIsClosedOnItsLoopWithReset() throws Exception {
         CountDownLatch ready = new CountDownLatch(1);
         CountDownLatch leaveNow = new CountDownLatch(1);
         CountDownLatch close = new CountDownLatch(1);

@@ -33,7 +33,10 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.ToLongFunction;
 
-/** Both ends of a connection go from loop to loop while bytes are on their way, and no loop remembers it at the end. */
+/**
+ * Both ends of a connection move between loops while data is in flight. No byte is lost, and no loop keeps state of the
+ * connection when it has closed.
+ */
 @Timeout(60)
 class MovingConnectionTest {
     private static final int LOOPS = 3;
@@ -58,7 +61,7 @@ class MovingConnectionTest {
         fixture.close();
     }
 
-    /** Sends bytes that tell their place in the stream, as long as they are wanted, and looks at what comes back. */
+    /** Sends bytes derived from their stream position as long as {@code wanted} is set, and checks the echo. */
     private static final class Talker extends ChannelInboundHandlerAdapter {
         private long sentBytes;
         private long receivedBytes;
@@ -106,7 +109,7 @@ class MovingConnectionTest {
         }
     }
 
-    /** A turn of the loop for each look; the test's timeout ends this. */
+    /** Each check is a task on the loop, which therefore keeps turning. Ends with the timeout of the test. */
     private void awaitBack(RdmaRawSocketChannel client, long bytes) {
         while (on(client.eventLoop(), () -> talker.receivedBytes) < bytes) {
             assertNull(on(client.eventLoop(), () -> talker.failure));
@@ -130,7 +133,7 @@ class MovingConnectionTest {
     }
 
     @Test
-    void noByteIsLostAndNoLoopRemembers() throws InterruptedException {
+    void noByteIsLostAndNoStateIsLeft() throws InterruptedException {
         RdmaRawSocketChannel client = fixture.connect(fixture.listen(new StreamFixture.Echo()), talker);
         RdmaRawSocketChannel child = fixture.accepted();
         note(client);
@@ -154,16 +157,17 @@ class MovingConnectionTest {
         }
     }
 
-    /** Its old loop has let go of it, and the new one, which is in a handler, has not taken it yet. */
+    /** The old loop has released the connection, and the new loop, blocked in a handler, has not received it yet. */
     @Test
-    void whatIsAskedOfAConnectionOnItsWayWaitsForItsArrival() throws InterruptedException {
+    void queriesWaitForArrivalOfConnection() throws InterruptedException {
         RdmaRawSocketChannel client = fixture.connect(fixture.listen(new StreamFixture.Echo()),
                 new ChannelInboundHandlerAdapter());
         EventLoop before = client.eventLoop();
         EventLoop after = loopAfter(client);
         CountDownLatch joined = new CountDownLatch(1);
         CountDownLatch busy = new CountDownLatch(1);
-        // Before the channel leaves: a handler is added on the channel's loop, and the next would not wait for that.
+        // Added before the channel leaves: adding a handler is a task of the channel's loop, and the test must not wait
+        // for the next loop.
         client.pipeline().addLast(new ChannelInboundHandlerAdapter() {
             @Override
             public void channelRegistered(ChannelHandlerContext ctx) throws InterruptedException {
@@ -186,11 +190,11 @@ class MovingConnectionTest {
     }
 
     /**
-     * Its new loop is asked to read while the old one, which is in a handler, has it still: the connection is for the
-     * old one's thread alone, even to say that bytes were read.
+     * The channel has joined its new loop, but the old loop, blocked in a handler, still has the connection. Only the
+     * old loop's thread may access the connection, even to report consumed bytes.
      */
     @Test
-    void whatIsReadOfAConnectionOnItsWayWaitsForItsArrival() throws Exception {
+    void readsWaitForArrivalOfConnection() throws Exception {
         RdmaRawSocketChannel client = connectReader();
         EventLoop before = client.eventLoop();
         EventLoop after = loopAfter(client);
@@ -209,9 +213,9 @@ class MovingConnectionTest {
         assertSame(after, client.transport().loop());
     }
 
-    /** As above: to write is for the thread of the connection's loop too. */
+    /** As for reads, only the thread of the connection's loop may write. */
     @Test
-    void whatIsWrittenWhileAConnectionIsOnItsWayWaitsForItsArrival() throws Exception {
+    void writesWaitForArrivalOfConnection() throws Exception {
         RdmaRawSocketChannel client = fixture.connect(fixture.listen(new StreamFixture.Echo()), reader);
         EventLoop before = client.eventLoop();
         EventLoop after = loopAfter(client);
@@ -232,9 +236,12 @@ class MovingConnectionTest {
         awaitRead(client, 1);
     }
 
-    /** The connection follows over a loop that the channel has left by then, and where nobody is to read. */
+    /**
+     * The channel moves on before its connection has arrived. The connection then follows by way of a loop that the
+     * channel has left, and that loop must not read.
+     */
     @Test
-    void aChannelThatGoesOnBeforeItsConnectionHasArrivedIsToldWhereItIs() throws Exception {
+    void connectionFollowsChannelThatMovesOn() throws Exception {
         RdmaRawSocketChannel client = connectReader();
         EventLoop before = client.eventLoop();
         CountDownLatch busy = new CountDownLatch(1);
@@ -255,9 +262,11 @@ class MovingConnectionTest {
         assertEquals(Set.of(threadOf(before), threadOf(client.eventLoop())), reader.threads);
     }
 
-    /** A handler of the old loop takes the channel back before that loop has let the connection go: it stays there. */
+    /**
+     * The channel returns to the old loop before that loop has released the connection, so the connection stays there.
+     */
     @Test
-    void aConnectionDoesNotFollowAChannelThatIsBackAlready() throws Exception {
+    void connectionStaysIfChannelHasReturned() throws Exception {
         RdmaRawSocketChannel client = connectReader();
         EventLoop before = client.eventLoop();
         EventLoop between = loopAfter(client);
@@ -286,7 +295,7 @@ class MovingConnectionTest {
         return on(loop, Thread::currentThread);
     }
 
-    /** A client that has read one byte, and more are there. */
+    /** Connects a client that has read one byte while more bytes are available. */
     private RdmaRawSocketChannel connectReader() throws InterruptedException {
         RdmaRawSocketChannel client = fixture.connect(fixture.listen(new StreamFixture.Echo()), reader);
         fixture.accepted().writeAndFlush(Unpooled.wrappedBuffer(new byte[Reader.SENT_BYTES])).sync();
@@ -301,7 +310,7 @@ class MovingConnectionTest {
         assertEquals(bytes, reader.readBytes.get());
     }
 
-    /** Reads a byte each time it is asked to, and knows which threads have done so. */
+    /** Reads one byte per {@code read()} and records the threads that read. */
     private static final class Reader extends ChannelInboundHandlerAdapter {
         private static final int SENT_BYTES = 10;
 
@@ -321,7 +330,7 @@ class MovingConnectionTest {
         }
     }
 
-    /** Is asked by the thread that reads, whichever one the handler is called on. */
+    /** Called by the thread that reads, even if the handler runs on another thread. */
     @SuppressWarnings("deprecation") // Handle is replaced in Netty 5 only
     private static final class OneByteAllocator extends DefaultMaxMessagesRecvByteBufAllocator {
         private final Set<Thread> threads;

@@ -25,7 +25,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-/** What a user is told of the device: where none is named, where it cannot be used, and in the log. */
+/** Messages about the device: none is named, it is unusable, and its description in the log. */
 @Timeout(60)
 class NamedDeviceTest {
     private final List<String> warnings = new CopyOnWriteArrayList<>();
@@ -68,9 +68,12 @@ class NamedDeviceTest {
         }
     }
 
-    /** It says that it listens, nobody reaches it, and everything else is silent. */
+    /**
+     * A server on the default in-memory device starts without errors but only this process reaches it, so a warning
+     * says so once.
+     */
     @Test
-    void aServerInMemoryThatNamedNoDeviceIsToldOnce() throws Exception {
+    void defaultInMemoryDeviceIsLoggedOnce() throws Exception {
         bind(RdmaRawIoHandlerConfig.builder().build(), new InetSocketAddress(0).getAddress());
         assertEquals(1, warnings.size(), warnings.toString());
         assertTrue(warnings.getFirst().contains("only this process reaches")
@@ -78,14 +81,14 @@ class NamedDeviceTest {
     }
 
     @Test
-    void memoryThatIsMeantIsNoNews() throws Exception {
+    void chosenInMemoryDeviceCausesNoWarning() throws Exception {
         bind(RdmaRawIoHandlerConfig.builder().device("soft:loop").build(), new InetSocketAddress(0).getAddress());
         bind(RdmaRawIoHandlerConfig.builder().build(), InetAddress.getLoopbackAddress());
         assertEquals(List.of(), warnings);
     }
 
     @Test
-    void aDeviceIsAskedForBeforeItIsUsed() {
+    void availabilityOfDeviceIsReported() {
         assertTrue(RdmaRaw.isAvailable("soft:loop:asked"));
         RdmaRaw.ensureAvailability("soft:loop:asked");
         assertFalse(RdmaRaw.isAvailable("soft:packet:nosuchif0"));
@@ -95,10 +98,10 @@ class NamedDeviceTest {
                 () -> RdmaRaw.ensureAvailability("soft:packet:nosuchif0")).getMessage());
     }
 
-    /** As where a setting of the program's is missing. */
+    /** The name is missing, for instance because the program lacks a setting. */
     @ParameterizedTest
     @NullAndEmptySource
-    void aDeviceWithoutANameIsNotAvailable(String none) {
+    void missingDeviceNameIsNotAvailable(String none) {
         assertFalse(RdmaRaw.isAvailable(none));
         String cause = RdmaRaw.unavailabilityCause(none).getMessage();
         assertTrue(cause.startsWith("no device is named: name one"), cause);
@@ -107,7 +110,7 @@ class NamedDeviceTest {
     }
 
     @Test
-    void settingsAreReadableInALog() {
+    void settingsHaveReadableToString() {
         assertEquals("RdmaRawIoHandlerConfig(device soft:loop by default, spin 5.0 us, queues 256/1024, 2048 slots of"
                 + " 4096 bytes, direct verbs AUTO, NIO channels REPORTED)", RdmaRawIoHandlerConfig.builder()
                 .spin(5, TimeUnit.MICROSECONDS).receiveQueueDepth(256).slotCount(2048).slotBytes(4096).build()

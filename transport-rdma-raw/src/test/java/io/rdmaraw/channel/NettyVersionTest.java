@@ -10,21 +10,24 @@ import io.netty.channel.IoRegistration;
 import io.netty.util.Version;
 import org.junit.jupiter.api.Test;
 
-/** What is said of a Netty that is too old. {@code ./rdma-raw test --netty-versions} runs real ones. */
+/**
+ * The error for a Netty version that is too old. {@code ./rdma-raw test --netty-versions} runs the tests with real
+ * versions.
+ */
 class NettyVersionTest {
-    /** As {@link IoHandle} was before 4.2.7. */
+    /** {@link IoHandle} as it was before 4.2.7. */
     @SuppressWarnings("try") // close() throws Exception
     private interface OldHandle extends AutoCloseable {
         void handle(IoRegistration registration, IoEvent event);
     }
 
     @Test
-    void theOneOfTheClassPathWillDo() {
+    void versionOnClassPathIsAccepted() {
         assertNull(NettyVersion.unavailabilityCause());
     }
 
     @Test
-    void anOldOneIsNamedWithTheRemedy() {
+    void oldVersionIsReportedWithRemedy() {
         Version transport = Version.identify().get("netty-transport");
         assertNotNull(transport);
         String remedy = " on the class path is too old: use 4.2.7 or newer for all jars of Netty";

@@ -14,6 +14,7 @@ import io.netty.channel.socket.nio.NioDatagramChannel;
 import io.netty.channel.socket.nio.NioDomainSocketChannel;
 import io.netty.channel.socket.nio.NioServerSocketChannel;
 import io.netty.channel.socket.nio.NioSocketChannel;
+import io.rdmaraw.kernel.KernelStreamSocket;
 import io.rdmaraw.metrics.RdmaRawMetrics;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -28,14 +29,14 @@ import java.util.logging.Level;
 import java.util.logging.LogRecord;
 import java.util.logging.Logger;
 
-/** A framework that puts NIO channels on the loops of this transport does not do so without a word. */
+/** NIO channels on the loops of this transport are reported, counted or refused, as configured. */
 @Timeout(60)
 class NioRegistrationsTest {
     private final LoopDevice device = LoopDevice.inMemory();
     private final Warnings warnings = new Warnings();
     private RdmaRawEventLoopGroup group;
 
-    /** Kept here: the logger's own reference to it is weak. */
+    /** A field keeps the logger, because the logging framework refers to it weakly. */
     private static final class Warnings extends Handler {
         private final Logger logger = Logger.getLogger(NioRegistrations.class.getName());
         private int count;
@@ -86,7 +87,7 @@ class NioRegistrationsTest {
     }
 
     @Test
-    void theFirstOfAGroupIsReportedWithTheRemedyAndAllAreCounted() throws Exception {
+    void firstChannelOfGroupIsLoggedAndAllAreCounted() throws Exception {
         open(NioChannels.REPORTED);
         long before = counted("nio-channels");
         for (int i = 0; i < 4; i++) {
@@ -100,22 +101,22 @@ class NioRegistrationsTest {
     }
 
     @Test
-    void whereTheyAreAllowedNothingIsSaid() throws Exception {
+    void allowedChannelsCauseNoWarning() throws Exception {
         open(NioChannels.ALLOWED);
         register(NioSocketChannel.class).sync();
         assertEquals(0, warnings.count);
     }
 
-    /** Nothing is lost by what no device could carry. */
+    /** Domain sockets are accepted in every mode, since no device could carry them. */
     @Test
-    void domainSocketsAreServedInAnyCase() throws Exception {
+    void domainSocketsAreAlwaysAccepted() throws Exception {
         open(NioChannels.REFUSED);
         register(NioDomainSocketChannel.class).sync();
         assertEquals(0, warnings.count);
     }
 
     @Test
-    void whereTheyAreRefusedTheyFailWithTheRemedyAndFrameworksAreToldSo() throws Exception {
+    void refusedChannelsFailWithRemedyAndAreIncompatible() throws Exception {
         open(NioChannels.REFUSED);
         long before = counted("nio-channels-refused");
         Throwable cause = register(NioSocketChannel.class).cause();
@@ -126,14 +127,17 @@ class NioRegistrationsTest {
         assertTrue(group.next().isCompatible(RdmaRawIoHandle.class));
     }
 
-    /** This transport's own connections, which the kernel carries where the device does not lead to the peer. */
+    /**
+     * NIO sockets that the transport itself opens, for peers that the device does not reach, are neither reported nor
+     * refused.
+     */
     @Test
-    void connectionsThatTheTransportHandsToTheKernelAreNotMeant() throws Exception {
+    void kernelSocketsOfTransportAreAccepted() throws Exception {
         group = new RdmaRawEventLoopGroup(1, RdmaRawIoHandlerConfig.builder().receiveQueueDepth(256)
                 .sendQueueDepth(256).slotCount(2048).nioChannels(NioChannels.REFUSED).build());
         long before = counted("nio-channels");
         try (ServerSocket peer = new ServerSocket(0)) {
-            KernelSocket socket = new KernelSocket();
+            KernelStreamSocket socket = KernelStreamSocket.open();
             group.register(socket).sync();
             socket.connect(new InetSocketAddress("127.0.0.1", peer.getLocalPort())).sync();
             try (Socket accepted = peer.accept()) {

@@ -21,7 +21,7 @@ import java.net.StandardSocketOptions;
 import java.util.List;
 import java.util.stream.Stream;
 
-/** Programs set options under the names of the transport that they were written for. */
+/** Options can be set under the names of the JDK and of Netty's other transports, for which programs were written. */
 class OtherNamesOfOptionsTest {
     private final RdmaRawSocketChannelConfig stream = new RdmaRawSocketChannel().config();
     private final RdmaRawServerSocketChannelConfig server = new RdmaRawServerSocketChannel().config();
@@ -78,19 +78,19 @@ class OtherNamesOfOptionsTest {
 
     @ParameterizedTest
     @MethodSource("ofStreams")
-    <T> void streams(ChannelOption<T> name, ChannelOption<T> option, T value) {
+    <T> void streamOptionsHaveOtherNames(ChannelOption<T> name, ChannelOption<T> option, T value) {
         setByName(stream, name, option, value);
     }
 
     @ParameterizedTest
     @MethodSource("ofServers")
-    <T> void servers(ChannelOption<T> name, ChannelOption<T> option, T value) {
+    <T> void serverOptionsHaveOtherNames(ChannelOption<T> name, ChannelOption<T> option, T value) {
         setByName(server, name, option, value);
     }
 
     @ParameterizedTest
     @MethodSource("ofDatagrams")
-    <T> void datagrams(ChannelOption<T> name, ChannelOption<T> option, T value) {
+    <T> void datagramOptionsHaveOtherNames(ChannelOption<T> name, ChannelOption<T> option, T value) {
         setByName(datagram, name, option, value);
     }
 
@@ -101,9 +101,9 @@ class OtherNamesOfOptionsTest {
         assertFalse(config.getOptions().containsKey(name), "an option is listed once");
     }
 
-    /** The JDK says whether what is sent comes back, Netty whether it does not. */
+    /** The JDK's option enables the loopback of multicast datagrams, Netty's disables it. */
     @Test
-    void theLoopOfGroupsMeansTheContraryInNetty() {
+    void multicastLoopIsInvertedBetweenJdkAndNetty() {
         ChannelOption<Boolean> loop = NioChannelOption.of(StandardSocketOptions.IP_MULTICAST_LOOP);
         assertTrue(datagram.setOption(loop, false));
         assertTrue(datagram.isLoopbackModeDisabled());
@@ -111,7 +111,7 @@ class OtherNamesOfOptionsTest {
     }
 
     @Test
-    void theKernelsQueueIsRefusedInWordsThatSayWhy() {
+    void napiIdIsRejectedWithReason() {
         ChannelOption<Integer> napi = NioChannelOption.of(ExtendedSocketOptions.SO_INCOMING_NAPI_ID);
         for (ChannelConfig config : List.of(stream, server, datagram)) {
             assertTrue(assertThrows(UnsupportedOperationException.class, () -> config.getOption(napi)).getMessage()
@@ -120,9 +120,9 @@ class OtherNamesOfOptionsTest {
         }
     }
 
-    /** The constants of Netty's epoll transport are the same objects, if a program has that on its class path. */
+    /** The constants are the same objects as those of Netty's epoll transport, if it is on the class path. */
     @Test
-    void theNamesAreThoseOfEpoll() {
+    void constantsAreSameObjectsAsThoseOfEpoll() {
         assertSame(EpollChannelOption.TCP_NOTSENT_LOWAT, RdmaRawChannelOption.TCP_NOTSENT_LOWAT);
         assertSame(EpollChannelOption.TCP_CORK, RdmaRawChannelOption.TCP_CORK);
         assertSame(EpollChannelOption.TCP_QUICKACK, RdmaRawChannelOption.TCP_QUICKACK);
@@ -131,7 +131,7 @@ class OtherNamesOfOptionsTest {
     }
 
     @Test
-    void whatCannotBeIsRefusedWithItsName() {
+    void invalidValueIsRejectedWithOptionName() {
         assertTrue(assertThrows(IllegalArgumentException.class,
                 () -> stream.setOption(RdmaRawChannelOption.TCP_MAXSEG, 40)).getMessage().contains("TCP_MAXSEG"));
         assertTrue(assertThrows(IllegalArgumentException.class,
@@ -145,7 +145,7 @@ class OtherNamesOfOptionsTest {
     }
 
     @Test
-    void whatMeansNothingHereIsUnknown() {
+    void inapplicableOptionsAreUnknown() {
         assertFalse(stream.setOption(NioChannelOption.of(StandardSocketOptions.IP_MULTICAST_TTL), 1));
         assertFalse(server.setOption(NioChannelOption.of(StandardSocketOptions.TCP_NODELAY), true));
     }

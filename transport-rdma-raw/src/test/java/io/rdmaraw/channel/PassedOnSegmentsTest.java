@@ -27,7 +27,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.Executor;
 import java.util.concurrent.TimeUnit;
 
-/** Segments of a connection that comes to a loop by way of others, at the moment at which it leaves. */
+/** A migrated connection moves again while its former loop forwards segments to it. */
 @Timeout(60)
 class PassedOnSegmentsTest {
     private static final int LOOPS = 4;
@@ -40,7 +40,7 @@ class PassedOnSegmentsTest {
         fixture.close();
     }
 
-    /** Tells what the loops hand over to one another. */
+    /** Calls the test before and after each task that one loop hands to another. */
     private static final class Loops extends MultiThreadIoEventLoopGroup {
         private volatile Handovers before = (from, to) -> { };
         private volatile Handovers after = (from, to) -> { };
@@ -75,7 +75,7 @@ class PassedOnSegmentsTest {
         void handover(EventLoop from, EventLoop to);
     }
 
-    /** Knows when something has come in. */
+    /** Reports the first read. */
     private static final class Reader extends ChannelInboundHandlerAdapter {
         private final CountDownLatch read = new CountDownLatch(1);
 
@@ -88,16 +88,16 @@ class PassedOnSegmentsTest {
 
     private static void move(RdmaRawSocketChannel channel, EventLoop next) throws InterruptedException {
         LoopMoves.move(channel, next);
-        // It is where the channel is when the loop has answered.
+        // The loop answers only when the connection has arrived.
         assertTrue(channel.tcpInfo().sync().isSuccess());
     }
 
     /**
-     * The loop that the segments come to passes them on while the connection leaves a second loop for a third: they
-     * reach the third behind the connection, which would be reset otherwise.
+     * The loop that receives the segments forwards them while the connection moves from the second loop to the third.
+     * The segments must reach the third loop after the connection; otherwise they would cause a reset.
      */
     @Test
-    void doNotOvertakeTheirConnection() throws Exception {
+    void forwardedSegmentsDoNotOvertakeTheirConnection() throws Exception {
         Reader reader = new Reader();
         RdmaRawSocketChannel client = fixture.connect(fixture.listen(new StreamFixture.Echo()), reader);
         RdmaRawSocketChannel child = fixture.accepted();
@@ -126,11 +126,11 @@ class PassedOnSegmentsTest {
     }
 
     /**
-     * They have come to the second loop in the same turn in which their connection leaves it: the third tells the
-     * channel of them, and the second touches it no more.
+     * A forwarded segment reaches the second loop in the turn in which the connection leaves it. Only the third loop
+     * may deliver its data.
      */
     @Test
-    void areReadWhereTheirConnectionIs() throws Exception {
+    void forwardedSegmentsAreReadOnLoopOfConnection() throws Exception {
         Set<Thread> readers = ConcurrentHashMap.newKeySet();
         Reader reader = new Reader();
         RdmaRawSocketChannel client = fixture.connect(fixture.listen(new StreamFixture.Echo()), reader);
@@ -151,7 +151,7 @@ class PassedOnSegmentsTest {
             } else if (from == third && to == second) {
                 asked.countDown();
             } else if (from == second && to == third) {
-                // It goes on when the third has the connection.
+                // Continues when the third loop has the connection.
                 settle(third);
             }
         };
@@ -164,7 +164,7 @@ class PassedOnSegmentsTest {
         assertEquals(Set.of(on(third, Thread::currentThread)), readers);
     }
 
-    /** Knows which threads have read. */
+    /** Records the threads that read. */
     private static final class ReaderOfRecord extends DefaultMaxMessagesRecvByteBufAllocator {
         private final Set<Thread> readers;
 

@@ -2,7 +2,10 @@ package io.rdmaraw.channel;
 
 import java.util.function.BooleanSupplier;
 
-/** How long a test waits for what comes at once on an idle host. Only a test that fails waits so long, and says why. */
+/**
+ * Time limit of waits for events that are immediate on an idle host. Only a failing test waits this long, and it names
+ * the event.
+ */
 final class Patience {
     static final int SECONDS = 50;
     static final int MILLIS = SECONDS * 1_000;
@@ -12,9 +15,9 @@ final class Patience {
     }
 
     /**
-     * Looks again and again until something holds.
+     * Polls a condition until it holds.
      *
-     * @param what is waited for, in words that the failure says
+     * @param what description of the condition for the failure message
      */
     static void until(BooleanSupplier holds, String what) {
         long beganNanos = System.nanoTime();

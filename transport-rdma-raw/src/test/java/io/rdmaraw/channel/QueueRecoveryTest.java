@@ -10,32 +10,31 @@ import io.rdmaraw.queue.FrameQueueOptions;
 import io.rdmaraw.queue.QueueFixture;
 import io.rdmaraw.queue.ReceiveBurst;
 import io.rdmaraw.queue.SharedDevice;
-import io.rdmaraw.queue.VerbsFrameQueue;
-import io.rdmaraw.verbs.CompletionChannel;
 import io.rdmaraw.verbs.DirectAccess;
-import io.rdmaraw.verbs.Flow;
-import io.rdmaraw.verbs.QueuePair;
-import io.rdmaraw.verbs.QueuePairOptions;
-import io.rdmaraw.verbs.RssOptions;
-import io.rdmaraw.verbs.RwqIndirectionTable;
 import io.rdmaraw.verbs.StridingReceive;
 import io.rdmaraw.verbs.abi.WcStatus;
+import io.rdmaraw.verbs.objects.CompletionChannel;
+import io.rdmaraw.verbs.objects.Flow;
+import io.rdmaraw.verbs.objects.QueuePair;
+import io.rdmaraw.verbs.objects.QueuePairOptions;
+import io.rdmaraw.verbs.objects.RssOptions;
+import io.rdmaraw.verbs.objects.RwqIndirectionTable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
 
-/** What a queue has received and nobody has polled yet when it is reset. */
+/** Frames that a queue has received but not polled when it is reset. */
 class QueueRecoveryTest {
     private final LoopDevice loop = new LoopDevice();
     private final SharedDevice device = SharedDevice.acquire(loop.name);
     private final DeviceFaults faults = DeviceFaults.of(device.context());
     private final CompletionChannel channel = device.context().createCompletionChannel();
-    private final VerbsFrameQueue sender = open(StridingReceive.NEVER);
+    private final FrameQueue sender = open(StridingReceive.NEVER);
     private final ReceiveBurst burst = new ReceiveBurst();
-    private VerbsFrameQueue receiver;
+    private FrameQueue receiver;
 
-    private VerbsFrameQueue open(StridingReceive striding) {
-        return VerbsFrameQueue.open(device, 1, channel, new FrameQueueOptions(256, 256, 8, 1024, 2048,
+    private FrameQueue open(StridingReceive striding) {
+        return FrameQueue.open(device, 1, channel, new FrameQueueOptions(256, 256, 8, 1024, 2048,
                 DirectAccess.ofProperty(), false, striding));
     }
 
@@ -48,7 +47,7 @@ class QueueRecoveryTest {
         faults.restore();
     }
 
-    /** Comes back when the device has sent them. */
+    /** Returns when the device has completed the sends. */
     private void send(int frames) {
         for (int i = 0; i < frames; i++) {
             assertEquals(FrameQueue.ACCEPTED, sender.offer(LoopDevice.frame(LoopDevice.A, LoopDevice.B, i, 64)));
@@ -74,7 +73,7 @@ class QueueRecoveryTest {
         return frames;
     }
 
-    /** Takes what is there, and has frames come when it is too late; called before the reset and after it. */
+    /** Receives all frames present, then sends more, which arrive too late. Runs before and after the reset. */
     private int takeAllAndSendMore() {
         int taken = receiveAll();
         send(20);
@@ -82,9 +81,12 @@ class QueueRecoveryTest {
         return taken;
     }
 
-    /** Those that come after the last poll are the device's to count, since it receives no more by then. */
+    /**
+     * Frames received before the reset are delivered. Frames that arrive after the last poll are counted by the device,
+     * because the queue no longer receives.
+     */
     @Test
-    void whatHasComeInIsTakenBeforeAResetAndWhatComesLaterIsTheDevicesToCount() {
+    void framesBeforeResetAreDeliveredAndLaterOnesCounted() {
         receiver = open(StridingReceive.NEVER);
         receiver.steer(LoopDevice.toMac(LoopDevice.A));
         for (int round = 0; round < 3; round++) {
@@ -105,9 +107,12 @@ class QueueRecoveryTest {
         }
     }
 
-    /** As where too many rules lead there to take them all away: what the reset would throw away does not come in. */
+    /**
+     * The queue keeps receiving during the reset, as when it has too many rules to withdraw them all. Each frame is
+     * then received or counted.
+     */
     @Test
-    void framesThatComeWhileTheSendingHalfIsResetAreReceivedOrCounted() {
+    void framesDuringResetAreReceivedOrCounted() {
         receiver = open(StridingReceive.NEVER);
         receiver.steer(LoopDevice.toMac(LoopDevice.A));
         for (int round = 0; round < 3; round++) {
@@ -135,9 +140,9 @@ class QueueRecoveryTest {
         }
     }
 
-    /** It was recovered since the event was raised: what completed had told of the failure first. */
+    /** The queue was reset after the event had been raised, because a completion reported the failure earlier. */
     @Test
-    void anEventOfBeforeTheResetIsStale() {
+    void eventFromBeforeResetIsIgnored() {
         receiver = open(StridingReceive.NEVER);
         FrameQueue.Resets before = receiver.resets();
         faults.failQueuePair(receiver.queuePair());
@@ -147,9 +152,9 @@ class QueueRecoveryTest {
         assertFalse(receiver.failed());
     }
 
-    /** As with rules that several loops share, and with striding queues, which receive by nothing else. */
+    /** The same for a work queue that is reset alone, as used by RSS rules and by striding receive. */
     @Test
-    void soItIsWithAWorkQueueThatIsResetAlone() {
+    void workQueueResetAloneLosesNoFrameUncounted() {
         receiver = open(StridingReceive.ofProperty());
         RwqIndirectionTable table = device.context().createIndirectionTable(receiver.workQueue());
         try (QueuePair spreading = device.protectionDomain().createQueuePair(QueuePairOptions.builder()
@@ -164,7 +169,7 @@ class QueueRecoveryTest {
                 long errorsBefore = receiver.counters().receiveErrors;
                 int[] taken = new int[1];
                 receiver.recover(() -> taken[0] += takeAllAndSendMore());
-                // Nobody knows any more where those lie that a striding queue has received.
+                // The positions of frames that a striding queue has received are unknown after the failure.
                 long useless = QueueFixture.isStriding(receiver)
                         ? receiver.counters().receiveErrors - errorsBefore : 0;
                 assertEquals(50, taken[0] + useless, "frames that had come in");

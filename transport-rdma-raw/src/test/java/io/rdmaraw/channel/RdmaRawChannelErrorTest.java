@@ -19,7 +19,7 @@ import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-/** Each mistake of a user ends in one sentence that says what to do. */
+/** A user error results in one sentence with the remedy. */
 class RdmaRawChannelErrorTest {
     private final LoopDevice device = new LoopDevice();
     private final RdmaRawEventLoopGroup group = new RdmaRawEventLoopGroup(2);
@@ -39,19 +39,19 @@ class RdmaRawChannelErrorTest {
     }
 
     @Test
-    void anUnknownDeviceIsAnsweredWithThoseThatExist() {
+    void unknownDeviceIsReportedWithExistingOnes() {
         String message = failToBind(RdmaRawAddress.of("mlx5_99")).getMessage();
         assertTrue(message.contains("mlx5_99") && message.contains("soft:loop"), message);
     }
 
     @Test
-    void anUnknownKindOfSoftwareDeviceIsAnsweredWithThoseThatExist() {
+    void unknownSoftwareDeviceIsReportedWithExistingOnes() {
         String message = failToBind(RdmaRawAddress.of("soft:nothing")).getMessage();
         assertTrue(message.contains("soft:nothing") && message.contains("soft:loop"), message);
     }
 
     @Test
-    void aRuleThatTakesTheHostsTrafficIsRefusedUnlessNamed() {
+    void ruleForHostTrafficNeedsPermission() {
         FlowSpec everything = FlowSpec.builder().build();
         String message = failToBind(RdmaRawAddress.of(device.name, everything)).getMessage();
         assertTrue(message.contains("allowHostTraffic"), message);
@@ -60,32 +60,32 @@ class RdmaRawChannelErrorTest {
     }
 
     @Test
-    void oneRuleOnTwoLoopsIsRefusedWithTheReason() {
+    void ruleOfAnotherLoopIsRefusedWithReason() {
         device.bind(group, device.to(LoopDevice.A), received);
         String message = failToBind(device.to(LoopDevice.A)).getMessage();
         assertTrue(message.contains("EEXIST"), message);
     }
 
     @Test
-    void anotherKindOfAddressIsRefused() {
+    void otherAddressTypeIsRefused() {
         assertInstanceOf(IllegalArgumentException.class, failToBind(new InetSocketAddress(1)));
     }
 
     @Test
-    void aPortThatTheDeviceDoesNotHaveIsRefused() {
+    void missingPortOfDeviceIsRefused() {
         String message = failToBind(RdmaRawAddress.of(device.name, 2)).getMessage();
         assertTrue(message.contains("has no port 2; its only one is 1"), message);
     }
 
     @Test
-    void connectingIsRefusedWithTheWayToGo() {
+    void connectIsRefusedWithAlternative() {
         RdmaRawChannel channel = device.bind(group, device.sendOnly(), received);
         Throwable cause = channel.connect(new InetSocketAddress(1)).awaitUninterruptibly().cause();
         assertTrue(cause.getMessage().contains("RdmaRawAddress"), cause.getMessage());
     }
 
     @Test
-    void settingsOutOfTheirRangeAreNamed() {
+    void settingsOutOfRangeAreRejected() {
         assertThrows(IllegalArgumentException.class,
                 () -> RdmaRawIoHandlerConfig.builder().receiveQueueDepth(100).build());
         assertThrows(IllegalArgumentException.class, () -> RdmaRawIoHandlerConfig.builder().slotBytes(1000).build());
@@ -107,7 +107,7 @@ class RdmaRawChannelErrorTest {
         }
     }
 
-    /** The port of the first binding must not keep a channel that does not know it any more. */
+    /** The rule of the first binding must not keep a channel that no longer refers to it. */
     @Test
     void aSecondBindIsRefusedAndTheFirstHolds() throws InterruptedException {
         RdmaRawChannel channel = device.bind(group, device.to(LoopDevice.A), received);
@@ -121,9 +121,12 @@ class RdmaRawChannelErrorTest {
         frame.release();
     }
 
-    /** A bound channel cannot join a loop whose settings do not fit the device; that loop must not keep it. */
+    /**
+     * A bound channel cannot move to a loop if that loop's slots are shorter than the device requires. The failed
+     * registration closes the channel, and the loop must not keep it.
+     */
     @Test
-    void aRegistrationThatFailsLeavesNothingAtTheLoop() throws Exception {
+    void failedRegistrationLeavesNothingOnLoop() throws Exception {
         RdmaRawChannel channel = device.bind(group, device.to(LoopDevice.A), received);
         channel.deregister().sync();
         RdmaRawEventLoopGroup other = new RdmaRawEventLoopGroup(1, RdmaRawIoHandlerConfig.builder()

@@ -12,7 +12,10 @@ import io.netty.channel.socket.nio.NioServerSocketChannel;
 import io.netty.channel.socket.nio.NioSocketChannel;
 import io.netty.util.NetUtil;
 import io.netty.util.ReferenceCountUtil;
+import io.netty.util.concurrent.Future;
+import io.rdmaraw.metrics.RdmaRawMetric;
 import io.rdmaraw.metrics.RdmaRawMetrics;
+import io.rdmaraw.metrics.RdmaRawPortStatistics;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -22,6 +25,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
@@ -29,9 +33,9 @@ import static org.junit.jupiter.api.Assertions.assertNotSame;
 import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-/** What concerns the loops: sleeping and waking, moving between loops, guests, shutting down. */
+/** Channels and their loops: sleep and wake-up, moves between loops, NIO channels on the same loops, shutdown. */
 class RdmaRawChannelLoopTest {
-    /** The last event of either queue may still end one, and so does the task that sets the timer. */
+    /** The last event of each queue and the task that starts the timer may each end one sleep. */
     private static final int MOST_SLEEPS_TO_A_TIMER = 10;
 
     private final LoopDevice device = new LoopDevice();
@@ -49,7 +53,7 @@ class RdmaRawChannelLoopTest {
                 .spin(spinMicros, TimeUnit.MICROSECONDS).build());
     }
 
-    /** Bounces one frame, so that both loops sleep between any two of its flights unless they spin. */
+    /** Bounces one frame between two loops, which sleep between its flights unless they spin. */
     private static final class Bouncer extends ChannelInboundHandlerAdapter {
         private final byte[] peer;
         private final CountDownLatch rounds;
@@ -88,9 +92,9 @@ class RdmaRawChannelLoopTest {
         }
     }
 
-    /** An event that is not taken ends every sleep after it at once, and the loop keeps a core busy. */
+    /** An event that is not consumed would end each following sleep at once, so the loop would occupy a core. */
     @Test
-    void aLoopSleepsOnAfterFramesHaveWokenIt() throws InterruptedException {
+    void loopSleepsAgainAfterFramesWokeIt() throws InterruptedException {
         open(1, 0);
         RdmaRawChannel channel = device.bind(group, device.to(LoopDevice.A), received);
         for (int i = 0; i < 100; i++) {
@@ -108,6 +112,44 @@ class RdmaRawChannelLoopTest {
                 .filter(loop -> loop.name().equals(Thread.currentThread().getName()))
                 .mapToLong(loop -> loop.value(loop.metrics().stream().filter(metric -> metric.name().equals("sleeps"))
                         .findFirst().orElseThrow())).sum()).sync().getNow();
+    }
+
+    /** A blocked loop, as during a garbage collection, loses frames without a completion. The device counts them. */
+    @Test
+    void framesLostWhileTheLoopIsBlockedAreCounted() throws InterruptedException {
+        int depth = 64;
+        int sent = 4 * depth;
+        group = new RdmaRawEventLoopGroup(2, RdmaRawIoHandlerConfig.builder().receiveQueueDepth(depth).slotCount(512)
+                .build());
+        AtomicInteger delivered = new AtomicInteger();
+        RdmaRawChannel receiver = device.bind(group, device.to(LoopDevice.A), new ChannelInboundHandlerAdapter() {
+            @Override
+            public void channelRead(ChannelHandlerContext ctx, Object msg) {
+                ReferenceCountUtil.release(msg);
+                delivered.incrementAndGet();
+            }
+        });
+        RdmaRawChannel sender = device.bind(group, device.sendOnly(), new ChannelInboundHandlerAdapter());
+        assertNotSame(receiver.eventLoop(), sender.eventLoop());
+        CountDownLatch blocked = new CountDownLatch(1);
+        CountDownLatch release = new CountDownLatch(1);
+        Future<Boolean> pause = receiver.eventLoop().submit(() -> {
+            blocked.countDown();
+            return release.await(Patience.SECONDS, TimeUnit.SECONDS);
+        });
+        assertTrue(blocked.await(Patience.SECONDS, TimeUnit.SECONDS));
+        for (int i = 0; i < sent; i++) {
+            sender.writeAndFlush(LoopDevice.frame(LoopDevice.A, LoopDevice.B, i, 64)).sync();
+        }
+        release.countDown();
+        assertTrue(pause.sync().getNow(), "the loop was blocked for all sends");
+        RdmaRawPortStatistics port = RdmaRawMetrics.loops().stream().flatMap(loop -> loop.ports().stream())
+                .filter(each -> each.deviceName().equals(device.name)).findFirst().orElseThrow();
+        RdmaRawMetric lost = port.metrics().stream().filter(metric -> metric.name().equals("no-receive")).findFirst()
+                .orElseThrow();
+        Patience.until(() -> delivered.get() + port.value(lost) == sent,
+                "each of " + sent + " frames to be delivered or counted as lost");
+        assertTrue(port.value(lost) > 0, "the queue has " + depth + " receives");
     }
 
     @Test
@@ -135,7 +177,7 @@ class RdmaRawChannelLoopTest {
     }
 
     @Test
-    void whatWasFlushedBeforeAMoveIsSentAfterIt() throws InterruptedException {
+    void flushedFramesAreSentAfterMove() throws InterruptedException {
         open(2, 0);
         device.bind(group, device.to(LoopDevice.A), received);
         RdmaRawChannel sender = device.bind(group, device.sendOnly(), new ChannelInboundHandlerAdapter());
@@ -152,7 +194,7 @@ class RdmaRawChannelLoopTest {
         frame.release();
     }
 
-    /** A TCP echo over NIO on the loops that serve the frames, both at once, with loops that sleep at once. */
+    /** A TCP echo over NIO runs on the loops that serve the frames, both at the same time and without spinning. */
     @Test
     void nioChannelsRunOnTheSameLoops() throws InterruptedException {
         open(2, 0);
@@ -206,9 +248,9 @@ class RdmaRawChannelLoopTest {
         }
     }
 
-    /** A read that was asked for on the old loop is answered on the new one, and not between the two. */
+    /** A read requested on the old loop is served on the new loop, and not while the channel is deregistered. */
     @Test
-    void aReadOfWhatIsKeptMovesAlong() throws InterruptedException {
+    void pendingReadMovesWithChannel() throws InterruptedException {
         open(2, 0);
         RdmaRawChannel receiver = device.bind(group, device.to(LoopDevice.A), received, false);
         RdmaRawChannel sender = device.bind(group, device.sendOnly(), new ChannelInboundHandlerAdapter());

@@ -12,6 +12,8 @@ import io.netty.util.ReferenceCountUtil;
 import io.rdmaraw.device.PortStatistics;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 import java.util.ArrayList;
 import java.util.List;
@@ -24,7 +26,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-/** What handlers do wrong costs themselves at most: the loop, and the other channels on it, go on. */
+/** Errors of a handler affect its own channel at most. The loop and the other channels on it continue. */
 class RdmaRawChannelMisuseTest {
     private final LoopDevice device = LoopDevice.inMemory();
     private final RdmaRawEventLoopGroup group = new RdmaRawEventLoopGroup(1, RdmaRawIoHandlerConfig.builder()
@@ -45,7 +47,7 @@ class RdmaRawChannelMisuseTest {
         return device.bind(group, device.sendOnly(), new ChannelInboundHandlerAdapter());
     }
 
-    /** A frame in a slot of the loop, written on it. */
+    /** Returns a frame in a slot of the loop; called on the loop. */
     private static ByteBuf registered(RdmaRawChannel channel, int number) {
         ByteBuf plain = frame(number);
         ByteBuf slot = channel.port().queue().slots().take().writeBytes(plain);
@@ -59,7 +61,7 @@ class RdmaRawChannelMisuseTest {
         frame.release();
     }
 
-    /** Released between write and flush: the frame is nobody's any more, and those around it go out. */
+    /** A frame released between write and flush fails its own promise. The frames before and after it are sent. */
     @Test
     void aFrameThatWasReleasedBeforeTheFlushFailsItsPromiseAlone() throws InterruptedException {
         device.bind(group, device.to(LoopDevice.A), received);
@@ -85,9 +87,9 @@ class RdmaRawChannelMisuseTest {
         expectFrame(4);
     }
 
-    /** Where nobody asks what became of the frames they are handed over together. */
+    /** Frames with void promises are posted as a batch. A released one is left out and counted. */
     @Test
-    void aReleasedSlotWithoutAPromiseIsLeftOut() throws InterruptedException {
+    void releasedSlotWithVoidPromiseIsLeftOut() throws InterruptedException {
         device.bind(group, device.to(LoopDevice.A), received);
         RdmaRawChannel sender = sender();
         sender.eventLoop().submit(() -> {
@@ -101,7 +103,10 @@ class RdmaRawChannelMisuseTest {
         assertEquals(1, sender.port().queue().counters().releasedEarlyFrames);
     }
 
-    /** Released once too often while the device sends it: the loop finds out when it releases it itself. */
+    /**
+     * The handler releases a frame once too often while the device sends it. The loop detects this when it releases the
+     * frame itself.
+     */
     @Test
     void aFrameThatIsReleasedWhileItIsSentDoesNotEndTheLoop() throws InterruptedException {
         device.bind(group, device.to(LoopDevice.A), received);
@@ -123,8 +128,9 @@ class RdmaRawChannelMisuseTest {
         assertFalse(sender.eventLoop().isShuttingDown());
     }
 
-    @Test
-    void anAllocatorThatThrowsDoesNotEndTheLoop() throws InterruptedException {
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void anAllocatorThatThrowsDoesNotEndTheLoop(boolean error) throws InterruptedException {
         RdmaRawChannel bad = device.bind(group, device.to(LoopDevice.B), new ChannelInboundHandlerAdapter() {
             @Override
             public void channelRead(ChannelHandlerContext ctx, Object msg) {
@@ -135,6 +141,9 @@ class RdmaRawChannelMisuseTest {
             @Override
             @SuppressWarnings("deprecation")
             public Handle newHandle() {
+                if (error) {
+                    throw new AssertionError("no handle today");
+                }
                 throw new IllegalStateException("no handle today");
             }
         });
@@ -151,15 +160,15 @@ class RdmaRawChannelMisuseTest {
         expectFrame(2);
     }
 
-    /** The handler closes its channel at the first of several frames of one poll. */
+    /** The handler closes its channel when it receives the first of several frames of one poll. */
     @Test
-    void framesLeftWhenAHandlerClosesItsChannelCountAsOfNoChannel() throws InterruptedException {
+    void framesAfterHandlerClosesItsChannelCountAsUnmatched() throws InterruptedException {
         assertNoChannel(false);
     }
 
-    /** As above, with another channel of the same rule that is given every frame too. */
+    /** The same, while another channel on the same rule receives each frame. */
     @Test
-    void framesOfASharedRuleLeftWhenAHandlerClosesTheOtherChannelCountAsOfNoChannel() throws InterruptedException {
+    void framesOfSharedRuleForClosedChannelCountAsUnmatched() throws InterruptedException {
         assertNoChannel(true);
     }
 
@@ -202,7 +211,7 @@ class RdmaRawChannelMisuseTest {
         assertEquals(shared ? 1 : 4, port.unmatchedFrames, "no-channel");
     }
 
-    /** The handler that gets the last frame of a burst closes the other channel, whose burst has not been fired. */
+    /** The handler of the last frame of a poll closes another channel before the burst of that channel is fired. */
     @Test
     void aBurstThatAClosedChannelDidNotFireIsCounted() throws InterruptedException {
         RdmaRawChannel bursts = device.bind(group, device.to(LoopDevice.B), new ChannelInboundHandlerAdapter());
@@ -227,9 +236,9 @@ class RdmaRawChannelMisuseTest {
         assertEquals(3, bursts.statistics().droppedAtClose());
     }
 
-    /** A rule takes the place of another while frames of that one are still being handed out. */
+    /** A rule is created in the place of another one while frames of the old rule are still being delivered. */
     @Test
-    void aRuleMadeInAHandlerGetsNoneOfTheFramesOfTheOneBefore() throws InterruptedException {
+    void ruleAddedInHandlerReceivesNoFramesOfPreviousRule() throws InterruptedException {
         BlockingQueue<ChannelFuture> bound = new LinkedBlockingQueue<>();
         device.bind(group, device.to(LoopDevice.A), new ChannelInboundHandlerAdapter() {
             @Override
@@ -254,9 +263,9 @@ class RdmaRawChannelMisuseTest {
         expectFrame(9);
     }
 
-    /** Beyond the high water mark frames go through the outbound buffer, where cancelled ones stay in their place. */
+    /** Above the high water mark, frames pass through the outbound buffer, where a cancelled frame keeps its place. */
     @Test
-    void aCancelledWriteDoesNotHaveOthersSentTwice() throws InterruptedException {
+    void cancelledWriteDoesNotDuplicateOthers() throws InterruptedException {
         device.bind(group, device.to(LoopDevice.A), received);
         RdmaRawChannel sender = sender();
         sender.config().setWriteBufferWaterMark(new WriteBufferWaterMark(1, 64));

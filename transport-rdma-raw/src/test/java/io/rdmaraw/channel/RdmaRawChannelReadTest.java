@@ -34,7 +34,7 @@ class RdmaRawChannelReadTest {
         return device.bind(group, device.sendOnly(), new ChannelInboundHandlerAdapter());
     }
 
-    /** Sends and waits until the loop, which is the receiver's too, has handed the frames out. */
+    /** Sends frames and waits until the loop, which is also the receiver's, has delivered them. */
     private void send(RdmaRawChannel sender, int firstNumber, int count) throws InterruptedException {
         for (int i = 0; i < count; i++) {
             sender.writeAndFlush(LoopDevice.frame(LoopDevice.A, LoopDevice.B, firstNumber + i, 64)).sync();
@@ -43,7 +43,7 @@ class RdmaRawChannelReadTest {
         awaitReceived(sender, sent);
     }
 
-    /** The sender's queue is the receiver's too, since both are on one loop. */
+    /** The sender's queue is also the receiver's, since both channels are on one loop. */
     private static void awaitReceived(RdmaRawChannel channel, long frames) throws InterruptedException {
         long endNanos = System.nanoTime() + TimeUnit.SECONDS.toNanos(30);
         while (channel.eventLoop().submit(() -> channel.port().queue().counters().receivedFrames).sync().getNow()
@@ -53,7 +53,7 @@ class RdmaRawChannelReadTest {
     }
 
     @Test
-    void withoutAutoReadEachReadBringsOneFrame() throws InterruptedException {
+    void withoutAutoReadEachReadDeliversOneFrame() throws InterruptedException {
         RdmaRawChannel receiver = device.bind(group, device.to(LoopDevice.A), received, false);
         send(sender(), 0, 5);
         assertEquals(0, received.messages.size());
@@ -68,7 +68,7 @@ class RdmaRawChannelReadTest {
     }
 
     @Test
-    void framesThatNobodyReadsAreKeptUpToTheBacklogAndThenCounted() throws InterruptedException {
+    void unreadFramesAreKeptUpToBacklogThenCounted() throws InterruptedException {
         RdmaRawChannel receiver = device.bind(group, device.to(LoopDevice.A), received, false);
         receiver.config().setReceiveBacklog(10);
         send(sender(), 0, 15);
@@ -101,7 +101,7 @@ class RdmaRawChannelReadTest {
         }
     }
 
-    /** The handler keeps every frame that comes, three times as many as there are slots. */
+    /** The handler keeps every frame. Their number is three times the number of slots. */
     @Test
     void aHandlerThatKeepsFramesNeitherStopsTheLoopNorLosesFrames() throws InterruptedException {
         RdmaRawChannel receiver = device.bind(group, device.to(LoopDevice.A), received);

@@ -9,9 +9,9 @@ import io.rdmaraw.device.RecoveryRateLimiter;
 import io.rdmaraw.faults.SoftverbsFaults;
 import io.rdmaraw.ffi.Errno;
 import io.rdmaraw.memory.Slab;
+import io.rdmaraw.queue.FrameQueue;
 import io.rdmaraw.queue.SharedDevice;
-import io.rdmaraw.queue.VerbsFrameQueue;
-import io.rdmaraw.verbs.QueuePair;
+import io.rdmaraw.verbs.objects.QueuePair;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
@@ -25,7 +25,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-/** Faults of the device: the channels go on, hear of it, and what was lost is counted. */
+/** After a device fault the channels continue and are notified, and lost frames are counted. */
 class RdmaRawChannelRecoveryTest {
     /** {@code enum ibv_wc_status}. */
     private static final int IBV_WC_LOC_LEN_ERR = 1;
@@ -111,7 +111,10 @@ class RdmaRawChannelRecoveryTest {
         expectAllSlotsBack(receiver);
     }
 
-    /** A frame that is longer than its slot, for instance: more of them than the queue has slots. */
+    /**
+     * Errors that affect a single frame, for instance one longer than its slot. The test causes more of them than the
+     * queue has slots.
+     */
     @ParameterizedTest
     @ValueSource(ints = {IBV_WC_LOC_LEN_ERR, IBV_WC_GENERAL_ERR})
     void anErrorOfOneFrameIsCountedAndStopsNothing(int status) throws InterruptedException {
@@ -141,12 +144,12 @@ class RdmaRawChannelRecoveryTest {
     }
 
     @Test
-    void anOverrunOfTheReceivesIsRecoveredAndEveryLostFrameCounted() throws InterruptedException {
+    void receiveOverrunIsRecoveredAndLostFramesAreCounted() throws InterruptedException {
         sendAndExpect(0);
         long lostBefore = faults.lostFrames();
         long sentFrames = 0;
         for (int round = 0; round < 5; round++) {
-            // Some have come in and wait when the queue runs over: they are not lost.
+            // Some frames have been received but not polled when the queue overruns. They are not lost.
             sentFrames += sendBurst(70);
             faults.overrunCompletions(queueOf(receiver), true);
             sentFrames += sendBurst(20);
@@ -159,7 +162,7 @@ class RdmaRawChannelRecoveryTest {
         expectAllSlotsBack(receiver);
     }
 
-    /** The device counts what reached no receive; the sender's queue what it could not send. */
+    /** The device counts frames that found no receive; the sender's queue counts frames it could not send. */
     private void expectEveryFrameReceivedOrCounted(long sentFrames, long lostBefore) throws InterruptedException {
         long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(30);
         long receivedFrames = 0;
@@ -222,7 +225,7 @@ class RdmaRawChannelRecoveryTest {
     }
 
     @Test
-    void anOverrunOfTheSendsIsRecoveredAndEveryFrameThatWasNotAccountedForCounted() throws InterruptedException {
+    void sendOverrunIsRecoveredAndLostFramesAreCounted() throws InterruptedException {
         for (int round = 0; round < 5; round++) {
             faults.overrunCompletions(queueOf(sender), false);
             sendBurst(100);
@@ -234,8 +237,8 @@ class RdmaRawChannelRecoveryTest {
         expectAllSlotsBack(sender);
     }
 
-    private static VerbsFrameQueue queueOf(RdmaRawChannel channel) {
-        return (VerbsFrameQueue) channel.port().queue();
+    private static FrameQueue queueOf(RdmaRawChannel channel) {
+        return channel.port().queue();
     }
 
     private int sendBurst(int frames) throws InterruptedException {
@@ -257,7 +260,7 @@ class RdmaRawChannelRecoveryTest {
         assertEquals(0, missing, "slots lost");
     }
 
-    /** Many rounds of the completion queue later: what libmlx5 thinks of its own place in it must not matter. */
+    /** The completion queue has wrapped many times by then. libmlx5's own consumer index must not matter. */
     @Test
     void aReceiveThatFailsAfterManyFramesIsRecoveredInPlace() throws InterruptedException {
         int number = 0;
@@ -284,7 +287,7 @@ class RdmaRawChannelRecoveryTest {
 
     @Test
     @Tag("softverbs")
-    void aQueueThatFailsAgainAndAgainIsRecoveredAtABoundedRate() throws InterruptedException {
+    void repeatedFailuresAreRecoveredAtLimitedRate() throws InterruptedException {
         int failures = 4 * RecoveryRateLimiter.BURST;
         long start = System.nanoTime();
         for (int i = 0; i < failures; i++) {
@@ -297,7 +300,7 @@ class RdmaRawChannelRecoveryTest {
     }
 
     @Test
-    void channelsHearOfTheirPortsLink() throws InterruptedException {
+    void channelsAreNotifiedOfLinkChanges() throws InterruptedException {
         faults.setPortUp(false);
         assertEquals(RdmaRawQueueEvent.Kind.PORT_DOWN, ((RdmaRawQueueEvent) received.takeEvent()).kind());
         faults.setPortUp(true);
@@ -306,7 +309,7 @@ class RdmaRawChannelRecoveryTest {
     }
 
     @Test
-    void aDeviceThatIsGoneClosesItsChannels() throws InterruptedException {
+    void removedDeviceClosesItsChannels() throws InterruptedException {
         faults.failDevice();
         assertEquals(RdmaRawQueueEvent.Kind.DEVICE_REMOVED, ((RdmaRawQueueEvent) received.takeEvent()).kind());
         assertTrue(receiver.closeFuture().await(30, TimeUnit.SECONDS));
@@ -316,7 +319,7 @@ class RdmaRawChannelRecoveryTest {
     }
 
     @Test
-    void aDeviceThatIsGoneGivesItsMemoryBackWithTheLastFrame() throws InterruptedException {
+    void memoryOfRemovedDeviceIsFreedWithLastFrame() throws InterruptedException {
         sender.writeAndFlush(LoopDevice.frame(LoopDevice.A, LoopDevice.B, 7, 64)).sync();
         ByteBuf kept = received.takeFrame();
         faults.failDevice();
@@ -332,7 +335,7 @@ class RdmaRawChannelRecoveryTest {
     @Test
     @Tag("softverbs")
     void aRefusedFrameFailsItsPromiseAlone() throws InterruptedException {
-        // A queue pair takes no sends before it is ready for them.
+        // A queue pair rejects sends until it is ready to send.
         queuePair(sender).toReset();
         ChannelFuture refused = sender.writeAndFlush(LoopDevice.frame(LoopDevice.A, LoopDevice.B, 1, 64));
         assertFalse(refused.await().isSuccess());
@@ -363,7 +366,7 @@ class RdmaRawChannelRecoveryTest {
         assertTrue(receiver.isActive() && sender.isActive());
     }
 
-    /** On a loop that has no queue on the device yet. */
+    /** Binds on a loop that has no queue on the device yet, and returns the error. */
     private String failToBindElsewhere() {
         RdmaRawEventLoopGroup other = new RdmaRawEventLoopGroup(1);
         try {

@@ -26,7 +26,7 @@ class RdmaRawChannelTest {
         received.messages.forEach(ReferenceCountUtil::release);
     }
 
-    /** Sends back whatever comes, with the addresses exchanged. */
+    /** Echoes each frame with its addresses exchanged. */
     static final class Echo extends ChannelInboundHandlerAdapter {
         @Override
         public void channelRead(ChannelHandlerContext ctx, Object msg) {
@@ -71,7 +71,7 @@ class RdmaRawChannelTest {
     }
 
     @Test
-    void aFrameOfImpossibleLengthFailsItsPromiseAndNothingElse() throws InterruptedException {
+    void frameOfInvalidLengthFailsItsPromiseOnly() throws InterruptedException {
         device.bind(group, device.to(LoopDevice.A), received);
         RdmaRawChannel sender = device.bind(group, device.sendOnly(), new ChannelInboundHandlerAdapter());
         ChannelFuture tooLong = sender.writeAndFlush(LoopDevice.frame(LoopDevice.A, LoopDevice.B, 1, 1515));
@@ -89,7 +89,10 @@ class RdmaRawChannelTest {
         assertFalse(sender.eventLoop().isShuttingDown());
     }
 
-    /** An 802.1Q tag makes room for itself, an 802.1ad tag does not; no provider may see what it would fail. */
+    /**
+     * A frame may be four bytes longer if it has an 802.1Q tag, but not if it has an 802.1ad tag. Frames of invalid
+     * length are rejected before they reach the provider, where they would fail.
+     */
     @Test
     void onlyAVlanTagMakesAFrameLonger() throws InterruptedException {
         device.bind(group, device.to(LoopDevice.A), received);
@@ -106,7 +109,7 @@ class RdmaRawChannelTest {
         assertEquals(0, sender.port().queue().counters().recoveries);
     }
 
-    /** A frame four bytes longer than the longest one without a tag. */
+    /** Creates a frame four bytes longer than the longest frame without a tag. */
     private static ByteBuf tagged(int tagEtherType) {
         return LoopDevice.frame(LoopDevice.A, LoopDevice.B, 1, 1518).setShort(12, tagEtherType);
     }

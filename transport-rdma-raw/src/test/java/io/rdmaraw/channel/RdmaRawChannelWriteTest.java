@@ -10,6 +10,8 @@ import io.netty.channel.ChannelPromise;
 import io.netty.util.ReferenceCountUtil;
 import io.rdmaraw.memory.FrameBuf;
 import io.rdmaraw.queue.QueueCounters;
+import io.rdmaraw.device.DeviceQueue;
+import io.rdmaraw.device.FrameReceiver;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -19,6 +21,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Callable;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.CountDownLatch;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
@@ -52,7 +55,7 @@ class RdmaRawChannelWriteTest {
         return sender.port().queue().counters();
     }
 
-    /** A frame in a slot of the sender's own loop. */
+    /** Returns a frame in a slot of the sender's loop. */
     private ByteBuf registered(int number, int lengthBytes) throws Exception {
         return onLoop(() -> {
             ByteBuf plain = LoopDevice.frame(LoopDevice.A, LoopDevice.B, number, lengthBytes);
@@ -103,6 +106,22 @@ class RdmaRawChannelWriteTest {
         assertEquals(0, counters().copiedInFrames);
     }
 
+    /**
+     * The device may read the frame after the write has completed, when the other holder of the buffer may change it.
+     */
+    @Test
+    void frameWithAnotherHolderIsCopied() throws Exception {
+        ByteBuf held = registered(2, 200);
+        ByteBuf expected = held.copy();
+        assertEquals(1, onLoop(() -> {
+            sender.writeAndFlush(held.retainedDuplicate());
+            return held.refCnt();
+        }), "references while the device has not reported the frame");
+        expect(expected);
+        assertEquals(1, counters().copiedInFrames);
+        held.release();
+    }
+
     @Test
     void unregisteredMemoryIsCopiedOnceAndCounted() throws Exception {
         ByteBuf direct = Unpooled.directBuffer().writeBytes(LoopDevice.frame(LoopDevice.A, LoopDevice.B, 3, 80));
@@ -114,7 +133,7 @@ class RdmaRawChannelWriteTest {
     }
 
     @Test
-    void whatTheLoopAllocatesIsRegistered() throws Exception {
+    void memoryAllocatedOnLoopIsRegistered() throws Exception {
         ByteBuf frame = onLoop(() -> {
             ByteBuf allocated = sender.alloc().buffer(70);
             ByteBuf plain = LoopDevice.frame(LoopDevice.A, LoopDevice.B, 3, 70);
@@ -142,7 +161,7 @@ class RdmaRawChannelWriteTest {
     }
 
     @Test
-    void aCompositeWithReadIndicesInsideItsPartsIsGatheredRightly() throws Exception {
+    void compositeWithIndicesInsideItsPartsIsGathered() throws Exception {
         ByteBuf waste = registered(6, 100);
         ByteBuf header = registered(7, 64);
         ByteBuf payload = registered(8, 300);
@@ -167,7 +186,7 @@ class RdmaRawChannelWriteTest {
         assertEquals(1, counters().coalescedFrames);
     }
 
-    /** Far more than the send queue of 64 takes at once: the rest waits in the outbound buffer. */
+    /** The send queue holds 64 frames. The others wait in the outbound buffer. */
     @Test
     void writesBeyondTheSendQueueKeepTheirOrderAndCompleteTheirPromises() throws Exception {
         List<ChannelFuture> futures = new ArrayList<>();
@@ -206,7 +225,7 @@ class RdmaRawChannelWriteTest {
     }
 
     @Test
-    void whatIsWrittenButNotFlushedFailsAtClose() throws Exception {
+    void unflushedWritesFailAtClose() throws Exception {
         ByteBuf frame = registered(1, 64);
         ChannelPromise promise = sender.newPromise();
         onLoop(() -> {
@@ -277,7 +296,7 @@ class RdmaRawChannelWriteTest {
         }
     }
 
-    /** The frame's memory is registered, but not with the device it goes to. */
+    /** The memory of the frame is registered with another device. */
     @Test
     void aFrameOfAnotherDeviceIsCopied() throws Exception {
         LoopDevice otherDevice = LoopDevice.inMemory();
@@ -298,5 +317,37 @@ class RdmaRawChannelWriteTest {
         assertInstanceOf(UnsupportedOperationException.class, future.cause());
         assertTrue(future.cause().getMessage().contains("ByteBuf"));
         assertTrue(sender.isActive());
+    }
+
+    /** The completion that makes room may have been polled before the loop goes to sleep. */
+    @Test
+    void loopDoesNotSleepIfWaitingSenderHasRoom() throws Exception {
+        CountDownLatch called = new CountDownLatch(1);
+        FrameReceiver waiting = new FrameReceiver() {
+            @Override
+            public boolean receive(ByteBuf frame, boolean checksumVerified) {
+                frame.release();
+                return false;
+            }
+
+            @Override
+            public void endBurst() {
+            }
+
+            @Override
+            public void sendQueueHasRoom() {
+                called.countDown();
+            }
+        };
+        onLoop(() -> {
+            sender.port().awaitRoom(waiting);
+            LoopTurn turn = new LoopTurn();
+            turn.queues(new DeviceQueue[] {sender.port()});
+            assertTrue(turn.nextDeadlineNanos() - System.nanoTime() <= 0, "the turn is due");
+            turn.run();
+            assertFalse(turn.isNeeded());
+            return null;
+        });
+        assertTrue(called.await(Patience.SECONDS, TimeUnit.SECONDS));
     }
 }

@@ -17,7 +17,7 @@ import static io.rdmaraw.channel.DatagramFixture.text;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 
-/** Multicast and broadcast. */
+/** Multicast and broadcast datagrams. */
 class RdmaRawDatagramChannelGroupTest {
     private static final String GROUP = "239.1.2.3";
     private static final String GROUP_V6 = "ff15::123";

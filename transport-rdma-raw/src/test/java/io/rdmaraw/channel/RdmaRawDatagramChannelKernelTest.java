@@ -21,7 +21,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
-/** The host's own loop device: ordinary sockets on this host and channels reach one another. */
+/** On the loop device of the host, kernel sockets and channels reach each other. */
 class RdmaRawDatagramChannelKernelTest {
     private final IoEventLoopGroup group = new RdmaRawEventLoopGroup(1);
 
@@ -51,7 +51,7 @@ class RdmaRawDatagramChannelKernelTest {
     }
 
     @Test
-    void ordinarySocketsReachTheChannelAndItReachesThem() throws Exception {
+    void kernelSocketsAndChannelReachEachOther() throws Exception {
         DatagramFixture.Inbox server = bind(new InetSocketAddress(0), true);
         try (DatagramSocket client = socket()) {
             String longText = "0123456789".repeat(3000);
@@ -80,7 +80,7 @@ class RdmaRawDatagramChannelKernelTest {
     }
 
     @Test
-    void thePortIsTakenInTheKernelToo() throws Exception {
+    void portIsAlsoBoundInKernel() throws Exception {
         DatagramFixture.Inbox server = bind(at("127.0.0.1", 0), true);
         assertThrows(BindException.class, () -> new DatagramSocket(server.address()));
         try (DatagramSocket other = socket()) {
@@ -93,7 +93,7 @@ class RdmaRawDatagramChannelKernelTest {
         awaitFree(address);
     }
 
-    /** A selector gives a closed channel's port back at its next turn, which close() does not wait for. */
+    /** A selector releases the port of a closed channel in its next turn. {@code close()} does not wait for that. */
     private static void awaitFree(InetSocketAddress address) throws IOException {
         long deadline = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(Patience.MILLIS);
         while (true) {
@@ -110,7 +110,7 @@ class RdmaRawDatagramChannelKernelTest {
     }
 
     @Test
-    void theKernelSaysThatAPortIsNotThere() throws Exception {
+    void kernelReportsUnreachablePort() throws Exception {
         DatagramFixture.Inbox client = bind(new InetSocketAddress(0), true);
         InetSocketAddress gone;
         try (DatagramSocket socket = socket()) {
@@ -122,7 +122,7 @@ class RdmaRawDatagramChannelKernelTest {
     }
 
     @Test
-    void aChannelCanDoWithoutTheKernel() throws Exception {
+    void channelWorksWithoutKernelSocket() throws Exception {
         DatagramFixture.Inbox client = bind(at("127.0.0.1", 0), false);
         new DatagramSocket(client.address()).close();
         client.channel.connect(at("127.0.0.1", 9)).sync();

@@ -5,6 +5,7 @@ import io.netty.buffer.Unpooled;
 import io.netty.channel.ChannelFuture;
 import io.netty.channel.ChannelOption;
 import io.netty.channel.DefaultAddressedEnvelope;
+import io.netty.channel.EventLoop;
 import io.netty.channel.EventLoopGroup;
 import io.netty.channel.socket.DatagramPacket;
 import io.netty.channel.unix.SegmentedDatagramPacket;
@@ -39,6 +40,7 @@ import java.net.NoRouteToHostException;
 import java.net.PortUnreachableException;
 import java.net.SocketException;
 import java.nio.channels.NotYetConnectedException;
+import java.nio.channels.AlreadyConnectedException;
 
 import static io.rdmaraw.channel.DatagramFixture.at;
 import static io.rdmaraw.channel.DatagramFixture.awaitRounds;
@@ -90,10 +92,45 @@ class RdmaRawDatagramChannelTest {
         assertEquals(copiedBefore, port.queue().counters().copiedInFrames, "sent from where it lies");
     }
 
-    /** Every datagram on the wire must satisfy the parser, checksums included. */
+    /**
+     * The device may read the content after the write has completed, when the other holder of the buffer may change it.
+     */
+    @ParameterizedTest
+    @ValueSource(ints = {8, 1_800})
+    void contentWithAnotherHolderIsCopied(int lengthBytes) throws InterruptedException {
+        DatagramFixture.Inbox server = fixture.bind(at("127.0.0.1", 0));
+        DatagramFixture.Inbox client = fixture.bind(at("127.0.0.1", 0));
+        EventLoop loop = client.channel.eventLoop();
+        ByteBuf held = StreamFixture.on(loop, () -> client.channel.alloc().directBuffer(lengthBytes)
+                .writeZero(lengthBytes));
+        assertEquals(1, StreamFixture.on(loop, () -> {
+            client.channel.writeAndFlush(new DatagramPacket(held.retainedDuplicate(), server.address()));
+            return held.refCnt();
+        }), "references while the device has not reported the frame");
+        assertEquals(lengthBytes, server.take().content().readableBytes());
+        held.release();
+    }
+
+    /** Segments that were sent before hold references to the content too. These do not count as other holders. */
+    @Test
+    void allSegmentsOfAMessageAreSentInPlace() throws InterruptedException {
+        DatagramFixture.Inbox server = fixture.bind(at("127.0.0.1", 0));
+        DatagramFixture.Inbox client = fixture.bind(at("127.0.0.1", 0));
+        EventLoop loop = client.channel.eventLoop();
+        ByteBuf content = StreamFixture.on(loop, () -> client.channel.alloc().directBuffer(900).writeZero(900));
+        assertEquals(3, StreamFixture.on(loop, () -> {
+            client.channel.writeAndFlush(new SegmentedDatagramPacket(content, 300, server.address()));
+            return content.refCnt();
+        }), "references of the segments");
+        for (int i = 0; i < 3; i++) {
+            assertEquals(300, server.take().content().readableBytes());
+        }
+    }
+
+    /** Each transmitted datagram must pass the parser, checksums included. */
     @ParameterizedTest
     @CsvSource({"127.0.0.1,0,42", "127.0.0.1,1,43", "127.0.0.1,1472,1514", "::1,0,62", "::1,3,65", "::1,1452,1514"})
-    void writesSoundFrames(String address, int lengthBytes, int frameBytes) throws InterruptedException {
+    void writesValidFrames(String address, int lengthBytes, int frameBytes) throws InterruptedException {
         DatagramFixture.Inbox server = fixture.bind(at(address, 0));
         DatagramFixture.Inbox client = fixture.bind(at(address, 0),
                 option(ChannelOption.IP_TOS, 0xb8).andThen(option(RdmaRawChannelOption.IP_TTL, 7)));
@@ -139,7 +176,7 @@ class RdmaRawDatagramChannelTest {
 
     @ParameterizedTest
     @CsvSource({"127.0.0.1,false", "127.0.0.1,true", "::1,false", "::1,true"})
-    void answersGoOutInTheSlotThatBroughtTheQuestion(String host, boolean keptToo) throws InterruptedException {
+    void replyIsSentInSlotOfRequest(String host, boolean keptToo) throws InterruptedException {
         DatagramFixture.Inbox server = fixture.bind(at(host, 0));
         DatagramFixture.Inbox client = fixture.bind(at(host, 0));
         client.send("a question, longer than the least frame", server.address());
@@ -154,7 +191,7 @@ class RdmaRawDatagramChannelTest {
         assertEquals("question, longer than the least frame", client.takeText());
         server.channel.eventLoop().submit(() -> { }).sync();
         if (keptToo) {
-            // Somebody else holds it: the headers went out of another slot, and nothing has changed.
+            // The content has another holder, so the headers were written to another slot and the content is unchanged.
             assertEquals("question, longer than the least frame", content.toString(CharsetUtil.US_ASCII));
             assertEquals(payloadAddress, content.memoryAddress());
             content.release();
@@ -162,7 +199,7 @@ class RdmaRawDatagramChannelTest {
     }
 
     @Test
-    void datagramsBeyondWhatIpCarriesAreRefused() throws InterruptedException {
+    void datagramsLongerThanIpAllowsAreRefused() throws InterruptedException {
         DatagramFixture.Inbox client = fixture.bind(at("127.0.0.1", 0));
         ByteBuf content = Unpooled.buffer(65508).writeZero(65508);
         Throwable cause = client.channel.writeAndFlush(new DatagramPacket(content, client.address())).await().cause();
@@ -197,7 +234,7 @@ class RdmaRawDatagramChannelTest {
     }
 
     @Test
-    void envelopesAreSentToo() throws InterruptedException {
+    void envelopesAreSentAsDatagrams() throws InterruptedException {
         DatagramFixture.Inbox server = fixture.bind(at("127.0.0.1", 0));
         DatagramFixture.Inbox client = fixture.bind(at("127.0.0.1", 0));
         client.channel.writeAndFlush(new DefaultAddressedEnvelope<>(text("envelope"), server.address())).sync();
@@ -206,7 +243,23 @@ class RdmaRawDatagramChannelTest {
     }
 
     @Test
-    void connectedChannelHearsItsPeerOnly() throws InterruptedException {
+    void aConnectedChannelRefusesToConnectAgain() throws InterruptedException {
+        DatagramFixture.Inbox server = fixture.bind(at("127.0.0.1", 0));
+        DatagramFixture.Inbox client = fixture.bind(at("127.0.0.1", 0));
+        client.channel.connect(server.address()).sync();
+        assertInstanceOf(AlreadyConnectedException.class,
+                client.channel.connect(server.address()).awaitUninterruptibly().cause());
+    }
+
+    @Test
+    void aDatagramToPortZeroFails() throws InterruptedException {
+        DatagramFixture.Inbox client = fixture.bind(at("127.0.0.1", 0));
+        assertInstanceOf(SocketException.class, client.channel.writeAndFlush(new DatagramPacket(
+                Unpooled.wrappedBuffer(new byte[1]), at("127.0.0.1", 0))).awaitUninterruptibly().cause());
+    }
+
+    @Test
+    void connectedChannelReceivesFromItsPeerOnly() throws InterruptedException {
         DatagramFixture.Inbox peer = fixture.bind(at("127.0.0.1", 0));
         DatagramFixture.Inbox stranger = fixture.bind(at("127.0.0.1", 0));
         DatagramFixture.Inbox client = fixture.bind(new InetSocketAddress(0));
@@ -227,7 +280,7 @@ class RdmaRawDatagramChannelTest {
     }
 
     @Test
-    void connectedToAPortThatNobodyHas() throws InterruptedException {
+    void unboundPortIsReportedToConnectedChannel() throws InterruptedException {
         DatagramFixture.Inbox client = fixture.bind(new InetSocketAddress(0));
         client.channel.connect(at("127.0.0.1", 9)).sync();
         client.channel.writeAndFlush(text("anybody?")).sync();
@@ -246,7 +299,7 @@ class RdmaRawDatagramChannelTest {
     }
 
     @Test
-    void portsAreTakenOnce() throws InterruptedException {
+    void portCanBeBoundOnce() throws InterruptedException {
         DatagramFixture.Inbox first = fixture.bind(at("127.0.0.1", 0));
         int port = first.address().getPort();
         assertThrows(BindException.class, () -> fixture.bind(at("127.0.0.1", port)));
@@ -259,7 +312,7 @@ class RdmaRawDatagramChannelTest {
     }
 
     @Test
-    void theBetterBoundChannelReceives() throws InterruptedException {
+    void moreSpecificBindingReceives() throws InterruptedException {
         DatagramFixture.Inbox wildcard = fixture.bind(new InetSocketAddress(0),
                 option(ChannelOption.SO_REUSEADDR, true));
         int port = wildcard.address().getPort();
@@ -298,7 +351,10 @@ class RdmaRawDatagramChannelTest {
         assertEquals(64 * 3, total);
     }
 
-    /** Rules for all ports do not fit into the device: whoever finds no room shares what comes to its MAC address. */
+    /**
+     * The rule table has no room for a channel's port rules. The channel then receives all frames of its MAC address
+     * and filters them by port. When there is room again, it gets its rules.
+     */
     @Test
     void aFullRuleTableMakesSteeringCoarse() throws InterruptedException {
         DatagramFixture.Inbox exact = fixture.bind(at("127.0.0.1", 0));
@@ -328,7 +384,7 @@ class RdmaRawDatagramChannelTest {
     }
 
     @Test
-    void theReceiveBufferIsABound() throws InterruptedException {
+    void receiveBufferLimitsQueuedDatagrams() throws InterruptedException {
         DatagramFixture.Inbox server = fixture.bind(at("127.0.0.1", 0),
                 option(ChannelOption.AUTO_READ, false).andThen(option(ChannelOption.SO_RCVBUF, 10 * (100 + 64))));
         DatagramFixture.Inbox client = fixture.bind(at("127.0.0.1", 0));
@@ -352,7 +408,7 @@ class RdmaRawDatagramChannelTest {
     }
 
     @Test
-    void unsoundFramesAreCountedAndGone() throws InterruptedException {
+    void damagedFramesAreCountedAndDropped() throws InterruptedException {
         DatagramFixture.Inbox server = fixture.bind(at("127.0.0.1", 0));
         DatagramFixture.Inbox client = fixture.bind(at("127.0.0.1", 0));
         FrameQueueHandler sniffer = fixture.sniff();
@@ -376,7 +432,7 @@ class RdmaRawDatagramChannelTest {
     }
 
     @Test
-    void thereIsNoWayOutOfALoop() throws InterruptedException {
+    void loopDeviceHasNoRouteToOtherHosts() throws InterruptedException {
         DatagramFixture.Inbox client = fixture.bind(new InetSocketAddress(0));
         ChannelFuture sent = client.channel.writeAndFlush(new DatagramPacket(text("out"), at("192.0.2.1", 53)));
         assertInstanceOf(NoRouteToHostException.class, sent.await().cause());
@@ -386,7 +442,7 @@ class RdmaRawDatagramChannelTest {
     }
 
     @Test
-    void theRecipientCanBeTheAddressThatWasMeant() throws InterruptedException {
+    void recipientIsOriginalDestinationAddress() throws InterruptedException {
         DatagramFixture.Inbox server = fixture.bind(new InetSocketAddress(0),
                 option(RdmaRawChannelOption.IP_RECVORIGDSTADDR, true));
         DatagramFixture.Inbox client = fixture.bind(at("127.0.0.1", 0));
@@ -401,7 +457,7 @@ class RdmaRawDatagramChannelTest {
     }
 
     @Test
-    void movesToAnotherLoop() throws InterruptedException {
+    void channelWorksAfterMoveToAnotherLoop() throws InterruptedException {
         DatagramFixture.Inbox server = fixture.bind(at("127.0.0.1", 0));
         DatagramFixture.Inbox client = fixture.bind(at("127.0.0.1", 0));
         client.send("before", server.address());
@@ -415,10 +471,10 @@ class RdmaRawDatagramChannelTest {
         assertEquals("and back", client.takeText());
     }
 
-    /** An ICMP error that quotes what the channel sent is the channel's; one that quotes something else is not. */
+    /** An ICMP error reaches the channel only if it quotes a datagram that the channel may have sent. */
     @ParameterizedTest
     @ValueSource(booleans = {true, false})
-    void icmpErrorsAreCheckedAgainstWhatWasSent(boolean genuine) throws InterruptedException {
+    void icmpErrorsMustQuoteSentDatagram(boolean genuine) throws InterruptedException {
         DatagramFixture.Inbox peer = fixture.bind(at("127.0.0.1", 0));
         DatagramFixture.Inbox client = fixture.bind(at("127.0.0.1", 0));
         client.channel.connect(peer.address()).sync();
@@ -453,9 +509,9 @@ class RdmaRawDatagramChannelTest {
         return frame;
     }
 
-    /** Netty keeps a cancelled message in its place among those that were flushed. */
+    /** Netty keeps a cancelled message in its place among the flushed messages. */
     @Test
-    void aCancelledWriteDoesNotHaveOthersSentTwice() throws InterruptedException {
+    void cancelledWriteDoesNotDuplicateOthers() throws InterruptedException {
         DatagramFixture.Inbox server = fixture.bind(at("127.0.0.1", 0));
         DatagramFixture.Inbox client = fixture.bind(at("127.0.0.1", 0));
         client.channel.eventLoop().submit(() -> {
@@ -469,7 +525,7 @@ class RdmaRawDatagramChannelTest {
         assertEquals("third", server.takeText());
     }
 
-    /** As with Netty's other datagram channels, a message that somebody has released fails its own promise. */
+    /** As with Netty's other datagram channels, a message released before the flush fails its own promise only. */
     @Test
     void aMessageThatWasReleasedBeforeTheFlushFailsItsPromiseAlone() throws InterruptedException {
         DatagramFixture.Inbox server = fixture.bind(at("127.0.0.1", 0));
@@ -483,7 +539,7 @@ class RdmaRawDatagramChannelTest {
         assertTrue(client.channel.isOpen());
     }
 
-    /** The rules of a channel change when it connects; it is counted as one channel all the same. */
+    /** The channel changes its rules when it connects, but remains listed and counted as one channel. */
     @Test
     void aConnectedChannelIsStillListedAndCounted() throws InterruptedException {
         DatagramFixture.Inbox server = fixture.bind(at("127.0.0.1", 0));

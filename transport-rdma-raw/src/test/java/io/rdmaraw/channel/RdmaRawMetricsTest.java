@@ -14,7 +14,6 @@ import io.rdmaraw.metrics.RdmaRawMetered;
 import io.rdmaraw.metrics.RdmaRawMetric;
 import io.rdmaraw.metrics.RdmaRawMetrics;
 import io.rdmaraw.metrics.RdmaRawPortStatistics;
-import io.rdmaraw.queue.VerbsFrameQueue;
 import jdk.jfr.Recording;
 import jdk.jfr.consumer.RecordedEvent;
 import jdk.jfr.consumer.RecordingFile;
@@ -22,6 +21,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
+import io.rdmaraw.queue.FrameQueue;
 
 import javax.management.InstanceNotFoundException;
 import javax.management.MBeanServer;
@@ -49,7 +49,7 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-/** What the loops count, and every way in which it can be read. */
+/** The counters of the loops and all interfaces that publish them. */
 @Timeout(60)
 class RdmaRawMetricsTest {
     private static final int SLOTS = 1024;
@@ -109,7 +109,7 @@ class RdmaRawMetricsTest {
     }
 
     @Test
-    void whatAClosedChannelCountedStays() throws Exception {
+    void countersOfClosedChannelRemain() throws Exception {
         RdmaRawChannel receiver = device.bind(group, device.to(LoopDevice.A), received);
         RdmaRawChannel sender = device.bind(group, device.sendOnly(), new ChannelInboundHandlerAdapter());
         sendAndTake(sender, 3);
@@ -123,7 +123,7 @@ class RdmaRawMetricsTest {
     }
 
     @Test
-    void loopsThatHaveEndedAreGone() throws Exception {
+    void terminatedLoopsAreRemoved() throws Exception {
         device.bind(group, device.sendOnly(), received);
         RdmaRawPortStatistics port = port();
         group.shutdownGracefully(0, 10, TimeUnit.SECONDS).sync();
@@ -131,7 +131,7 @@ class RdmaRawMetricsTest {
     }
 
     @Test
-    void loopsWhoseThreadsShareANameAreToldApart() throws Exception {
+    void loopsWithEqualThreadNamesAreDistinguished() throws Exception {
         RdmaRawEventLoopGroup twins = new RdmaRawEventLoopGroup(2, task -> new FastThreadLocalThread(task, "twin"),
                 RdmaRawIoHandlerConfig.defaults());
         try {
@@ -163,7 +163,7 @@ class RdmaRawMetricsTest {
     }
 
     @Test
-    void theManagementBeanShowsThem() throws Exception {
+    void managementBeanShowsCounters() throws Exception {
         device.bind(group, device.to(LoopDevice.A), received);
         sendAndTake(device.bind(group, device.sendOnly(), new ChannelInboundHandlerAdapter()), 4);
         MBeanServer server = ManagementFactory.getPlatformMBeanServer();
@@ -183,9 +183,9 @@ class RdmaRawMetricsTest {
         assertFalse(row.containsKey("drop:ring-full"), "what is of the whole device is in no row of a queue");
     }
 
-    /** Every queue tells what is counted for the whole device: a sum over loops must have it once. */
+    /** Each queue reports the counters of the whole device. A sum over loops must include them once. */
     @Test
-    void whatIsOfTheWholeDeviceIsCountedOnceForAllLoops() throws Exception {
+    void deviceCountersAreCountedOnceForAllLoops() throws Exception {
         SimpleMeterRegistry registry = new SimpleMeterRegistry();
         RdmaRawEventLoopGroup second = new RdmaRawEventLoopGroup(1, RdmaRawIoHandlerConfig.defaults());
         try (RdmaRawMeterBinder binder = new RdmaRawMeterBinder()) {
@@ -197,7 +197,7 @@ class RdmaRawMetricsTest {
             received.takeFrame().release();
             assertEquals(List.of("-"), loopsOf(registry, "rdmaraw.port.drops", "ring-full"));
             assertEquals(2, loopsOf(registry, "rdmaraw.port.drops", "send-error").size());
-            // The one whose loop ends hands over to the other.
+            // When this loop terminates, the other one publishes the counters of the device.
             group.shutdownGracefully(0, 10, TimeUnit.SECONDS).sync();
             assertFalse(first.isOpen());
             assertEquals(List.of("-"), loopsOf(registry, "rdmaraw.port.drops", "ring-full"));
@@ -215,7 +215,7 @@ class RdmaRawMetricsTest {
                 .map(counter -> counter.getId().getTag("loop")).toList();
     }
 
-    /** The bean is registered in the background. */
+    /** Waits until the bean is registered, which happens in the background. */
     private static CompositeData[] ports(MBeanServer server, ObjectName name) throws Exception {
         long endNanos = System.nanoTime() + TimeUnit.SECONDS.toNanos(30);
         while (true) {
@@ -229,7 +229,7 @@ class RdmaRawMetricsTest {
     }
 
     @Test
-    void aRegistryOfMicrometerGetsDropsAndCopiesByReason() throws Exception {
+    void micrometerGetsDropsAndCopiesByReason() throws Exception {
         SimpleMeterRegistry registry = new SimpleMeterRegistry();
         try (RdmaRawMeterBinder binder = new RdmaRawMeterBinder()) {
             binder.bindTo(registry);
@@ -259,13 +259,13 @@ class RdmaRawMetricsTest {
             for (String event : List.of("FlowChange", "QueueRecovery", "SlowConsumer")) {
                 recording.enable("io.rdmaraw." + event).withoutThreshold();
             }
-            // A sample of everything when the recording ends.
+            // Takes a sample of each event when the recording ends.
             recording.enable("io.rdmaraw.PortSample").with("period", "endChunk");
             recording.start();
             RdmaRawChannel receiver = device.bind(group, device.to(LoopDevice.A), received);
             RdmaRawChannel sender = device.bind(group, device.sendOnly(), new ChannelInboundHandlerAdapter());
             keepAllFrames(sender);
-            ((VerbsFrameQueue) receiver.port().queue()).queuePair().toError();
+            receiver.port().queue().queuePair().toError();
             sender.writeAndFlush(LoopDevice.frame(LoopDevice.A, LoopDevice.B, 0, 64));
             RdmaRawQueueEvent event;
             do {
@@ -292,7 +292,7 @@ class RdmaRawMetricsTest {
         return events.stream().filter(e -> e.getEventType().getName().equals("io.rdmaraw." + name)).toList();
     }
 
-    /** A handler that keeps every frame makes later ones be copied; releasing them ends that. */
+    /** Keeps frames until the queue copies them out of their slots, then releases them, so that the copying ends. */
     private void keepAllFrames(RdmaRawChannel sender) throws InterruptedException {
         List<ByteBuf> kept = new ArrayList<>();
         for (int i = 0; i < SLOTS; i++) {
@@ -304,7 +304,7 @@ class RdmaRawMetricsTest {
     }
 
     @Test
-    void thePcapHandlerKeepsWhatPassesInBothDirections() throws Exception {
+    void pcapHandlerWritesFramesOfBothDirections() throws Exception {
         ByteArrayOutputStream file = new ByteArrayOutputStream();
         CountDownLatch closed = new CountDownLatch(1);
         PcapFrameHandler pcap = PcapFrameHandler.toStream(closing(file, closed), 32);
@@ -350,7 +350,7 @@ class RdmaRawMetricsTest {
     }
 
     @Test
-    void framesThatCannotBeWrittenAreCountedAndPassAllTheSame() throws Exception {
+    void framesThatCannotBeWrittenAreCountedAndDelivered() throws Exception {
         CountDownLatch failed = new CountDownLatch(1);
         PcapFrameHandler pcap = PcapFrameHandler.toStream(new OutputStream() {
             @Override

@@ -27,7 +27,7 @@ import java.util.concurrent.atomic.AtomicReference;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
-/** A program that is to run everywhere has one of Netty's transports where there is no device, and hears it. */
+/** Without a usable device, {@code RdmaRawOrKernel} falls back to a transport of Netty and logs it. */
 @Timeout(120)
 class RdmaRawOrKernelTest {
     private static final RdmaRawIoHandlerConfig MISSING =
@@ -40,7 +40,7 @@ class RdmaRawOrKernelTest {
         }
     }
 
-    /** Returns the class of the accepted channel. */
+    /** Connects to a server and returns the class of the accepted channel. */
     private static Class<?> connectAndAccept(RdmaRawOrKernel transport) throws InterruptedException {
         IoEventLoopGroup group = transport.newGroup(1);
         try {
@@ -66,7 +66,7 @@ class RdmaRawOrKernelTest {
     }
 
     @Test
-    void aDeviceThatWorksIsTakenWithoutAWord() throws Exception {
+    void usableDeviceIsChosenWithoutWarning() throws Exception {
         AtomicReference<RdmaRawOrKernel> chosen = new AtomicReference<>();
         assertEquals(List.of(), warnings(() -> chosen.set(RdmaRawOrKernel.choose(
                 RdmaRawIoHandlerConfig.builder().device("soft:loop:chosen").build()))));
@@ -76,7 +76,7 @@ class RdmaRawOrKernelTest {
     }
 
     @Test
-    void elseEpollServesAndTheLogSaysSoOnce() throws Exception {
+    void unusableDeviceFallsBackToEpollWithOneWarning() throws Exception {
         AtomicReference<RdmaRawOrKernel> chosen = new AtomicReference<>();
         List<String> warnings = warnings(() -> chosen.set(RdmaRawOrKernel.choose(MISSING)));
         assertFalse(chosen.get().isRdmaRaw());
@@ -98,7 +98,7 @@ class RdmaRawOrKernelTest {
         }
     }
 
-    /** Prints what is chosen, in a JVM of its own. */
+    /** Prints the chosen transport. Runs in a separate JVM. */
     static final class Chooser {
         public static void main(String[] args) throws Exception {
             RdmaRawOrKernel chosen = RdmaRawOrKernel.choose(MISSING);
@@ -122,9 +122,9 @@ class RdmaRawOrKernelTest {
                 .collect(Collectors.joining(":"));
     }
 
-    /** Neither the jar of epoll's classes, nor that of its library, is a dependency that a program must have. */
+    /** Neither the jar of the epoll classes nor that of the native library is a required dependency. */
     @Test
-    void withoutEpollNioServes() throws Exception {
+    void fallsBackToNioWithoutEpoll() throws Exception {
         String nio = "chosen: " + NioServerSocketChannel.class.getName() + " " + NioDatagramChannel.class.getName()
                 + " true";
         assertEquals(nio, chosen(classPathWithout("epoll")));

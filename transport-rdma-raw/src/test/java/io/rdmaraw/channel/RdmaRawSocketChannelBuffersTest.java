@@ -24,13 +24,16 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Consumer;
 
-/** Send and receive buffers of socket channels: those that nobody has set grow with the path, the others are bounds. */
+/**
+ * Send and receive buffers of socket channels. They grow with the path unless the user sets a size, which is then a
+ * limit.
+ */
 @Timeout(60)
 class RdmaRawSocketChannelBuffersTest {
     private static final int FIRST_RECEIVE_BYTES = 256 * 1024;
     private static final int FIRST_SEND_BYTES = 512 * 1024;
     private static final int MOST_SEND_BYTES = 4 * 1024 * 1024;
-    /** What is sent before a buffer counts as one that does not grow. */
+    /** Number of bytes after which a buffer would have grown. */
     private static final long PLENTY_BYTES = 64L << 20;
 
     private final LoopDevice device = LoopDevice.inMemory();
@@ -39,7 +42,7 @@ class RdmaRawSocketChannelBuffersTest {
     private EventLoopGroup clients;
     private RdmaRawSocketChannel source;
     private RdmaRawSocketChannel sink;
-    /** The largest that the loops have seen. */
+    /** Largest receive window offered so far. */
     private final AtomicInteger receiveWindowBytes = new AtomicInteger();
     private final AtomicInteger givenAheadBytes = new AtomicInteger();
 
@@ -52,7 +55,7 @@ class RdmaRawSocketChannelBuffersTest {
         servers.shutdownGracefully(0, 10, TimeUnit.SECONDS).syncUninterruptibly();
     }
 
-    /** Drops what comes and looks at the window that is offered for more. */
+    /** Drops received data and records the offered window. */
     private final class Sink extends ChannelInboundHandlerAdapter {
         @Override
         public boolean isSharable() {
@@ -76,7 +79,7 @@ class RdmaRawSocketChannelBuffersTest {
         }
     }
 
-    /** Sends as much as the channel takes. */
+    /** Writes as long as the channel is writable. */
     private final class Source extends ChannelInboundHandlerAdapter {
         @Override
         public void channelActive(ChannelHandlerContext ctx) {
@@ -125,7 +128,7 @@ class RdmaRawSocketChannelBuffersTest {
     }
 
     @Test
-    void growWithThePathUnlessTheyAreSet() throws Exception {
+    void buffersGrowWithPathUnlessSet() throws Exception {
         connect(server -> { }, client -> { }, settings -> { });
         int most = RdmaRawIoHandlerConfig.defaults().maxReceiveBufferBytes();
         assertEquals(2 << 20, most);
@@ -138,7 +141,7 @@ class RdmaRawSocketChannelBuffersTest {
     }
 
     @Test
-    void areBoundsWhenTheyAreSet() throws Exception {
+    void setBuffersAreLimits() throws Exception {
         connect(server -> server.childOption(ChannelOption.SO_RCVBUF, 300_000),
                 client -> client.option(ChannelOption.SO_SNDBUF, 400_000), settings -> { });
         awaitReceived(PLENTY_BYTES);
@@ -149,7 +152,7 @@ class RdmaRawSocketChannelBuffersTest {
     }
 
     @Test
-    void areBoundsForTheChildrenOfAServer() throws Exception {
+    void receiveBufferOfServerLimitsItsChildren() throws Exception {
         connect(server -> server.option(ChannelOption.SO_RCVBUF, 100_000), client -> { }, settings -> { });
         awaitReceived(PLENTY_BYTES);
         assertTrue(receiveWindowBytes.get() <= 100_000, receiveWindowBytes + " bytes");
@@ -157,7 +160,7 @@ class RdmaRawSocketChannelBuffersTest {
     }
 
     @Test
-    void keepTheirSizeWhereGrowthIsOff() throws Exception {
+    void buffersKeepTheirSizeIfGrowthIsOff() throws Exception {
         connect(server -> { }, client -> { }, settings -> settings.maxReceiveBufferBytes(0));
         awaitReceived(PLENTY_BYTES);
         assertTrue(receiveWindowBytes.get() <= FIRST_RECEIVE_BYTES, receiveWindowBytes + " bytes");
@@ -166,14 +169,14 @@ class RdmaRawSocketChannelBuffersTest {
     }
 
     @Test
-    void holdTwiceWhatThePathCarries() {
+    void sendBufferHoldsTwiceCongestionWindow() {
         assertEquals(FIRST_SEND_BYTES, RdmaRawSocketChannelConfig.sendBufferFor(14_480));
         assertEquals(2 << 20, RdmaRawSocketChannelConfig.sendBufferFor(1 << 20));
         assertEquals(MOST_SEND_BYTES, RdmaRawSocketChannelConfig.sendBufferFor(Integer.MAX_VALUE));
     }
 
     @Test
-    void mayTakeAQuarterOfTheSlots() {
+    void receiveBufferMayUseQuarterOfSlots() {
         assertEquals(512 << 10, RdmaRawIoHandlerConfig.builder().slotCount(1024).receiveQueueDepth(256)
                 .sendQueueDepth(256).build().maxReceiveBufferBytes());
         assertEquals(6 << 20, RdmaRawIoHandlerConfig.builder().slotCount(1 << 16).build().maxReceiveBufferBytes());

@@ -21,7 +21,10 @@ import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.TimeUnit;
 
-/** Nobody connects by a device that is gone: who listens on it is told, and closed as its connections are. */
+/**
+ * Server channels are notified of device events once, although several loops listen for them. They close when the
+ * device is removed.
+ */
 @Timeout(60)
 class RdmaRawSocketChannelDeviceEventsTest {
     private static final int LOOPS = 2;
@@ -59,7 +62,7 @@ class RdmaRawSocketChannelDeviceEventsTest {
 
     @ParameterizedTest
     @ValueSource(strings = {"127.0.0.1", "0.0.0.0"})
-    void whoListensIsToldOnceAndClosed(String address) throws InterruptedException {
+    void serverIsNotifiedOfRemovalOnceAndClosed(String address) throws InterruptedException {
         Listener listener = new Listener();
         InetSocketAddress bound = fixture.listen(address, new StreamFixture.Echo(), server -> server.handler(listener));
         Channel client = fixture.connect(new InetSocketAddress("127.0.0.1", bound.getPort()), new StreamFixture.Echo());
@@ -68,13 +71,13 @@ class RdmaRawSocketChannelDeviceEventsTest {
         assertCloses(listener.server, "the server");
         assertCloses(accepted, "the accepted end");
         assertCloses(client, "the client");
-        // Behind whatever the loops have to say yet.
+        // Pending notifications of the loops have been delivered after this.
         fixture.servers.forEach(loop -> StreamFixture.settle((EventLoop) loop));
         assertEquals(List.of(RdmaRawQueueEvent.Kind.DEVICE_REMOVED), List.copyOf(told));
     }
 
     @Test
-    void whoListensIsToldOnceOfTheLinkAndGoesOn() throws InterruptedException {
+    void serverIsNotifiedOfLinkOnceAndContinues() throws InterruptedException {
         Listener listener = new Listener();
         InetSocketAddress bound = fixture.listen("127.0.0.1", new StreamFixture.Echo(),
                 server -> server.handler(listener));
@@ -83,14 +86,14 @@ class RdmaRawSocketChannelDeviceEventsTest {
         awaitTold(1);
         faults.setPortUp(true);
         awaitTold(2);
-        // Behind whatever the loops have to say yet.
+        // Pending notifications of the loops have been delivered after this.
         fixture.servers.forEach(loop -> StreamFixture.settle((EventLoop) loop));
         assertEquals(List.of(RdmaRawQueueEvent.Kind.PORT_DOWN, RdmaRawQueueEvent.Kind.PORT_UP), List.copyOf(told));
         assertTrue(fixture.connect(bound, new StreamFixture.Echo()).isActive());
         assertTrue(listener.server.isActive());
     }
 
-    /** The test's timeout ends this. */
+    /** Ends with the timeout of the test. */
     private void awaitTold(int events) {
         while (told.size() < events) {
             fixture.servers.forEach(loop -> StreamFixture.settle((EventLoop) loop));

@@ -4,6 +4,7 @@ import static io.rdmaraw.channel.StreamFixture.on;
 import static io.rdmaraw.channel.StreamFixture.settle;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.netty.buffer.ByteBuf;
@@ -13,6 +14,8 @@ import io.netty.channel.ChannelHandler;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.ChannelOption;
+import io.netty.channel.socket.ChannelInputShutdownEvent;
+import io.netty.channel.socket.ChannelInputShutdownReadComplete;
 import io.rdmaraw.metrics.RdmaRawLoopStatistics;
 import io.rdmaraw.metrics.RdmaRawMetrics;
 import io.rdmaraw.tcp.stack.ConnectionListener;
@@ -22,12 +25,16 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
+import java.io.IOException;
 import java.lang.reflect.Proxy;
 import java.net.InetSocketAddress;
+import java.util.List;
+import java.util.Queue;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicInteger;
 
-/** Connections that handlers end while they are told what has come in: what they wrote and the end leave in order. */
+/** A handler writes and ends the connection within a read. The data leaves before the FIN or the reset. */
 @Timeout(60)
 class RdmaRawSocketChannelEndTest {
     private static final int SMALL_BUFFER_BYTES = 8_192;
@@ -36,7 +43,7 @@ class RdmaRawSocketChannelEndTest {
     private final AtomicInteger receivedBytes = new AtomicInteger();
     private final CompletableFuture<Throwable> failure = new CompletableFuture<>();
 
-    /** Counts what comes in. */
+    /** Counts received bytes. */
     private final class Client extends ChannelInboundHandlerAdapter {
         @Override
         public void channelRead(ChannelHandlerContext ctx, Object msg) {
@@ -50,7 +57,7 @@ class RdmaRawSocketChannelEndTest {
         }
     }
 
-    /** Answers once, and ends the connection. */
+    /** Echoes one message and closes the connection. */
     @ChannelHandler.Sharable
     private static class AnswerAndClose extends ChannelInboundHandlerAdapter {
         @Override
@@ -70,11 +77,11 @@ class RdmaRawSocketChannelEndTest {
     }
 
     /**
-     * With a kernel, what was flushed is on its way before the reset; here the flush of a reader waits for the end of
-     * the burst, which the reset does not.
+     * A kernel transmits flushed data before the reset. Here a flush within a read waits for the end of the burst, and
+     * the reset must wait too.
      */
     @Test
-    void aResetLeavesBehindWhatWasWrittenInTheSameRead() throws Exception {
+    void resetFollowsDataWrittenInSameRead() throws Exception {
         InetSocketAddress server = fixture.listen("127.0.0.1", new AnswerAndClose(),
                 settings -> settings.childOption(ChannelOption.SO_LINGER, 0));
         RdmaRawSocketChannel client = fixture.connect(server, new Client());
@@ -84,9 +91,77 @@ class RdmaRawSocketChannelEndTest {
         assertEquals(10, receivedBytes.get());
     }
 
-    /** A reader that wants no more: what it has not read, and what comes, is taken from the peer and dropped. */
     @Test
-    void whatComesForAReaderThatWantsNoMoreIsDropped() throws Exception {
+    void closedChannelIsShutDownInBothDirections() throws Exception {
+        RdmaRawSocketChannel client = fixture.connect(fixture.listen(new Client()), new Client());
+        assertFalse(client.isInputShutdown() || client.isOutputShutdown() || client.isShutdown());
+        client.close().sync();
+        assertTrue(client.isInputShutdown() && client.isOutputShutdown() && client.isShutdown());
+    }
+
+    /** As on Linux: reads find the end of the stream, and the next write fails. */
+    @Test
+    void resetBehindTheEndOfTheStreamIsNoErrorOfReads() throws Exception {
+        Queue<Object> events = new ConcurrentLinkedQueue<>();
+        InetSocketAddress server = fixture.listen(new Client());
+        RdmaRawSocketChannel client = (RdmaRawSocketChannel) fixture.client(new ChannelInboundHandlerAdapter() {
+            @Override
+            public void userEventTriggered(ChannelHandlerContext ctx, Object event) {
+                events.add(event);
+            }
+
+            @Override
+            public void exceptionCaught(ChannelHandlerContext ctx, Throwable cause) {
+                events.add(cause);
+            }
+        }).option(ChannelOption.ALLOW_HALF_CLOSURE, true).connect(server).sync().channel();
+        RdmaRawSocketChannel child = fixture.accepted();
+        // Both come while a task has the loop.
+        on(client.eventLoop(), () -> {
+            child.shutdown().sync();
+            client.writeAndFlush(bytes(1));
+            Patience.until(() -> client.loopStack().receiveNow() >= 0 && client.transport().isClosed(), "the reset");
+            return null;
+        });
+        Patience.until(() -> events.size() >= 2, "the end of the stream");
+        settle(client.eventLoop());
+        assertEquals(List.of(ChannelInputShutdownEvent.INSTANCE, ChannelInputShutdownReadComplete.INSTANCE),
+                List.copyOf(events));
+        assertTrue(client.isOpen());
+        assertInstanceOf(IOException.class, client.writeAndFlush(bytes(1)).await().cause());
+        assertTrue(client.closeFuture().await(Patience.MILLIS));
+    }
+
+    /** NIO and epoll read no more after {@code shutdownInput}, unless half-closure is allowed. */
+    @Test
+    void shutdownInputFiresNothingWithoutHalfClosure() throws Exception {
+        Queue<Object> events = new ConcurrentLinkedQueue<>();
+        RdmaRawSocketChannel client = fixture.connect(fixture.listen(new ChannelInboundHandlerAdapter() {
+            @Override
+            public void userEventTriggered(ChannelHandlerContext ctx, Object event) {
+                events.add(event);
+            }
+
+            @Override
+            public void channelReadComplete(ChannelHandlerContext ctx) {
+                events.add("readComplete");
+            }
+        }), new Client());
+        RdmaRawSocketChannel child = fixture.accepted();
+        child.shutdownInput().sync();
+        client.writeAndFlush(bytes(1)).sync();
+        client.shutdownOutput().sync();
+        while (child.tcpInfo().sync().getNow().bytesReceived() < 1) {
+            assertTrue(child.isActive());
+        }
+        settle(child.eventLoop());
+        assertEquals(List.of(), List.copyOf(events));
+        assertTrue(child.isActive() && child.isInputShutdown());
+    }
+
+    /** After the reader has shut down its input, unread and later data is acknowledged and dropped. */
+    @Test
+    void dataAfterShutdownInputIsDropped() throws Exception {
         InetSocketAddress server = fixture.listen("127.0.0.1", new Client(), settings -> settings
                 .option(ChannelOption.SO_RCVBUF, SMALL_BUFFER_BYTES).childOption(ChannelOption.AUTO_READ, false)
                 .childOption(ChannelOption.ALLOW_HALF_CLOSURE, true));
@@ -107,7 +182,7 @@ class RdmaRawSocketChannelEndTest {
         }
         settle(child.eventLoop());
         child.config().setAutoRead(true);
-        // With bytes that nobody has taken this would be a reset.
+        // Closing with unread bytes would reset the connection.
         child.close().sync();
         assertTrue(client.closeFuture().await(Patience.MILLIS));
         assertFalse(failure.isDone());
@@ -115,17 +190,17 @@ class RdmaRawSocketChannelEndTest {
     }
 
     /**
-     * An end waits for those that are told after it what the burst has brought, to share a doorbell with theirs. Here
-     * telling the next one fails.
+     * A FIN waits until the data of the burst has been delivered to the other ready connections, to share a doorbell
+     * with their replies. The delivery to the next connection fails here, and the FIN must be sent nevertheless.
      */
     @Test
-    void anEndThatWaitsForAnotherConnectionLeavesThoughThatFails() throws Exception {
+    void deferredFinIsSentAlthoughAnotherConnectionFails() throws Exception {
         RdmaRawSocketChannel client = fixture.connect(fixture.listen(new AnswerAndClose() {
             @Override
             public void channelRead(ChannelHandlerContext ctx, Object msg) {
                 TcpStack stack = ((RdmaRawSocketChannel) ctx.channel()).loopStack();
                 TcpTransport broken = new TcpTransport(stack, null);
-                // This one was never opened, and knows of no connection.
+                // This transport has no connection.
                 broken.channel(failingListener());
                 stack.markReady(broken);
                 super.channelRead(ctx, msg);
@@ -148,7 +223,7 @@ class RdmaRawSocketChannelEndTest {
                 "it has not left in the round that followed");
         assertTrue(client.closeFuture().await(Patience.MILLIS));
         assertEquals(10, receivedBytes.get());
-        // Those who come after it are told as ever.
+        // Later connections are served as usual.
         RdmaRawSocketChannel next = fixture.connect(fixture.listen(new AnswerAndClose()), new Client());
         next.writeAndFlush(bytes(5)).sync();
         assertTrue(next.closeFuture().await(Patience.MILLIS));

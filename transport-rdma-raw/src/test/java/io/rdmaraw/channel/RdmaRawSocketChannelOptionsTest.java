@@ -25,11 +25,14 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 
-/** Options of connections whose peers have fallen silent; most are set when the connection is open already. */
+/**
+ * Options that control timeouts, pacing and small segments. Most tests set them on an open connection with a silent
+ * peer.
+ */
 @Timeout(60)
 class RdmaRawSocketChannelOptionsTest {
     private static final long SECOND_NANOS = 1_000_000_000L;
-    /** A bucket of two quanta, of two segments each at a low rate, and the segment that finds it not empty. */
+    /** Two quanta of two segments each, as at a low rate, plus the segment that finds the bucket not empty. */
     private static final int FIRST_BURST_SEGMENTS = 5;
 
     private final StreamFixture fixture = new StreamFixture(LoopDevice.inMemory(), 1, 1);
@@ -57,7 +60,7 @@ class RdmaRawSocketChannelOptionsTest {
         fixture.close();
     }
 
-    /** A connection whose peer does nothing any more. */
+    /** Opens a connection and then blocks the loop of its peer. */
     private RdmaRawSocketChannel connect(List<ChannelOption<Integer>> options) throws InterruptedException {
         var client = fixture.client(new Client()).option(ChannelOption.SO_KEEPALIVE, true);
         options.forEach(option -> client.option(option, 1));
@@ -72,7 +75,7 @@ class RdmaRawSocketChannelOptionsTest {
         return channel.tcpInfo().syncUninterruptibly().getNow().segmentsOut();
     }
 
-    /** Each of them for itself; the defaults are two hours, 75 seconds and 9 probes. */
+    /** Each option alone shortens the timeout; the defaults are two hours, 75 seconds and 9 probes. */
     enum KeepaliveOption {
         IDLE(RdmaRawChannelOption.TCP_KEEPIDLE),
         INTERVAL(RdmaRawChannelOption.TCP_KEEPINTVL),
@@ -87,7 +90,7 @@ class RdmaRawSocketChannelOptionsTest {
 
     @ParameterizedTest
     @EnumSource
-    void keepaliveOptionsHoldAtOnce(KeepaliveOption late) throws Exception {
+    void keepaliveOptionsTakeEffectAtOnce(KeepaliveOption late) throws Exception {
         List<ChannelOption<Integer>> early = new ArrayList<>();
         for (KeepaliveOption each : KeepaliveOption.values()) {
             if (each != late) {
@@ -103,10 +106,13 @@ class RdmaRawSocketChannelOptionsTest {
         assertEquals(1, segmentsOut(channel) - sentBefore, "probes");
     }
 
-    /** RFC 9293 section 3.7.4: without TCP_NODELAY a small segment waits until what is on its way has arrived. */
+    /**
+     * RFC 9293 section 3.7.4: without TCP_NODELAY, a small segment waits until all transmitted data has been
+     * acknowledged.
+     */
     @ParameterizedTest
     @ValueSource(booleans = {true, false})
-    void smallSegmentsWaitUnlessTheyMustNot(boolean setBeforeConnecting) throws Exception {
+    void smallSegmentsWaitWithoutNoDelay(boolean setBeforeConnecting) throws Exception {
         var client = fixture.client(new Client());
         if (setBeforeConnecting) {
             client.option(ChannelOption.TCP_NODELAY, false);
@@ -115,7 +121,7 @@ class RdmaRawSocketChannelOptionsTest {
         RdmaRawSocketChannel peer = fixture.accepted();
         StreamFixture.settle(peer.eventLoop());
         StreamFixture.silence(peer.eventLoop(), silence);
-        // All within one task: a probe for lost tails sends what waits, too.
+        // All within one task, because a tail loss probe would also send the waiting data.
         StreamFixture.on(channel.eventLoop(), () -> {
             if (!setBeforeConnecting) {
                 channel.config().setTcpNoDelay(false);
@@ -133,9 +139,9 @@ class RdmaRawSocketChannelOptionsTest {
         });
     }
 
-    /** What is written waits for a quarter of an hour otherwise. */
+    /** The timeout applies to data that has already been sent. Its default is a quarter of an hour. */
     @Test
-    void theUserTimeoutHoldsForWhatWaitsAlready() throws Exception {
+    void userTimeoutAppliesToDataInFlight() throws Exception {
         RdmaRawSocketChannel channel = connect(List.of());
         channel.writeAndFlush(Unpooled.wrappedBuffer(new byte[10])).sync();
         assertTrue(channel.config().setOption(RdmaRawChannelOption.TCP_USER_TIMEOUT, 1500));
@@ -144,9 +150,9 @@ class RdmaRawSocketChannelOptionsTest {
         assertTrue(tookNanos >= SECOND_NANOS * 3 / 2, tookNanos + " ns");
     }
 
-    /** Two minutes otherwise: a SYN goes out seven times. */
+    /** By default a SYN is sent seven times, which takes two minutes. */
     @Test
-    void connectingEndsWhenTheSynHasBeenSentAgainSoOften() throws Exception {
+    void connectFailsAfterConfiguredSynRetransmissions() throws Exception {
         StreamFixture.silence(fixture.servers.next(), silence);
         Throwable cause = fixture.client(new Client()).option(ChannelOption.CONNECT_TIMEOUT_MILLIS, 0)
                 .option(RdmaRawChannelOption.TCP_SYNCNT, 1).connect(server).await().cause();
@@ -162,7 +168,7 @@ class RdmaRawSocketChannelOptionsTest {
 
     @ParameterizedTest
     @ValueSource(booleans = {true, false})
-    void aCorkHoldsSmallSegmentsBack(boolean setBeforeConnecting) throws Exception {
+    void corkHoldsSmallSegmentsBack(boolean setBeforeConnecting) throws Exception {
         var client = fixture.client(new Client());
         if (setBeforeConnecting) {
             client.option(RdmaRawChannelOption.TCP_CORK, true);
@@ -183,9 +189,12 @@ class RdmaRawSocketChannelOptionsTest {
         });
     }
 
-    /** The rest stays where what is urgent can overtake it, and where it counts against the water marks. */
+    /**
+     * TCP_NOTSENT_LOWAT limits unsent data in the send buffer. The rest stays in the outbound buffer, where it counts
+     * against the water marks and urgent data can overtake it.
+     */
     @Test
-    void littleWaitsUnsentInTheSendBufferIfTheUserWantsItSo() throws Exception {
+    void unsentDataInSendBufferIsLimited() throws Exception {
         int lowWaterBytes = 4_000;
         RdmaRawSocketChannel channel = (RdmaRawSocketChannel) fixture.client(new Client())
                 .option(RdmaRawChannelOption.TCP_NOTSENT_LOWAT, (long) lowWaterBytes).connect(server).sync().channel();
@@ -201,17 +210,20 @@ class RdmaRawSocketChannelOptionsTest {
             StreamFixture.settle(channel.eventLoop());
             unsentBytes = unsentBytes(channel);
             assertTrue(unsentBytes <= lowWaterBytes + 1_500, unsentBytes + " bytes");
-            // A probe for the tail may have made room that is filled in the next turn.
+            // A tail loss probe may have made room, which the next turn fills.
         } while (unsentBytes < lowWaterBytes / 2);
         assertTrue(!channel.isWritable() && !all.isDone());
         silence.countDown();
         all.get(Patience.SECONDS, TimeUnit.SECONDS);
     }
 
-    /** What is written lasts as long as the rate says, but for a first burst; without the rate the rest goes. */
+    /**
+     * Except for a first burst, the transfer takes at least as long as the rate requires. When the limit is removed,
+     * the rest is sent at once.
+     */
     @ParameterizedTest
     @ValueSource(booleans = {true, false})
-    void dataGoesNoFasterThanTheUserSays(boolean setBeforeConnecting) throws Exception {
+    void pacingRateLimitsTransfer(boolean setBeforeConnecting) throws Exception {
         InetSocketAddress silent = fixture.listen("127.0.0.1", new Discard(), settings -> { });
         long bytesPerSecond = 1_000_000;
         var client = fixture.client(new Client());
@@ -245,7 +257,7 @@ class RdmaRawSocketChannelOptionsTest {
     }
 
     @Test
-    void bothEndsKeepToTheLargestSegmentOfEither() throws Exception {
+    void bothEndsUseSmallerMaximumSegmentSize() throws Exception {
         InetSocketAddress small = fixture.listen("127.0.0.1", new StreamFixture.Echo(),
                 bootstrap -> bootstrap.option(RdmaRawChannelOption.TCP_MAXSEG, 600));
         RdmaRawSocketChannel toSmall = fixture.connect(small, new Client());
@@ -263,7 +275,7 @@ class RdmaRawSocketChannelOptionsTest {
     }
 
     @Test
-    void aServerThatWaitsForDataAcceptsWithIt() throws Exception {
+    void deferringServerAcceptsWithFirstData() throws Exception {
         InetSocketAddress deferring = fixture.listen("127.0.0.1", new StreamFixture.Echo(),
                 bootstrap -> bootstrap.option(RdmaRawChannelOption.TCP_DEFER_ACCEPT, 60));
         RdmaRawSocketChannel first = fixture.connect(deferring, new Client());
@@ -275,24 +287,27 @@ class RdmaRawSocketChannelOptionsTest {
         assertEquals(first.localAddress(), fixture.accepted().remoteAddress());
     }
 
-    /** The peer, which has not ended its own output, is told by a reset. */
+    /** With TCP_LINGER2 below zero, the connection is reset although the peer has not ended its own output. */
     @Test
-    void aClosedChannelNeedNotWaitForItsPeersEnd() throws Exception {
+    void closedChannelDoesNotWaitForFinOfPeer() throws Exception {
         InetSocketAddress halfClosing = fixture.listen("127.0.0.1", new Client(),
                 bootstrap -> bootstrap.childOption(ChannelOption.ALLOW_HALF_CLOSURE, true));
         RdmaRawSocketChannel channel = (RdmaRawSocketChannel) fixture.client(new ChannelInboundHandlerAdapter())
                 .option(RdmaRawChannelOption.TCP_LINGER2, -1).connect(halfClosing).sync().channel();
         RdmaRawSocketChannel peer = fixture.accepted();
         channel.close().sync();
-        // In CLOSE-WAIT it would stay.
+        // Without the reset the peer would stay in CLOSE-WAIT.
         while (!peer.tcpInfo().sync().getNow().state().equals("CLOSED")) {
             StreamFixture.settle(peer.eventLoop());
         }
     }
 
-    /** One at a time, so that none is acknowledged for being the second; without the option 16 are at once. */
+    /**
+     * The segments arrive one at a time, so that none is acknowledged as a second one. Without the option only the
+     * first 16 are acknowledged at once.
+     */
     @Test
-    void everySegmentIsAcknowledgedAtOnceIfTheUserWantsItSo() throws Exception {
+    void quickAckAcknowledgesEachSegment() throws Exception {
         InetSocketAddress silent = fixture.listen("127.0.0.1", new Discard(),
                 bootstrap -> bootstrap.childOption(RdmaRawChannelOption.TCP_QUICKACK, true));
         RdmaRawSocketChannel channel = fixture.connect(silent, new Client());

@@ -22,10 +22,10 @@ import java.net.InetSocketAddress;
 import java.nio.channels.ClosedChannelException;
 import java.util.concurrent.atomic.AtomicInteger;
 
-/** What a channel does that has ended its output, with and without writes that wait: what Netty's channels do. */
+/** {@code shutdownOutput} with and without pending writes behaves as in Netty's other transports. */
 @Timeout(60)
 class RdmaRawSocketChannelOutputEndTest {
-    private static final int SEND_BUFFER_BYTES = 1_000;
+    private static final int SEND_BUFFER_BYTES = 5_000;
 
     private final StreamFixture fixture = new StreamFixture(LoopDevice.inMemory(), 1, 1);
     private final AtomicInteger ends = new AtomicInteger();
@@ -68,14 +68,14 @@ class RdmaRawSocketChannelOutputEndTest {
     }
 
     @Test
-    void nothingIsWrittenAfterTheEnd() throws InterruptedException {
+    void writesFailAfterShutdownOutput() throws InterruptedException {
         assertTrue(writer.isWritable());
         writer.shutdownOutput().sync();
         assertEnded();
     }
 
     @Test
-    void writesThatWaitFailWithTheReason() throws InterruptedException {
+    void pendingWritesFailWithReason() throws InterruptedException {
         ByteBuf content = Unpooled.buffer().writeZero(1_000 * SEND_BUFFER_BYTES);
         ChannelFuture flushed = writer.writeAndFlush(content);
         writer.shutdownOutput().sync();
@@ -84,7 +84,7 @@ class RdmaRawSocketChannelOutputEndTest {
     }
 
     @Test
-    void writesThatWereNotFlushedFailWithTheReason() throws InterruptedException {
+    void unflushedWritesFailWithReason() throws InterruptedException {
         ByteBuf content = Unpooled.buffer().writeByte(1);
         ChannelFuture written = writer.write(content);
         writer.shutdownOutput().sync();
@@ -94,7 +94,7 @@ class RdmaRawSocketChannelOutputEndTest {
     }
 
     @Test
-    void whoCancelsInTimeEndsNothing() throws InterruptedException {
+    void cancelledShutdownHasNoEffect() throws InterruptedException {
         assertTrue(writer.eventLoop().submit(() -> {
             var promise = writer.newPromise();
             return promise.cancel(false) && writer.shutdownOutput(promise).isCancelled();

@@ -18,13 +18,13 @@ import org.junit.jupiter.api.Timeout;
 
 import java.net.InetSocketAddress;
 
-/** A channel hands on what is asked for, and no more: what has come meanwhile waits. */
+/** A channel delivers only as many messages as were requested. The others wait. */
 @Timeout(60)
 class RdmaRawSocketChannelReadTest {
     private static final int PIECE_BYTES = 10;
 
     private final StreamFixture fixture = new StreamFixture(LoopDevice.inMemory(), 1, 1);
-    /** Of the child's loop. */
+    /** Accessed on the child's loop only. */
     private int messages;
     private int bytes;
     private RdmaRawSocketChannel sender;
@@ -52,7 +52,7 @@ class RdmaRawSocketChannelReadTest {
         fixture.close();
     }
 
-    /** Comes back when the reader's TCP has the bytes, and its loop has done what that may have led to. */
+    /** Sends data and waits until the reader's loop has received and processed it. */
     private void send(int pieces) throws Exception {
         long expected = reader.tcpInfo().get().bytesReceived() + (long) pieces * PIECE_BYTES;
         sender.writeAndFlush(Unpooled.wrappedBuffer(new byte[pieces * PIECE_BYTES])).sync();
@@ -68,14 +68,14 @@ class RdmaRawSocketChannelReadTest {
 
     private void awaitRead(int expected) {
         while (readBytes() < expected) {
-            // With the last bytes the channel may close, after this has looked.
+            // The channel may have closed with the last bytes after the loop condition was checked.
             assertTrue(reader.isActive() || readBytes() >= expected);
         }
     }
 
-    /** The window counts bytes and has promised to take them, however small the segments are that they come in. */
+    /** The receive window counts bytes, so all segments within it must be accepted, however small they are. */
     @Test
-    void tinySegmentsForAReaderWhoIsBehindAreAllTaken() throws Exception {
+    void tinySegmentsWithinWindowAreAllAccepted() throws Exception {
         int pieces = 600;
         reader.config().setAutoRead(false);
         reader.config().setReceiveBufferSize(16 << 10);
@@ -86,9 +86,9 @@ class RdmaRawSocketChannelReadTest {
         awaitRead(pieces * PIECE_BYTES);
     }
 
-    /** From this thread, and from the loop's own. */
+    /** Auto-read is switched off by another thread and by the loop itself. */
     @Test
-    void withoutAutoReadNothingIsHandedOnUntilItIsAskedFor() throws Exception {
+    void withoutAutoReadDataWaitsForRead() throws Exception {
         send(1);
         awaitRead(PIECE_BYTES);
         reader.config().setAutoRead(false);
@@ -104,9 +104,9 @@ class RdmaRawSocketChannelReadTest {
         awaitRead(11 * PIECE_BYTES);
     }
 
-    /** The peer has ended the stream before anything of it was read. */
+    /** The peer has sent its FIN before any data was read. The channel closes after it has delivered the data. */
     @Test
-    void theEndIsToldBehindWhatCameBeforeIt() throws Exception {
+    void endOfStreamFollowsUnreadData() throws Exception {
         reader.config().setAutoRead(false);
         settle(reader.eventLoop());
         send(3);
@@ -124,7 +124,7 @@ class RdmaRawSocketChannelReadTest {
     }
 
     @Test
-    void aReadIsForOneMessage() throws Exception {
+    void readDeliversOneMessage() throws Exception {
         reader.config().setAutoRead(false);
         settle(reader.eventLoop());
         send(4);
@@ -134,7 +134,7 @@ class RdmaRawSocketChannelReadTest {
             settle(reader.eventLoop());
             assertEquals(read, on(reader.eventLoop(), () -> messages));
         }
-        // One that is asked for before there is anything.
+        // This read is requested before data has arrived.
         reader.read();
         settle(reader.eventLoop());
         send(3);

@@ -5,8 +5,8 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.netty.channel.Channel;
 import io.netty.channel.EventLoop;
 import io.rdmaraw.device.DeviceQueue;
+import io.rdmaraw.queue.FrameQueue;
 import io.rdmaraw.queue.SharedDevice;
-import io.rdmaraw.queue.VerbsFrameQueue;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Timeout;
@@ -20,55 +20,56 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * Queues fail and are made anew while connections carry data: what was in flight is sent again, and no byte is lost.
+ * Queues fail and are recovered while connections carry data. Lost segments are retransmitted and no byte is missing.
  */
 @Timeout(120)
 class RdmaRawSocketChannelRecoveryTest {
     private static final int CONNECTIONS = 6;
     private static final int FAULTS = 4;
 
-    /** What goes wrong with a loop's queue. */
+    /** Faults of a loop's queue. */
     enum Fault {
-        /** The state is put right in place. */
+        /** Recovered in place. */
         QUEUE_PAIR {
             @Override
-            void happen(VerbsFrameQueue queue, DeviceFaults faults) {
+            void happen(FrameQueue queue, DeviceFaults faults) {
                 faults.failQueuePair(queue.queuePair());
             }
         },
         /**
-         * It is reset alone. By it come the connections of a server of a host of our own. Those of a loop device come
-         * otherwise: there it is opened now, while an echo keeps received frames, and takes nothing from the others.
+         * The work queue is reset alone. A server on a userspace host receives its connections through work queues. On
+         * a loop device the work queue is only opened here, while received frames are held by an echo; that must not
+         * disturb the other connections.
          */
         WORK_QUEUE {
             @Override
-            void happen(VerbsFrameQueue queue, DeviceFaults faults) {
+            void happen(FrameQueue queue, DeviceFaults faults) {
                 faults.failWorkQueue(queue);
             }
         },
-        /** The queues are made anew. */
+        /** Recovered with new queues. */
         RECEIVES_OVERRUN {
             @Override
-            void happen(VerbsFrameQueue queue, DeviceFaults faults) {
+            void happen(FrameQueue queue, DeviceFaults faults) {
                 faults.overrunCompletions(queue, true);
             }
         },
         SENDS_OVERRUN {
             @Override
-            void happen(VerbsFrameQueue queue, DeviceFaults faults) {
+            void happen(FrameQueue queue, DeviceFaults faults) {
                 faults.overrunCompletions(queue, false);
             }
         };
 
-        /** On the loop of the queue. */
-        abstract void happen(VerbsFrameQueue queue, DeviceFaults faults);
+        /** Injects the fault; called on the loop of the queue. */
+        abstract void happen(FrameQueue queue, DeviceFaults faults);
     }
 
-    /** Whose addresses the ends have. */
+    /** The network that assigns the addresses of both ends. */
     enum Network {
-        /** The loop device's: all connections of a loop come by one rule, to its queue pair. */
+        /** The loop device: one rule delivers all connections of a loop to its queue pair. */
         LOOP("127.0.0.1"),
-        /** Two hosts of our own: a server's connections come by the work queues of its loops. */
+        /** Two userspace hosts: connections of a server arrive at the work queues of its loops. */
         OWN("10.11.0.1");
 
         private final String server;
@@ -125,7 +126,7 @@ class RdmaRawSocketChannelRecoveryTest {
             addLoop(loops, fixture.accepted());
         }
         if (fault != Fault.WORK_QUEUE) {
-            // Clients have none.
+            // The loops of clients have no work queue.
             addLoop(loops, (RdmaRawSocketChannel) channels.getFirst());
         }
         for (int round = 0; round < FAULTS; round++) {
@@ -162,10 +163,10 @@ class RdmaRawSocketChannelRecoveryTest {
     private void failAndAwaitRecovery(DeviceQueue port, EventLoop loop, Fault fault) throws InterruptedException {
         long before = loop.submit(() -> {
             long recoveries = port.queue().counters().recoveries;
-            fault.happen((VerbsFrameQueue) port.queue(), faults);
+            fault.happen(port.queue(), faults);
             return recoveries;
         }).sync().getNow();
-        // A turn of the loop each, until one has seen to it; the test's timeout ends this.
+        // Each check is a task on the loop, until the loop has recovered the queue. Ends with the timeout of the test.
         while (loop.submit(() -> port.queue().counters().recoveries).sync().getNow() == before) {
             Thread.onSpinWait();
         }

@@ -23,6 +23,7 @@ import io.netty.channel.FixedRecvByteBufAllocator;
 import io.netty.channel.MultiThreadIoEventLoopGroup;
 import io.netty.channel.RecvByteBufAllocator;
 import io.netty.util.CharsetUtil;
+import io.netty.util.ReferenceCountUtil;
 import io.netty.util.UncheckedBooleanSupplier;
 import io.rdmaraw.host.PortTable;
 import io.rdmaraw.host.loopback.LoopbackHost;
@@ -54,7 +55,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 
-/** TCP channels on a loop device: placement on loops, moving between them, errors. */
+/** TCP channels on a loop device: assignment to loops, moves between loops, errors. */
 @Timeout(60)
 class RdmaRawSocketChannelTest {
     private static final int FIRST_EPHEMERAL_PORT = 32768;
@@ -142,9 +143,12 @@ class RdmaRawSocketChannelTest {
         channel.writeAndFlush(Unpooled.copiedBuffer(text, CharsetUtil.US_ASCII)).sync();
     }
 
-    /** Names are looked up by the caller once; Netty's other transports hand the name back, and so do the JDK's. */
+    /**
+     * The channel returns the peer's address with the name that the caller has resolved, as Netty's other transports
+     * and the JDK do.
+     */
     @Test
-    void thePeersAddressHasTheNameItWasAskedForBy() throws IOException, InterruptedException {
+    void remoteAddressKeepsResolvedName() throws IOException, InterruptedException {
         EventLoopGroup group = ours(1);
         int port = serve(group, group).getPort();
         InetAddress named = InetAddress.getByAddress("a.name.example", new byte[] {127, 0, 0, 1});
@@ -156,7 +160,7 @@ class RdmaRawSocketChannelTest {
     }
 
     @Test
-    void childrenLiveOnTheLoopThatReceivesTheirSegments() throws InterruptedException {
+    void childrenAreOnLoopThatReceivesTheirSegments() throws InterruptedException {
         EventLoopGroup group = ours(3);
         InetSocketAddress server = serve(group, group);
         Client client = new Client();
@@ -169,7 +173,7 @@ class RdmaRawSocketChannelTest {
     }
 
     @Test
-    void childrenOfAnotherGroupTakeTheirConnectionsAlong() throws InterruptedException {
+    void connectionsMoveToLoopsOfChildren() throws InterruptedException {
         EventLoopGroup boss = plain(1);
         EventLoopGroup workers = plain(2);
         InetSocketAddress server = serve(boss, workers);
@@ -191,7 +195,7 @@ class RdmaRawSocketChannelTest {
     }
 
     @Test
-    void aChannelThatMovesToAnotherLoopTakesItsConnectionAlong() throws InterruptedException {
+    void connectionMovesWithItsChannel() throws InterruptedException {
         EventLoopGroup group = ours(3);
         InetSocketAddress server = serve(group, group);
         Client client = new Client();
@@ -207,9 +211,12 @@ class RdmaRawSocketChannelTest {
         }
     }
 
-    /** A task of the old loop has a connection for a server that is on another loop when the task's turn comes. */
+    /**
+     * A loop has accepted a connection for a server channel that moves to another loop before the task runs. The
+     * channel reads it on its new loop.
+     */
     @Test
-    void aServerThatMovesTakesConnectionsOnTheLoopThatItIsOnByThen() throws InterruptedException {
+    void movedServerAcceptsOnItsNewLoop() throws InterruptedException {
         EventLoopGroup group = plain(2);
         TcpTransport flow = (TcpTransport) ((RdmaRawSocketChannel) connect(group, serve(group, group),
                 new Client())).transport();
@@ -250,7 +257,7 @@ class RdmaRawSocketChannelTest {
         }
     }
 
-    /** Notes which threads report what they have read. */
+    /** Records the threads that complete a read. */
     @SuppressWarnings("deprecation") // RecvByteBufAllocator is replaced in Netty 5 only
     private record ThreadsThatRead(BlockingQueue<Thread> threads) implements RecvByteBufAllocator {
         @Override
@@ -276,9 +283,9 @@ class RdmaRawSocketChannelTest {
         }
     }
 
-    /** What is passed on lies in memory until the other loop takes it. */
+    /** Forwarded frames occupy memory until the other loop processes them, so their number is limited. */
     @Test
-    void aLoopThatIsBehindIsPassedNoMoreThanItCanHold() throws InterruptedException {
+    void framesForwardedToSlowLoopAreLimited() throws InterruptedException {
         EventLoopGroup group = ours(1);
         Client client = new Client();
         RdmaRawSocketChannel channel = (RdmaRawSocketChannel) connect(group, serve(group, group), client);
@@ -317,7 +324,7 @@ class RdmaRawSocketChannelTest {
     }
 
     @Test
-    void whatTcpDoesIsCountedByLoop() throws InterruptedException {
+    void tcpCountersAreKeptPerLoop() throws InterruptedException {
         EventLoopGroup group = ours(1);
         InetSocketAddress server = serve(group, group);
         Client client = new Client();
@@ -337,9 +344,12 @@ class RdmaRawSocketChannelTest {
                 .orElseThrow());
     }
 
-    /** The system chooses from a random port on, the next that is free: here always the same one first. */
+    /**
+     * Ephemeral ports are tried in order from a random one; here only a few are free, so the port in TIME-WAIT would be
+     * chosen again.
+     */
     @Test
-    void aPortInTimeWaitTowardsThePeerIsPassedOver() throws Exception {
+    void portInTimeWaitIsSkipped() throws Exception {
         EventLoopGroup group = ours(1);
         InetSocketAddress server = serve(group, group);
         leaveEphemeralPorts(FREE_PORTS, server.getPort());
@@ -368,7 +378,15 @@ class RdmaRawSocketChannelTest {
     }
 
     @Test
-    void nobodyListens() throws InterruptedException {
+    void connectToPortZeroFails() throws InterruptedException {
+        EventLoopGroup group = ours(1);
+        Throwable cause = new Bootstrap().group(group).channel(RdmaRawSocketChannel.class).handler(new Client())
+                .connect(new InetSocketAddress(InetAddress.ofLiteral("127.0.0.1"), 0)).await().cause();
+        assertInstanceOf(ConnectException.class, cause);
+    }
+
+    @Test
+    void connectToUnboundPortIsRefused() throws InterruptedException {
         EventLoopGroup group = ours(1);
         InetSocketAddress nobody = new InetSocketAddress(InetAddress.ofLiteral("127.0.0.1"), 7);
         Throwable cause = new Bootstrap().group(group).channel(RdmaRawSocketChannel.class).handler(new Client())
@@ -377,9 +395,9 @@ class RdmaRawSocketChannelTest {
         assertEquals("Connection refused: /127.0.0.1:7", cause.getMessage());
     }
 
-    /** The registration of a server waits for all loops of its group; the user may think better of it meanwhile. */
+    /** A server channel is registered only when all loops of its group are ready, and may be closed before that. */
     @Test
-    void aServerThatIsClosedWhileItIsBeingRegisteredIsOnNoLoop() throws InterruptedException {
+    void serverClosedDuringRegistrationIsNotRegistered() throws InterruptedException {
         EventLoopGroup group = ours(2);
         RdmaRawEventLoop first = (RdmaRawEventLoop) group.next();
         EventLoop second = group.next();
@@ -402,16 +420,19 @@ class RdmaRawSocketChannelTest {
                 .bind(new InetSocketAddress(InetAddress.ofLiteral("127.0.0.1"), port)).await();
     }
 
-    /** Two on one loop could not be told apart; the one that is there goes on. */
+    /**
+     * Two servers on one port and one loop could not be distinguished. The second bind fails and the first server
+     * continues.
+     */
     @Test
-    void serversThatShareAPortAreOnLoopsOfTheirOwn() throws InterruptedException {
+    void serversSharingPortNeedDifferentLoops() throws InterruptedException {
         EventLoopGroup group = ours(2);
         EventLoop first = group.next();
         Channel server = share(first, 0).channel();
         InetSocketAddress at = (InetSocketAddress) server.localAddress();
         Throwable refusal = share(first, at.getPort()).cause();
         assertInstanceOf(BindException.class, refusal);
-        assertTrue(refusal.getMessage().contains("event loop of its own"), refusal.getMessage());
+        assertTrue(refusal.getMessage().contains("another event loop"), refusal.getMessage());
         ChannelFuture other = share(group.next(), at.getPort());
         assertTrue(other.isSuccess(), () -> "on another loop: " + other.cause());
         for (int i = 0; i < 8; i++) {
@@ -423,9 +444,12 @@ class RdmaRawSocketChannelTest {
         assertTrue(share(first, at.getPort()).isSuccess(), "when it has closed another takes its place");
     }
 
-    /** The way to a loop of this host would lead to another one, by the servers that share the port now. */
+    /**
+     * Setting a mark looks up the path again. The lookup must not move the connection to the loop of another server
+     * that now shares the port.
+     */
     @Test
-    void aMarkLeavesAConnectionWithItsServersLoop() throws InterruptedException {
+    void markKeepsConnectionOnLoopOfItsServer() throws InterruptedException {
         EventLoopGroup group = ours(2);
         InetSocketAddress at = (InetSocketAddress) share(group.next(), 0).channel().localAddress();
         List<Channel> opened = new ArrayList<>();
@@ -444,9 +468,9 @@ class RdmaRawSocketChannelTest {
         }
     }
 
-    /** Handshakes under way and the kernel's socket would keep the old one. */
+    /** Connections in handshake and the kernel socket would keep the old mark. */
     @Test
-    void aServersMarkIsSetBeforeBinding() throws InterruptedException {
+    void markOfBoundServerCannotBeChanged() throws InterruptedException {
         Channel server = share(ours(1).next(), 0).channel();
         assertTrue(server.config().setOption(RdmaRawChannelOption.SO_MARK, 0), "as it is");
         assertThrows(IllegalStateException.class,
@@ -455,7 +479,7 @@ class RdmaRawSocketChannelTest {
     }
 
     @Test
-    void manyConnectionsThatAreResetAtOnceTellTheirPeers() throws InterruptedException {
+    void manySimultaneousResetsAreAllSent() throws InterruptedException {
         EventLoopGroup servers = ours(1);
         InetSocketAddress at = serve(servers, servers);
         EventLoopGroup clients = ours(1);
@@ -470,13 +494,24 @@ class RdmaRawSocketChannelTest {
             accepted.add(children.take());
         }
         TcpStack stack = ((RdmaRawSocketChannel) opened.getFirst()).loopStack();
-        clients.next().submit(() -> {
-            // As in a burst of reads, what is to be sent waits for its end.
-            boolean outer = stack.beginReading();
-            opened.forEach(Channel::close);
-            stack.endReading(outer);
-            stack.flush(false);
-        }).sync();
+        // During a read, output waits for the end of the turn.
+        ChannelInboundHandlerAdapter closing = new ChannelInboundHandlerAdapter() {
+            @Override
+            public void channelRead(ChannelHandlerContext ctx, Object msg) {
+                ReferenceCountUtil.release(msg);
+                opened.forEach(Channel::close);
+            }
+        };
+        // Added on the loop, so that the handler is in place at once.
+        clients.next().submit(() -> opened.getFirst().pipeline().addFirst(closing)).sync();
+        InetSocketAddress first = (InetSocketAddress) opened.getFirst().localAddress();
+        Channel its = accepted.stream().filter(each -> each.remoteAddress().equals(first)).findFirst().orElseThrow();
+        its.writeAndFlush(Unpooled.wrappedBuffer(new byte[1]));
+        for (Channel each : opened) {
+            each.closeFuture().sync();
+        }
+        Patience.until(() -> clients.next().submit(() -> stack.engine().counters().resetsOut).syncUninterruptibly()
+                .getNow() == opened.size(), "all resets");
         assertEquals(0, stack.engine().counters().replyDrops);
         assertEquals(opened.size(), stack.engine().counters().resetsOut);
     }

@@ -22,6 +22,12 @@ import io.netty.channel.ChannelProgressiveFuture;
 import io.netty.channel.ChannelProgressiveFutureListener;
 import io.netty.channel.ChannelProgressivePromise;
 import io.netty.channel.DefaultFileRegion;
+import io.netty.channel.FileRegion;
+import io.netty.util.AbstractReferenceCounted;
+import io.rdmaraw.metrics.RdmaRawLoopStatistics;
+import io.rdmaraw.metrics.RdmaRawMetric;
+import io.rdmaraw.metrics.RdmaRawMetrics;
+import io.netty.channel.socket.SocketChannelConfig;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -34,6 +40,7 @@ import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.nio.ByteBuffer;
+import java.nio.channels.WritableByteChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -44,7 +51,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 
-/** Writes that the send buffer takes part by part. */
+/** Writes larger than the send buffer, and the ownership of written buffers. */
 @Timeout(60)
 class RdmaRawSocketChannelWriteTest {
     private static final int SEND_BUFFER_BYTES = 20_000;
@@ -53,7 +60,7 @@ class RdmaRawSocketChannelWriteTest {
     private static final int MESSAGE_BYTES = 5_000;
 
     private final StreamFixture fixture = new StreamFixture(LoopDevice.inMemory(), 1, 1);
-    /** Of the reader's loop. */
+    /** Accessed on the reader's loop only. */
     private final ByteArrayOutputStream received = new ByteArrayOutputStream();
     private final byte[] content = new byte[CONTENT_BYTES];
     private final List<Long> progress = new ArrayList<>();
@@ -93,7 +100,7 @@ class RdmaRawSocketChannelWriteTest {
         assertArrayEquals(content, StreamFixture.on(reader.eventLoop(), received::toByteArray));
     }
 
-    /** Returns a promise that notes how far its write is. */
+    /** Returns a promise that records the reported progress. */
     private ChannelProgressivePromise noting() {
         return writer.newProgressivePromise().addListener(new ChannelProgressiveFutureListener() {
             @Override
@@ -103,7 +110,7 @@ class RdmaRawSocketChannelWriteTest {
 
             @Override
             public void operationComplete(ChannelProgressiveFuture future) {
-                // The last step has been told.
+                // The last progress has been reported before.
             }
         });
     }
@@ -116,7 +123,7 @@ class RdmaRawSocketChannelWriteTest {
     }
 
     @Test
-    void buffersTellHowFarTheyAre() throws InterruptedException {
+    void progressOfBuffersIsReported() throws InterruptedException {
         ChannelFuture written = writer.writeAndFlush(Unpooled.wrappedBuffer(content), noting());
         awaitContent();
         written.sync();
@@ -124,7 +131,7 @@ class RdmaRawSocketChannelWriteTest {
     }
 
     @Test
-    void filesTellHowFarTheyAre(@TempDir Path directory) throws Exception {
+    void progressOfFilesIsReported(@TempDir Path directory) throws Exception {
         Path file = Files.write(directory.resolve("content"), content);
         ChannelFuture written = writer.writeAndFlush(new DefaultFileRegion(file.toFile(), 0, CONTENT_BYTES), noting());
         awaitContent();
@@ -132,7 +139,108 @@ class RdmaRawSocketChannelWriteTest {
         assertProgressInParts();
     }
 
-    /** Parts that begin and end within their buffers, the first of each message within one that was read in part. */
+    /** As on NIO and epoll: an empty buffer has progress if a buffer is flushed behind it. */
+    @Test
+    void emptyBufferHasProgressBeforeAnother() throws InterruptedException {
+        writer.writeAndFlush(Unpooled.EMPTY_BUFFER, noting()).sync();
+        assertEquals(List.of(), StreamFixture.on(writer.eventLoop(), () -> List.copyOf(progress)));
+        ChannelFuture written = writer.write(Unpooled.EMPTY_BUFFER, noting());
+        writer.writeAndFlush(Unpooled.wrappedBuffer(new byte[1]));
+        written.sync();
+        assertEquals(List.of(0L), StreamFixture.on(writer.eventLoop(), () -> List.copyOf(progress)));
+    }
+
+    /** Has bytes once the test says so, as a source that waits for somebody else. */
+    private final class LateRegion extends AbstractReferenceCounted implements FileRegion {
+        private static final int MAX_VAIN_CALLS = 100_000;
+        private boolean ready;
+        private long transferred;
+        private int vainCalls;
+
+        @Override
+        public long transferTo(WritableByteChannel target, long position) throws IOException {
+            if (!ready) {
+                if (++vainCalls > MAX_VAIN_CALLS) {
+                    throw new IOException("the loop asks again and again");
+                }
+                return 0;
+            }
+            int bytes = target.write(ByteBuffer.wrap(content, (int) position, CONTENT_BYTES - (int) position));
+            transferred += bytes;
+            return bytes;
+        }
+
+        @Override
+        public long position() {
+            return 0;
+        }
+
+        @Override
+        public long transferred() {
+            return transferred;
+        }
+
+        @Override
+        @Deprecated
+        public long transfered() {
+            return transferred;
+        }
+
+        @Override
+        public long count() {
+            return CONTENT_BYTES;
+        }
+
+        @Override
+        public FileRegion retain() {
+            super.retain();
+            return this;
+        }
+
+        @Override
+        public FileRegion retain(int increment) {
+            super.retain(increment);
+            return this;
+        }
+
+        @Override
+        public FileRegion touch() {
+            return this;
+        }
+
+        @Override
+        public FileRegion touch(Object hint) {
+            return this;
+        }
+
+        @Override
+        protected void deallocate() {
+            // There is nothing to release.
+        }
+    }
+
+    @Test
+    void emptyRegionDoesNotBlockLoop() throws InterruptedException {
+        LateRegion region = new LateRegion();
+        ChannelFuture written = writer.writeAndFlush(region);
+        RdmaRawLoopStatistics loop = RdmaRawMetrics.loops().stream()
+                .filter(each -> each.name().equals(StreamFixture.on(writer.eventLoop(),
+                        () -> Thread.currentThread().getName()))).findAny().orElseThrow();
+        RdmaRawMetric sleeps = loop.metrics().stream().filter(metric -> metric.name().equals("sleeps")).findAny()
+                .orElseThrow();
+        int callsBefore = StreamFixture.on(writer.eventLoop(), () -> region.vainCalls);
+        long sleepsBefore = loop.value(sleeps);
+        Patience.until(() -> loop.value(sleeps) > sleepsBefore
+                && StreamFixture.on(writer.eventLoop(), () -> region.vainCalls) > callsBefore,
+                "the loop to sleep, and to ask the region again");
+        StreamFixture.on(writer.eventLoop(), () -> region.ready = true);
+        awaitContent();
+        assertTrue(written.sync().isSuccess());
+    }
+
+    /**
+     * Components that start and end within their buffers. The first component of each message has been read in part.
+     */
     @Test
     void partsOfBuffersAreGathered() throws InterruptedException {
         ChannelFuture written = null;
@@ -140,7 +248,7 @@ class RdmaRawSocketChannelWriteTest {
             CompositeByteBuf message = Unpooled.compositeBuffer();
             message.addComponent(true, part(from, 1_000)).addComponent(true, part(from + 1_000, 10))
                     .addComponent(true, part(from + 1_010, MESSAGE_BYTES - 1_010));
-            // What the content has here goes by itself.
+            // These bytes are written as a separate message.
             writer.write(message.readBytes(7));
             written = writer.writeAndFlush(message);
         }
@@ -153,12 +261,14 @@ class RdmaRawSocketChannelWriteTest {
                 .setIndex(3, 3 + bytes);
     }
 
-    /** Its owner may do with it what he likes when the write is complete, though much of it has not left yet. */
+    /**
+     * Another holder may change the buffer when the write is complete, although much of it has not been transmitted.
+     */
     @Test
-    void aBufferThatSomebodyElseHoldsIsCopiedPartByPart() throws InterruptedException {
+    void bufferWithAnotherHolderIsCopiedInParts() throws InterruptedException {
         ByteBuf held = Unpooled.directBuffer(CONTENT_BYTES).writeBytes(content);
         CompletableFuture<Long> unsentBytes = new CompletableFuture<>();
-        // In the turn that completes it: the reader takes what has left meanwhile.
+        // Checked in the turn that completes the write, because the reader keeps receiving.
         writer.writeAndFlush(held.retain()).addListener(written -> {
             held.setZero(0, CONTENT_BYTES).release();
             unsentBytes.complete(written.isSuccess() ? writer.tcpInfo().getNow().unsentBytes() : -1L);
@@ -172,14 +282,14 @@ class RdmaRawSocketChannelWriteTest {
         awaitContent();
     }
 
-    /** As above, where the send buffer takes it at once; alone, and as a part of a message. */
+    /** The same for a buffer that fits the send buffer, alone and as a component of a message. */
     @ParameterizedTest
     @ValueSource(booleans = {false, true})
-    void aBufferThatSomebodyElseHoldsIsCopiedWhole(boolean asPart) throws InterruptedException {
+    void bufferWithAnotherHolderIsCopiedAtOnce(boolean asPart) throws InterruptedException {
         int heldBytes = SEND_BUFFER_BYTES - 10;
         ByteBuf held = Unpooled.directBuffer(heldBytes).writeBytes(content, 10, heldBytes);
         CountDownLatch silence = new CountDownLatch(1);
-        // Without an answer no more leaves than the first congestion window, ten segments.
+        // Without an acknowledgement only the initial congestion window, ten segments, is transmitted.
         StreamFixture.silence(reader.eventLoop(), silence);
         StreamFixture.on(writer.eventLoop(), () -> {
             ChannelFuture written;
@@ -199,15 +309,21 @@ class RdmaRawSocketChannelWriteTest {
         awaitContent();
     }
 
-    /** The writer's own memory, which the writer may use again once the write is complete. */
+    /** The buffer wraps memory that the writer may reuse when the write is complete, so its content is copied. */
     @ParameterizedTest
     @ValueSource(strings = {"array", "part of an array", "part of a message", "message of many parts",
             "read-only array", "memory", "read-only memory", "unmodifiable parts", "never released",
-            "part of one never released", "kept by its maker"})
-    void whatWasOnlyWrappedIsCopied(String kind) throws InterruptedException {
+            "part of one never released", "kept by its maker", "direct and kept by its maker", "class of the user",
+            "slice of a pooled buffer", "duplicate of a pooled buffer", "slice of a pooled slice",
+            "message with a pooled slice"})
+    void wrappedMemoryIsCopied(String kind) throws InterruptedException {
         byte[] array = Arrays.copyOf(content, SEND_BUFFER_BYTES);
         ByteBuffer memory = ByteBuffer.allocateDirect(SEND_BUFFER_BYTES).put(array).flip();
         ByteBuf kept = UnpooledByteBufAllocator.DEFAULT.heapBuffer(SEND_BUFFER_BYTES, SEND_BUFFER_BYTES);
+        ByteBuf parent = PooledByteBufAllocator.DEFAULT.directBuffer(SEND_BUFFER_BYTES).writeBytes(array);
+        // The slice holds the only reference to its parent: the parent's count is 1 and the slice's is 2.
+        ByteBuf slice = parent.retainedSlice();
+        Watched ofUser = new Watched(SEND_BUFFER_BYTES);
         ByteBuf message = switch (kind) {
             case "array" -> Unpooled.wrappedBuffer(array);
             case "part of an array" -> Unpooled.wrappedBuffer(array, 0, SEND_BUFFER_BYTES - 1);
@@ -220,8 +336,17 @@ class RdmaRawSocketChannelWriteTest {
             case "never released" -> new NeverReleased(array);
             case "part of one never released" -> new NeverReleased(array).slice(0, SEND_BUFFER_BYTES - 1);
             case "kept by its maker" -> Unpooled.unreleasableBuffer(kept.writeBytes(array));
+            case "direct and kept by its maker" -> Unpooled.unreleasableBuffer(parent);
+            case "class of the user" -> ofUser.writeBytes(array);
+            case "slice of a pooled buffer" -> parent.retainedSlice();
+            case "duplicate of a pooled buffer" -> parent.retainedDuplicate();
+            case "slice of a pooled slice" -> slice.retainedSlice();
+            case "message with a pooled slice" -> Unpooled.compositeBuffer().addComponent(true, parent.retainedSlice());
             default -> Unpooled.wrappedBuffer(memory.asReadOnlyBuffer());
         };
+        if (kind.equals("slice of a pooled slice")) {
+            parent.release();
+        }
         int bytes = message.readableBytes();
         CountDownLatch silence = new CountDownLatch(1);
         StreamFixture.silence(reader.eventLoop(), silence);
@@ -230,14 +355,23 @@ class RdmaRawSocketChannelWriteTest {
             assertTrue(writer.tcpInfo().getNow().unsentBytes() > 0, "all of it has left already");
             Arrays.fill(array, (byte) 0);
             kept.setZero(0, kept.capacity());
+            slice.setZero(0, slice.capacity());
+            if (ofUser.refCnt() > 0) {
+                ofUser.setZero(0, ofUser.capacity());
+            }
             return memory.put(array);
         });
         silence.countDown();
         writer.writeAndFlush(Unpooled.wrappedBuffer(content, bytes, CONTENT_BYTES - bytes));
         awaitContent();
+        for (ByteBuf own : List.of(slice, parent, kept, ofUser)) {
+            if (own.refCnt() > 0) {
+                own.release(own.refCnt());
+            }
+        }
     }
 
-    /** As those behind the buffers of Vert.x are: its users write them as often as they like. */
+    /** Like the buffers of Vert.x, which may be written any number of times. */
     private static final class NeverReleased extends UnpooledHeapByteBuf {
         NeverReleased(byte[] array) {
             super(UnpooledByteBufAllocator.DEFAULT, array, array.length);
@@ -262,7 +396,7 @@ class RdmaRawSocketChannelWriteTest {
         return message;
     }
 
-    /** Counts how often it is asked for its references. */
+    /** Counts the calls of {@code refCnt}. */
     private static final class Watched extends UnpooledDirectByteBuf {
         private int asked;
 
@@ -277,9 +411,12 @@ class RdmaRawSocketChannelWriteTest {
         }
     }
 
-    /** A message of very many parts goes part by part: looking at all of them each time would take for ever. */
+    /**
+     * A message with very many components is sent in parts. Checking all components for each part would take quadratic
+     * time.
+     */
     @Test
-    void onlyPartsThatAreSentNowAreLookedAt() throws InterruptedException {
+    void onlyComponentsBeingSentAreChecked() throws InterruptedException {
         Watched last = new Watched(CONTENT_BYTES - SEND_BUFFER_BYTES);
         last.writeBytes(content, SEND_BUFFER_BYTES, last.capacity());
         CompositeByteBuf message = Unpooled.compositeBuffer()
@@ -299,10 +436,10 @@ class RdmaRawSocketChannelWriteTest {
         assertTrue(StreamFixture.on(writer.eventLoop(), () -> last.asked > 0), "it has been sent");
     }
 
-    /** What came from an allocator is sent from where it lies. */
+    /** Memory from an allocator is sent without a copy. */
     @ParameterizedTest
     @ValueSource(strings = {"unpooled", "pooled", "adaptive", "registered"})
-    void whatWasAllocatedIsNotCopied(String kind) throws InterruptedException {
+    void allocatedMemoryIsNotCopied(String kind) throws InterruptedException {
         ByteBufAllocator allocator = switch (kind) {
             case "unpooled" -> UnpooledByteBufAllocator.DEFAULT;
             case "pooled" -> PooledByteBufAllocator.DEFAULT;
@@ -322,7 +459,27 @@ class RdmaRawSocketChannelWriteTest {
         awaitContent();
     }
 
-    /** The reset has come, and nobody has looked: as with a kernel, the write itself finds out. */
+    /** The first part is unacknowledged and holds a reference too. It must not count as another holder. */
+    @ParameterizedTest
+    @ValueSource(strings = {"unpooled", "pooled", "adaptive"})
+    void restOfLargeBufferIsNotCopied(String kind) throws InterruptedException {
+        ByteBufAllocator allocator = switch (kind) {
+            case "unpooled" -> UnpooledByteBufAllocator.DEFAULT;
+            case "pooled" -> PooledByteBufAllocator.DEFAULT;
+            default -> new AdaptiveByteBufAllocator(true);
+        };
+        int bytes = SEND_BUFFER_BYTES + 500;
+        ByteBuf message = allocator.directBuffer(bytes).writeBytes(content, 0, bytes);
+        // The reader does not read, so no more is acknowledged than its receive buffer holds.
+        writer.writeAndFlush(message).sync();
+        // The device may hold further references until it reports the completion of the frames.
+        int references = StreamFixture.on(writer.eventLoop(), message::refCnt);
+        assertTrue(references >= 2, references + " references of two parts");
+        writer.writeAndFlush(Unpooled.wrappedBuffer(content, bytes, CONTENT_BYTES - bytes));
+        awaitContent();
+    }
+
+    /** The reset has been received but not processed. As with a kernel, the write reports it. */
     @Test
     void aWriteToAConnectionThatThePeerHasResetFails() {
         reader.config().setSoLinger(0);
@@ -333,5 +490,17 @@ class RdmaRawSocketChannelWriteTest {
         });
         written.awaitUninterruptibly();
         assertEquals("Connection reset by peer", assertInstanceOf(IOException.class, written.cause()).getMessage());
+    }
+
+    /** With half-closure the channel stays open after a reset until a write fails. */
+    @Test
+    void aResetFailsWritesThatWaitForRoom() throws InterruptedException {
+        ((SocketChannelConfig) writer.config()).setAllowHalfClosure(true);
+        reader.config().setAutoRead(false);
+        reader.config().setSoLinger(0);
+        ChannelFuture written = writer.writeAndFlush(Unpooled.wrappedBuffer(new byte[64 * SEND_BUFFER_BYTES]));
+        reader.close().sync();
+        assertTrue(written.await(Patience.NANOS, TimeUnit.NANOSECONDS), "the write hangs");
+        assertInstanceOf(IOException.class, written.cause());
     }
 }

@@ -15,11 +15,11 @@ import java.util.Arrays;
 import java.util.HashMap;
 import java.util.Map;
 
-/** What users are told of a connection is what the core says of it, each under its own name. */
+/** {@link RdmaRawTcpInfo} has each value of the core's snapshot under the same name. */
 class RdmaRawTcpInfoTest {
     private final Map<String, Object> said = new HashMap<>();
 
-    /** A different value for each component. */
+    /** Returns a distinct value for each component. */
     private Object value(RecordComponent component, int number, boolean flags) {
         Class<?> type = component.getType();
         Object value = type == int.class ? (Object) (1000 + number) : type == long.class ? 1_000_000_000_000L + number
@@ -40,7 +40,7 @@ class RdmaRawTcpInfoTest {
 
     @ParameterizedTest
     @ValueSource(booleans = {true, false})
-    void hasEachValueInItsPlace(boolean flags) throws ReflectiveOperationException {
+    void infoHasEachValueOfCore(boolean flags) throws ReflectiveOperationException {
         RdmaRawTcpInfo info = TcpSnapshots.info(core(flags));
         said.put("state", "CLOSE_WAIT");
         said.put("retransmissionTimeoutNanos", said.get("timeoutNanos"));
@@ -50,7 +50,7 @@ class RdmaRawTcpInfoTest {
     }
 
     @Test
-    void isNotEmpty() {
+    void infoHasAllComponents() {
         assertEquals(52, RdmaRawTcpInfo.class.getRecordComponents().length);
     }
 }

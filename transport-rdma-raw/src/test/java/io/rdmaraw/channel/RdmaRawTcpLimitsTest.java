@@ -16,12 +16,15 @@ import java.util.SplittableRandom;
 import java.util.function.Consumer;
 import org.junit.jupiter.api.Test;
 
-/** The limits that users set are those that the loops' TCP has. */
+/** Limits of the configuration apply to the TCP core of the loops. */
 class RdmaRawTcpLimitsTest {
     private static final long HERE = 0xFFFF_0A00_0001L;
     private static final long THERE = 0xFFFF_0A00_0002L;
 
-    /** Opens connections and closes them at once, to peers that keep their windows shut. Returns how many live on. */
+    /**
+     * Opens and closes connections to peers that keep their windows at zero. Returns the number of connections that
+     * remain.
+     */
     private static int closedOnes(RdmaRawTcpLimits limits, int count) {
         return closedOnes(RdmaRawIoHandlerConfig.builder().tcpLimits(limits).build(), count);
     }
@@ -32,7 +35,7 @@ class RdmaRawTcpLimitsTest {
         for (int i = 0; i < count; i++) {
             TcpConnection c = engine.connect(i, 0, HERE, 4000 + i, 0, THERE, 80, null, 0, null);
             while (engine.pollSegment(i, syn) && syn.flags != TcpFlags.SYN) {
-                // The ACK of the connection before.
+                // The ACK of the previous connection.
                 syn.transmitted();
             }
             engine.onSegment(new Segment().source(0, THERE, 80).destination(0, HERE, 4000 + i)
@@ -43,7 +46,7 @@ class RdmaRawTcpLimitsTest {
     }
 
     @Test
-    void whatIsSetIsWhatHolds() {
+    void configuredLimitApplies() {
         assertEquals(10, closedOnes(new RdmaRawTcpLimits(), 10));
         assertEquals(3, closedOnes(new RdmaRawTcpLimits().maxOrphans(3), 10));
     }
@@ -58,7 +61,7 @@ class RdmaRawTcpLimitsTest {
     }
 
     @Test
-    void numbersOutOfRangeAreRefusedWithTheirName() {
+    void valueOutOfRangeIsRejectedWithItsName() {
         refused("maxOrphans", l -> l.maxOrphans(0));
         refused("maxOrphanBytes", l -> l.maxOrphanBytes(-1));
         refused("minSendMss", l -> l.minSendMss(47));

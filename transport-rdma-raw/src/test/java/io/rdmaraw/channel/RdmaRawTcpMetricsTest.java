@@ -38,7 +38,7 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 
-/** What can be seen of TCP's servers and connections from outside. */
+/** Snapshots of the servers and connections of TCP, by API, management bean and flight recorder. */
 @Timeout(60)
 class RdmaRawTcpMetricsTest {
     private static final int PAYLOAD_BYTES = 1000;
@@ -54,6 +54,10 @@ class RdmaRawTcpMetricsTest {
     }
 
     private Channel listen() throws Exception {
+        return listen(InetAddress.getLoopbackAddress());
+    }
+
+    private Channel listen(InetAddress local) throws Exception {
         return new ServerBootstrap().group(group).channel(RdmaRawServerSocketChannel.class)
                 .option(ChannelOption.SO_BACKLOG, 77).childHandler(new ChannelInitializer<>() {
                     @Override
@@ -65,10 +69,10 @@ class RdmaRawTcpMetricsTest {
                             }
                         });
                     }
-                }).bind(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0)).sync().channel();
+                }).bind(new InetSocketAddress(local, 0)).sync().channel();
     }
 
-    /** A connection that has carried {@link #PAYLOAD_BYTES}. */
+    /** Opens a connection and transfers {@link #PAYLOAD_BYTES}. */
     private Channel connect(Channel server) throws Exception {
         Channel client = new Bootstrap().group(group).channel(RdmaRawSocketChannel.class)
                 .handler(new ChannelInboundHandlerAdapter()).connect(server.localAddress()).sync().channel();
@@ -89,7 +93,7 @@ class RdmaRawTcpMetricsTest {
     }
 
     @Test
-    void serversStatesAndConnectionsAreTold() throws Exception {
+    void snapshotListsServersStatesAndConnections() throws Exception {
         Channel server = listen();
         Channel client = connect(server);
         RdmaRawTcpSockets sockets = tcp().sockets(10).get();
@@ -107,7 +111,7 @@ class RdmaRawTcpMetricsTest {
     }
 
     @Test
-    void theBusiestConnectionsAreChosen() throws Exception {
+    void snapshotHasBusiestConnections() throws Exception {
         Channel server = listen();
         connect(server);
         Channel busy = connect(server);
@@ -126,7 +130,7 @@ class RdmaRawTcpMetricsTest {
     }
 
     @Test
-    void aLoopThatHasEndedSaysSo() throws Exception {
+    void snapshotOfTerminatedLoopFails() throws Exception {
         listen();
         RdmaRawTcpStatistics tcp = tcp();
         group.shutdownGracefully(0, 10, TimeUnit.SECONDS).sync();
@@ -134,7 +138,7 @@ class RdmaRawTcpMetricsTest {
     }
 
     @Test
-    void theManagementBeanHasARowForEachAndWaitsForNoBlockedLoop() throws Exception {
+    void managementBeanListsSocketsAndSkipsBlockedLoops() throws Exception {
         Channel server = listen();
         connect(server);
         List<CompositeData> rows = rows();
@@ -150,6 +154,13 @@ class RdmaRawTcpMetricsTest {
         server.eventLoop().execute(() -> awaitUninterruptibly(blocked));
         assertEquals(List.of(), rows(), "what a blocked loop has is left out");
         blocked.countDown();
+    }
+
+    @Test
+    void aWildcardServerOfBothIpVersionsHasAStarForItsAddress() throws Exception {
+        int port = ((InetSocketAddress) listen(InetAddress.ofLiteral("::")).localAddress()).getPort();
+        assertEquals(List.of("*:" + port), rows().stream().filter(row -> row.get("state").equals("LISTEN"))
+                .map(row -> row.get("local").toString()).toList());
     }
 
     private List<CompositeData> rows() throws Exception {
@@ -168,7 +179,7 @@ class RdmaRawTcpMetricsTest {
     void theFlightRecorderSamplesTcp(@TempDir Path directory) throws Exception {
         Path file = directory.resolve("tcp.jfr");
         try (Recording recording = new Recording()) {
-            // A sample of everything when the recording ends.
+            // Takes a sample when the recording ends.
             recording.enable("io.rdmaraw.TcpSample").with("period", "endChunk");
             recording.start();
             connect(listen());

@@ -26,21 +26,21 @@ import java.util.Set;
 import java.util.TreeSet;
 import java.util.concurrent.TimeUnit;
 
-/** Every setting of the core has a line in docs/tcp-settings.md, with its default, and is set as that says. */
+/** docs/reference/tcp-settings.md has a row for each setting of the core, with its default and its setter. */
 class RdmaRawTcpSettingsTest {
-    private static final Path TABLE = Path.of("..", "docs", "tcp-settings.md");
+    private static final Path TABLE = Path.of("..", "docs", "reference", "tcp-settings.md");
     private static final long MILLI_NANOS = 1_000_000;
     private static final long SECOND_NANOS = 1_000 * MILLI_NANOS;
-    /** Two fields that are one setting, and those without a place in the table of their own. */
+    /** Fields of the core that form one row of the table. */
     private static final Map<String, String> NAMES = Map.of("fastOpenKeyHigh", "fastOpenKey", "fastOpenKeyLow",
             "fastOpenKey");
-    /** Whose defaults follow from what is known later, or are no values. */
+    /** Settings with a default that depends on the environment or is not a plain value. */
     private static final Set<String> IN_WORDS = Set.of("maxReceiveBufferBytes", "congestionControl", "fastOpenKey");
 
     private record Line(String name, String setBy, String unit, String defaultText) {
     }
 
-    /** A field of the core's settings. */
+    /** A field of the core's configuration. */
     private record Setting(Field field, boolean isLimit) {
         boolean isDuration() {
             return field.getName().endsWith("Nanos");
@@ -122,9 +122,9 @@ class RdmaRawTcpSettingsTest {
         return nanos % SECOND_NANOS == 0 ? nanos / SECOND_NANOS + " s" : nanos / MILLI_NANOS + " ms";
     }
 
-    /** What is set arrives in the settings that loops make their TCP of. */
+    /** A value set by the API named in the table reaches the configuration of the core. */
     @Test
-    void everySettingIsReachedAsTheTableSays() throws Exception {
+    void everySettingReachesCoreAsDocumented() throws Exception {
         Map<String, Line> table = table();
         for (Setting setting : settings()) {
             String name = setting.name();
@@ -170,7 +170,7 @@ class RdmaRawTcpSettingsTest {
         assertEquals(value, setting.of(coreOf(builder.build().toBuilder())), setting.name() + " of a builder again");
     }
 
-    /** Sets something else than the default; returns what the core must have then. */
+    /** Sets a value other than the default and returns the value expected in the core. */
     private static Object set(Object settings, String name, Setting setting) throws ReflectiveOperationException {
         Method setter = Arrays.stream(settings.getClass().getMethods()).filter(m -> m.getName().equals(name))
                 .findAny().orElseThrow(() -> new AssertionError(settings.getClass() + " has no " + name));
@@ -208,7 +208,7 @@ class RdmaRawTcpSettingsTest {
     }
 
     @Test
-    void whatCannotBeIsRefusedAtOnce() {
+    void invalidValuesAreRejectedAtOnce() {
         assertTrue(assertThrows(IllegalArgumentException.class, () -> new RdmaRawTcpSettings().retries(0)).getMessage()
                 .startsWith("retries is 0;"));
         assertThrows(IllegalArgumentException.class, () -> new RdmaRawTcpSettings().timeWait(-1, TimeUnit.SECONDS));
@@ -218,7 +218,7 @@ class RdmaRawTcpSettingsTest {
     }
 
     @Test
-    void aChannelTellsWithWhatItsReceiveBufferBegins() {
+    void channelReportsInitialReceiveBufferSize() {
         assertEquals(262_144, new RdmaRawSocketChannel().config().getReceiveBufferSize());
         assertEquals(262_144, new RdmaRawServerSocketChannel().config().getReceiveBufferSize());
     }

@@ -3,6 +3,9 @@ package io.rdmaraw.channel;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.Unpooled;
+import io.netty.channel.AdaptiveRecvByteBufAllocator;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
@@ -17,9 +20,11 @@ import org.junit.jupiter.api.Timeout;
 import java.net.InetSocketAddress;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 
-/** What the user has said of how much is read between two {@code channelReadComplete}s holds. */
+/** The user's limit on messages between two {@code channelReadComplete} events is observed. */
 @Timeout(60)
 class ReadLimitsTest {
     private static final int MESSAGES = 50;
@@ -27,7 +32,7 @@ class ReadLimitsTest {
 
     private int numbers;
 
-    /** Notes how many messages came before each end of a read. */
+    /** Records the number of messages before each end of a read. */
     private static final class Reads extends ChannelInboundHandlerAdapter {
         private final List<Integer> messagesPerRead = new ArrayList<>();
         private int messages;
@@ -60,7 +65,7 @@ class ReadLimitsTest {
         assertTrue(messagesPerRead.stream().allMatch(n -> n > 0 && n <= limit), messagesPerRead::toString);
     }
 
-    /** All at once, in one task of the loop that receives them too. */
+    /** Sends all datagrams in one task of the loop that also receives them. */
     private static void sendDatagrams(Channel sender, InetSocketAddress to) throws InterruptedException {
         for (int i = 0; i < MESSAGES; i++) {
             sender.write(new DatagramPacket(DatagramFixture.text("datagram " + i), to));
@@ -78,7 +83,7 @@ class ReadLimitsTest {
     }
 
     @Test
-    void datagramsOfAFixedNumber() throws Exception {
+    void fixedLimitAppliesToDatagrams() throws Exception {
         try (DatagramFixture fixture = new DatagramFixture(1)) {
             Channel receiver = fixture.bind(new InetSocketAddress("127.0.0.1", 0), DatagramFixture.option(
                     ChannelOption.RECVBUF_ALLOCATOR, new FixedRecvByteBufAllocator(2048).maxMessagesPerRead(LIMIT)))
@@ -90,7 +95,7 @@ class ReadLimitsTest {
 
     @Test
     @SuppressWarnings("deprecation") // MAX_MESSAGES_PER_READ is, but programs use it
-    void datagramsThatWaitedAndThoseThatComeByTheOldOption() throws Exception {
+    void oldOptionAppliesToWaitingDatagrams() throws Exception {
         try (DatagramFixture fixture = new DatagramFixture(1)) {
             Channel receiver = fixture.bind(new InetSocketAddress("127.0.0.1", 0), bootstrap -> bootstrap
                     .option(ChannelOption.MAX_MESSAGES_PER_READ, LIMIT)
@@ -107,10 +112,10 @@ class ReadLimitsTest {
         }
     }
 
-    /** As with NIO, auto-read goes on although a handler keeps back the {@code read()}s of others. */
+    /** As with NIO, auto-read continues although a handler discards {@code read()} calls. */
     @Test
     @SuppressWarnings("deprecation") // MAX_MESSAGES_PER_READ is, but programs use it
-    void datagramsThatWaitedComeInOrderThoughAHandlerKeepsBackReads() throws Exception {
+    void waitingDatagramsKeepOrderIfHandlerDiscardsReads() throws Exception {
         try (DatagramFixture fixture = new DatagramFixture(1)) {
             DatagramFixture.Inbox inbox = fixture.bind(new InetSocketAddress("127.0.0.1", 0), bootstrap -> bootstrap
                     .option(ChannelOption.MAX_MESSAGES_PER_READ, LIMIT).option(ChannelOption.AUTO_READ, false));
@@ -139,9 +144,9 @@ class ReadLimitsTest {
         }
     }
 
-    /** A handler of another channel has reading go on in the burst in which it was stopped. */
+    /** Reading stops in a burst and resumes in the same burst, through a handler of another channel. */
     @Test
-    void datagramsComeInOrderWhereReadingStopsAndGoesOnWithinABurst() throws Exception {
+    void datagramsKeepOrderIfReadingStopsWithinBurst() throws Exception {
         try (DatagramFixture fixture = new DatagramFixture(1)) {
             DatagramFixture.Inbox stopped = fixture.bind(new InetSocketAddress("127.0.0.1", 0));
             DatagramFixture.Inbox other = fixture.bind(new InetSocketAddress("127.0.0.1", 0));
@@ -174,9 +179,9 @@ class ReadLimitsTest {
         }
     }
 
-    /** Without a limit of the user's own a burst is as long as the device makes it. */
+    /** Without a limit, a burst is as long as the device delivers it. */
     @Test
-    void datagramsOfWhichNothingWasSaid() throws Exception {
+    void burstsAreUnlimitedByDefault() throws Exception {
         try (DatagramFixture fixture = new DatagramFixture(1)) {
             Channel receiver = fixture.bind(new InetSocketAddress("127.0.0.1", 0)).channel;
             Channel sender = fixture.bind(new InetSocketAddress("127.0.0.1", 0)).channel;
@@ -186,7 +191,7 @@ class ReadLimitsTest {
     }
 
     @Test
-    void frames() throws Exception {
+    void fixedLimitAppliesToFrames() throws Exception {
         LoopDevice device = LoopDevice.inMemory();
         RdmaRawEventLoopGroup group = new RdmaRawEventLoopGroup(1, RdmaRawIoHandlerConfig.builder()
                 .receiveQueueDepth(256).sendQueueDepth(256).slotCount(1024).build());
@@ -202,6 +207,29 @@ class ReadLimitsTest {
             assertLimited(reads.await(MESSAGES), LIMIT);
         } finally {
             group.shutdownGracefully(0, 10, TimeUnit.SECONDS).syncUninterruptibly();
+        }
+    }
+
+    /** For a stream, the maximum of an adaptive allocator is the maximum size of a message, as with NIO. */
+    @Test
+    void adaptiveMaximumLimitsStreamReads() throws Exception {
+        BlockingQueue<Integer> sizes = new LinkedBlockingQueue<>();
+        try (StreamFixture fixture = new StreamFixture(LoopDevice.inMemory(), 1, 1)) {
+            InetSocketAddress server = fixture.listen("127.0.0.1", new ChannelInboundHandlerAdapter() {
+                @Override
+                public void channelRead(ChannelHandlerContext ctx, Object msg) {
+                    sizes.add(((ByteBuf) msg).readableBytes());
+                    ReferenceCountUtil.release(msg);
+                }
+            }, settings -> settings.childOption(ChannelOption.RECVBUF_ALLOCATOR,
+                    new AdaptiveRecvByteBufAllocator(64, 128, 256)));
+            fixture.connect(server, new ChannelInboundHandlerAdapter())
+                    .writeAndFlush(Unpooled.wrappedBuffer(new byte[100_000]));
+            for (int bytes = 0; bytes < 100_000;) {
+                int size = sizes.poll(Patience.SECONDS, TimeUnit.SECONDS);
+                assertTrue(size <= 256, size + " bytes");
+                bytes += size;
+            }
         }
     }
 }

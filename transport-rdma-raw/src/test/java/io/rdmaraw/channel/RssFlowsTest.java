@@ -8,9 +8,9 @@ import io.rdmaraw.device.DeviceQueue;
 import io.rdmaraw.device.FrameReceiver;
 import io.rdmaraw.faults.SoftverbsFaults;
 import io.rdmaraw.ffi.Errno;
+import io.rdmaraw.queue.FrameQueue;
 import io.rdmaraw.queue.QueueFixture;
 import io.rdmaraw.queue.SharedDevice;
-import io.rdmaraw.queue.VerbsFrameQueue;
 import io.rdmaraw.verbs.DeviceName;
 import io.rdmaraw.verbs.flow.FlowSpec;
 import io.rdmaraw.wire.BufferAddress;
@@ -40,7 +40,10 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
-/** Rules that loops share: each frame arrives once, at the loop that the hash of its addresses and ports chooses. */
+/**
+ * RSS rules, shared by several loops: each frame arrives once, at the loop selected by the hash of its addresses and
+ * ports.
+ */
 class RssFlowsTest {
     /** Odd, so that different flows have different ports. */
     private static final int SCATTER = 40503;
@@ -73,7 +76,7 @@ class RssFlowsTest {
         return FlowSpec.builder().destinationMac(MAC, EthernetHeader.BROADCAST);
     }
 
-    /** A loop's part of the rule: keeps the client's port of what it receives. */
+    /** Member of an RSS rule on one loop. Records the client ports of the frames it receives. */
     private static final class Member implements FrameReceiver {
         final RdmaRawChannel channel;
         final DeviceQueue port;
@@ -143,8 +146,8 @@ class RssFlowsTest {
     }
 
     /**
-     * Sends from so many different ports. They are scattered, as the hash is linear and its key is drawn by lot: the
-     * hashes of ports in a row may differ in bits that no table of two looks at.
+     * Sends one frame for each of a number of client ports. The ports are scattered because the hash is linear with a
+     * random key: consecutive ports may have hashes that differ only in bits that a small table ignores.
      */
     private void send(int firstFlow, int count) throws InterruptedException {
         for (int i = 0; i < count; i++) {
@@ -198,7 +201,7 @@ class RssFlowsTest {
     }
 
     @Test
-    void aRuleThatGoesMayComeBackForAnotherLoop() {
+    void ruleThatReturnsOnAnotherLoopCountsAsMoved() {
         Member first = join();
         assertFalse(shared.rssFlows().haveMoved(), "nothing has moved yet");
         first.detach();
@@ -247,7 +250,7 @@ class RssFlowsTest {
     }
 
     @Test
-    void channelsOfOneLoopShareWhatTheLoopGets() throws InterruptedException {
+    void channelsOfOneLoopShareItsFlows() throws InterruptedException {
         Member first = join();
         Member second = new Member(first.channel);
         second.attach(spec);
@@ -262,7 +265,7 @@ class RssFlowsTest {
         }
     }
 
-    /** Broken state of a work queue, by a device error, is mended like that of a queue pair. */
+    /** A work queue in error state is recovered in the same way as a queue pair. */
     @Test
     void aFailedWorkQueueIsRecovered() throws InterruptedException {
         Member first = join();
@@ -276,25 +279,25 @@ class RssFlowsTest {
         while (first.port.queue().counters().recoveries == 0) {
             first.onLoop(() -> null);
         }
-        // The count goes up before the queue can receive again, in the same turn.
+        // The counter is incremented before the queue can receive again, in the same turn.
         first.onLoop(() -> null);
         send(1000, 64);
         first.takePort();
         assertEquals(1, first.port.queue().counters().recoveries);
     }
 
-    /** The queues are made anew, so the loop leaves the rule and joins it again. */
+    /** The recovery creates new queues, so the loop leaves the rule and joins it again. */
     @Test
-    void aLoopWhoseCompletionsAreLostKeepsItsShare() throws InterruptedException {
+    void loopKeepsItsShareAfterLosingCompletions() throws InterruptedException {
         Member first = join();
         join();
         DeviceFaults faults = DeviceFaults.of(shared.context());
         for (int round = 1; round <= 3; round++) {
-            faults.overrunCompletions((VerbsFrameQueue) first.port.queue(), true);
+            faults.overrunCompletions(first.port.queue(), true);
             while (first.port.queue().counters().recoveries < round) {
                 first.onLoop(() -> null);
             }
-            // The count goes up before the loop has joined again, in the same turn.
+            // The counter is incremented before the loop has joined again, in the same turn.
             first.onLoop(() -> null);
             members.forEach(member -> member.clientPorts.clear());
             send(1000, 100);
@@ -306,26 +309,26 @@ class RssFlowsTest {
         }
     }
 
-    /** As when the kernel is out of memory for a moment: the rule is asked for until it is there. */
+    /** The kernel is temporarily out of memory. The loop tries to join the rule until it succeeds. */
     @Test
     @Tag("emulated")
-    void aRuleThatIsRefusedAfterARecoveryIsJoinedLater() throws InterruptedException {
+    void ruleRefusedAfterRecoveryIsJoinedLater() throws InterruptedException {
         Member first = join();
         join();
         EmulatedFaults faults = new EmulatedFaults(shared.context().deviceName());
         first.onLoop(() -> {
             faults.failCommands(RandomFaults.CREATE_FLOW, Errno.ENOMEM, 5);
-            faults.overrunCompletions((VerbsFrameQueue) first.port.queue(), true);
+            faults.overrunCompletions(first.port.queue(), true);
             return null;
         });
         awaitShares(first);
         faults.failNoCommands();
     }
 
-    /** The kernel is out of memory for a moment, while a loop leaves. */
+    /** The kernel is temporarily out of memory while a loop leaves the rule. */
     @Test
     @Tag("emulated")
-    void theLoopThatRemainsKeepsARuleThatIsRefusedAtFirst() throws InterruptedException {
+    void remainingLoopKeepsRuleRefusedAtFirst() throws InterruptedException {
         Member leaving = join();
         join();
         EmulatedFaults faults = new EmulatedFaults(shared.context().deviceName());
@@ -337,9 +340,9 @@ class RssFlowsTest {
         awaitReceived(40);
     }
 
-    /** Unlike a loop that ends, one that leaves a rule to others can go on with it. */
+    /** If the device has no room for the new rule, the loop keeps its part, unlike a loop that terminates. */
     @Test
-    void aRuleThatHasNoRoomIsNotLeftToOthers() throws InterruptedException {
+    void loopKeepsRuleIfDeviceIsFull() throws InterruptedException {
         assumeTrue(new DeviceName(device.name).isSoftware(), "the faults of softverbs");
         Member leaving = join();
         join();
@@ -357,12 +360,15 @@ class RssFlowsTest {
         assertTrue(leaving.clientPorts.isEmpty());
     }
 
-    /** The loop that opens a rule for several is seldom the one that has been recovered. */
+    /**
+     * The loop that opens an RSS rule is usually not the recovered one, and must not create the queue's work queue from
+     * its thread.
+     */
     @Test
-    void aQueueThatIsMadeAnewMakesItsWorkQueueItself() {
+    void replacedQueueHasItsWorkQueue() {
         Member first = join();
         first.detach();
-        VerbsFrameQueue queue = (VerbsFrameQueue) first.port.queue();
+        FrameQueue queue = first.port.queue();
         DeviceFaults.of(shared.context()).overrunCompletions(queue, true);
         while (queue.counters().recoveries == 0) {
             first.onLoop(() -> null);
@@ -371,9 +377,9 @@ class RssFlowsTest {
                 "another loop's thread would make it");
     }
 
-    /** As when the queue fails after a server has been bound, and before the loop hears of that. */
+    /** The queue fails after the server has been bound and before the loop has joined the rule. */
     @Test
-    void aRuleThatTheLoopHasNotJoinedYetOutlivesItsQueue() throws InterruptedException {
+    void ruleNotYetJoinedSurvivesQueueFailure() throws InterruptedException {
         Member first = join();
         Member second = join();
         first.detach();
@@ -382,7 +388,7 @@ class RssFlowsTest {
         second.onLoop(() -> second.port.queue().workQueue());
         shared.rssFlows().open(spec, List.of(first.port.queue(), second.port.queue()), this);
         second.attach(spec);
-        VerbsFrameQueue queue = (VerbsFrameQueue) first.port.queue();
+        FrameQueue queue = first.port.queue();
         DeviceFaults.of(shared.context()).overrunCompletions(queue, true);
         while (queue.counters().recoveries == 0) {
             first.onLoop(() -> null);
@@ -393,7 +399,7 @@ class RssFlowsTest {
         awaitReceived(100);
     }
 
-    /** Frames reach all members of the rule. */
+    /** Waits until all members receive frames. */
     private void awaitShares(Member recovered) throws InterruptedException {
         long endNanos = System.nanoTime() + TimeUnit.SECONDS.toNanos(30);
         while (recovered.port.queue().counters().recoveries == 0 && System.nanoTime() - endNanos < 0) {
@@ -419,7 +425,7 @@ class RssFlowsTest {
     }
 
     @Test
-    void whatCannotBeHashedIsRefused() {
+    void ruleWithoutIpVersionIsRefused() {
         Member member = new Member(sender);
         FlowSpec noIp = FlowSpec.builder().destinationMac(MAC, EthernetHeader.BROADCAST).etherType(0x88b5).build();
         IllegalArgumentException refusal = assertThrows(IllegalArgumentException.class, () -> member.attach(noIp));
@@ -427,13 +433,13 @@ class RssFlowsTest {
     }
 
     @Test
-    void theSlotsMustSuffice() {
+    void tooFewSlotsAreRefused() {
         RdmaRawEventLoopGroup small = new RdmaRawEventLoopGroup(1, RdmaRawIoHandlerConfig.builder()
                 .receiveQueueDepth(256).slotCount(512).build());
         try {
             Member member = new Member(device.bind(small, device.sendOnly(), new ChannelInboundHandlerAdapter()));
-            if (QueueFixture.isStriding(((VerbsFrameQueue) member.channel.port().queue()))) {
-                // Rules of one loop and of several lead to one queue there.
+            if (QueueFixture.isStriding(member.channel.port().queue())) {
+                // A striding queue serves both the loop's own rules and RSS rules, so it needs no second queue.
                 member.attach(spec);
                 return;
             }

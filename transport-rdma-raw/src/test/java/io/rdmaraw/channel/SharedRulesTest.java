@@ -16,7 +16,10 @@ import org.junit.jupiter.api.Test;
 import java.util.HexFormat;
 import java.util.concurrent.TimeUnit;
 
-/** Rules of which a card has notions of its own: those that several have, special ones, and frames of VLANs. */
+/**
+ * Flow rules that cards treat specially: rules of several loops, the default rule and the sniffer, and frames with VLAN
+ * tags.
+ */
 class SharedRulesTest {
     private static final byte[] GROUP = {1, 0, 0x5e, 0, 0, 7};
 
@@ -38,13 +41,13 @@ class SharedRulesTest {
         frame.release();
     }
 
-    /** The loops have other rules before it, so that the tags they count are not the same. */
+    /** The loops have different numbers of rules before this one, so their rule tags differ. */
     @Test
     void twoLoopsReceiveOneGroup() throws InterruptedException {
         device.bind(group, device.to(LoopDevice.A), new FrameQueueHandler());
         device.bind(group, RdmaRawAddress.of(device.name, LoopDevice.toMac(GROUP)), second);
         RdmaRawChannel sender = device.bind(group, device.sendOnly(), new FrameQueueHandler());
-        // The next loop of the group is the first one again.
+        // The group assigns its first loop again.
         device.bind(group, RdmaRawAddress.of(device.name, LoopDevice.toMac(GROUP)), first);
         for (int i = 0; i < 3; i++) {
             sender.writeAndFlush(LoopDevice.frame(GROUP, LoopDevice.B, i, 64)).sync();
@@ -54,7 +57,7 @@ class SharedRulesTest {
     }
 
     @Test
-    void whatNoRuleTakesComesByTheDefaultRule() throws InterruptedException {
+    void unmatchedFramesReachDefaultRule() throws InterruptedException {
         device.bind(group, device.to(LoopDevice.A), first);
         device.bind(group, RdmaRawAddress.of(device.name, FlowSpec.parse("all-default allow-host-traffic")), second);
         RdmaRawChannel sender = device.bind(group, device.sendOnly(), new FrameQueueHandler());
@@ -65,7 +68,7 @@ class SharedRulesTest {
     }
 
     @Test
-    void oneLoopHasOneSpecialRule() {
+    void loopHasAtMostOneSpecialRule() {
         RdmaRawEventLoopGroup one = new RdmaRawEventLoopGroup(1);
         try {
             device.bind(one, RdmaRawAddress.of(device.name, FlowSpec.parse("all-default allow-host-traffic")), first);
@@ -79,9 +82,12 @@ class SharedRulesTest {
         }
     }
 
-    /** mlx5 matches on a VLAN only if the rule names one; softverbs leaves such frames to others. */
+    /**
+     * mlx5 checks the VLAN only if the rule names one, so the software drops tagged frames; softverbs does not match
+     * them.
+     */
     @Test
-    void framesOfAVlanDoNotReachARuleThatNamesNone() throws InterruptedException {
+    void vlanFramesDoNotReachRuleWithoutVlan() throws InterruptedException {
         RdmaRawChannel receiver = device.bind(group, RdmaRawAddress.of(device.name,
                 FlowSpec.parse("dst 10.0.0.2 udp dst-port 9")), first);
         RdmaRawChannel sender = device.bind(group, device.sendOnly(), second);

@@ -28,7 +28,7 @@ import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 
-/** Connections that nobody reads hold received bytes; the loop's others go on as if there were none of them. */
+/** Connections without a reader hold received bytes. Other connections of the loop are not affected. */
 @Timeout(60)
 class SlowReadersTest {
     private static final int SLOTS = 512;
@@ -59,7 +59,7 @@ class SlowReadersTest {
         servers.shutdownGracefully(0, 10, TimeUnit.SECONDS).syncUninterruptibly();
     }
 
-    /** Sends back what is read, which is nothing until somebody asks for it. */
+    /** Echoes data; auto-read is off at first. */
     private final class Server extends ChannelInboundHandlerAdapter {
         @Override
         public boolean isSharable() {
@@ -104,11 +104,11 @@ class SlowReadersTest {
     }
 
     /**
-     * More pieces than there are slots: small ones are copied while slots are short, for long ones the queue copies.
+     * There are more pieces than slots. Small pieces are copied by TCP when slots are short, long ones by the queue.
      */
     @ParameterizedTest
     @CsvSource({"20, small-payload", "1400, slow-consumer"})
-    void doNotStarveTheReceiveQueue(int pieceBytes, String copiedFor) throws InterruptedException {
+    void slowReadersDoNotStarveReceiveQueue(int pieceBytes, String copiedFor) throws InterruptedException {
         for (int i = 0; i < READERS; i++) {
             Channel slow = connect();
             for (int piece = 0; piece < PIECES; piece++) {

@@ -27,7 +27,7 @@ import java.net.InetSocketAddress;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 
-/** Attempts that come to nothing end their channel without help of a {@code Bootstrap}, which closes it too. */
+/** A failed attempt to connect closes the channel without a {@code Bootstrap}, which would close it too. */
 @Timeout(60)
 class StreamConnectorTest {
     private final LoopDevice device = LoopDevice.inMemory();
@@ -38,7 +38,7 @@ class StreamConnectorTest {
     private final RdmaRawSocketChannel channel = new RdmaRawSocketChannel();
     private InetSocketAddress silent;
 
-    /** A server whose loop does nothing. */
+    /** Binds a server and blocks its loop. */
     @BeforeEach
     void listen() throws InterruptedException {
         Channel server = new ServerBootstrap().group(servers).channel(RdmaRawServerSocketChannel.class)
@@ -71,7 +71,7 @@ class StreamConnectorTest {
         assertTrue(channel.closeFuture().await(Patience.SECONDS, TimeUnit.SECONDS), "the channel is open still");
         assertFalse(channel.isOpen() || channel.isActive());
         while (!isFree(port)) {
-            // A turn of the loop, which gives it back; the test's timeout ends this.
+            // The loop releases the port in one of its next turns. Ends with the timeout of the test.
             clients.next().submit(() -> { }).sync();
         }
     }

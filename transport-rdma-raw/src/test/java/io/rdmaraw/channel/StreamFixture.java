@@ -18,7 +18,7 @@ import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 
-/** Servers and clients of TCP that share a loop device, and a test's way to their loops. */
+/** TCP servers and clients that share a loop device, and helpers to run code on their loops. */
 final class StreamFixture implements AutoCloseable {
     private static final int TURNS_TO_SETTLE = 3;
 
@@ -31,7 +31,7 @@ final class StreamFixture implements AutoCloseable {
         this.clients = clients;
     }
 
-    /** Servers and clients have loops of their own. */
+    /** Creates separate loops for servers and clients. */
     StreamFixture(RdmaRawIoHandlerConfig servers, int serverLoops, RdmaRawIoHandlerConfig clients, int clientLoops) {
         this(new RdmaRawEventLoopGroup(serverLoops, servers), new RdmaRawEventLoopGroup(clientLoops, clients));
     }
@@ -40,7 +40,7 @@ final class StreamFixture implements AutoCloseable {
         this(config(device.name).build(), serverLoops, config(device.name).build(), clientLoops);
     }
 
-    /** Servers and clients have the same loops. */
+    /** Uses the same loops for servers and clients. */
     static StreamFixture ofOneGroup(LoopDevice device, int loops) {
         return ofOneGroup(new RdmaRawEventLoopGroup(loops, config(device.name).build()));
     }
@@ -49,13 +49,13 @@ final class StreamFixture implements AutoCloseable {
         return new StreamFixture(group, group);
     }
 
-    /** Queues that are large enough for a few connections. */
+    /** Configures queues that are large enough for a few connections. */
     static RdmaRawIoHandlerConfig.Builder config(String device) {
         return RdmaRawIoHandlerConfig.builder().ipDevice(device).receiveQueueDepth(256).sendQueueDepth(256)
                 .slotCount(2048);
     }
 
-    /** Sends back what comes in. */
+    /** Echoes received data. */
     @ChannelHandler.Sharable
     static final class Echo extends ChannelInboundHandlerAdapter {
         @Override
@@ -73,7 +73,7 @@ final class StreamFixture implements AutoCloseable {
         return listen("127.0.0.1", child, settings -> { });
     }
 
-    /** Binds a server to a free port; what it accepts has the handler, and is what {@link #accepted()} returns. */
+    /** Binds a server to a free port. Accepted channels get the handler and are returned by {@link #accepted()}. */
     InetSocketAddress listen(String address, ChannelHandler child, Consumer<ServerBootstrap> settings)
             throws InterruptedException {
         ServerBootstrap server = new ServerBootstrap().group(servers).channel(RdmaRawServerSocketChannel.class)
@@ -97,7 +97,7 @@ final class StreamFixture implements AutoCloseable {
         return (RdmaRawSocketChannel) client(handler).connect(server).sync().channel();
     }
 
-    /** The server's end of the connection that was accepted next. */
+    /** Returns the channel of the next accepted connection. */
     RdmaRawSocketChannel accepted() throws InterruptedException {
         RdmaRawSocketChannel channel = accepted.poll(Patience.SECONDS, TimeUnit.SECONDS);
         if (channel == null) {
@@ -106,12 +106,12 @@ final class StreamFixture implements AutoCloseable {
         return channel;
     }
 
-    /** Tells whether there is a connection for {@link #accepted()} to return at once. */
+    /** Returns whether {@link #accepted()} would return at once. */
     boolean hasAccepted() {
         return !accepted.isEmpty();
     }
 
-    /** Ends when it is interrupted: a test that asks again and again ends with its timeout. */
+    /** Runs a call on a loop. Fails when interrupted, so that a polling test ends with its timeout. */
     static <T> T on(EventLoop loop, Callable<T> call) {
         try {
             return loop.submit(call).sync().getNow();
@@ -120,7 +120,7 @@ final class StreamFixture implements AutoCloseable {
         }
     }
 
-    /** The loop is in a handler from now on until the latch opens, and looks at nothing. */
+    /** Blocks a loop, as by a handler, until the latch opens. */
     static void keepBusy(EventLoop loop, CountDownLatch latch) throws InterruptedException {
         CountDownLatch begun = new CountDownLatch(1);
         loop.execute(() -> {
@@ -134,14 +134,14 @@ final class StreamFixture implements AutoCloseable {
         begun.await();
     }
 
-    /** Comes back when the loop has done what it knows of now, and what that may have led to. */
+    /** Returns when the loop has run its pending tasks and their follow-ups. */
     static void settle(EventLoop loop) {
         for (int turn = 0; turn < TURNS_TO_SETTLE; turn++) {
             on(loop, () -> null);
         }
     }
 
-    /** Stops a loop until {@code end}: when this returns it takes neither frames nor tasks any more. */
+    /** Stops a loop until the latch opens. On return the loop processes neither frames nor tasks. */
     static void silence(EventLoop loop, CountDownLatch end) throws InterruptedException {
         CountDownLatch begun = new CountDownLatch(1);
         loop.submit(() -> {

@@ -5,8 +5,8 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.netty.channel.EventLoop;
 import io.rdmaraw.device.DeviceQueue;
+import io.rdmaraw.queue.FrameQueue;
 import io.rdmaraw.queue.SharedDevice;
-import io.rdmaraw.queue.VerbsFrameQueue;
 import java.net.InetSocketAddress;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -14,7 +14,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Random;
 
-/** Connections between two hosts of our own that carry data while their queues fail. */
+/** Connections between two userspace hosts that carry data while their queues fail. */
 final class StreamsUnderFaults implements AutoCloseable {
     private static final int CONNECTIONS = 3;
     private static final int SERVER_LOOPS = 2;
@@ -53,7 +53,7 @@ final class StreamsUnderFaults implements AutoCloseable {
         loops.put(StreamFixture.on(channel.eventLoop(), () -> channel.loopStack().port()), channel.eventLoop());
     }
 
-    /** Faults of some of the queues, and more data. */
+    /** Sends more data and injects faults into some of the queues. */
     void strikeSome() {
         for (int i = 0; i < CONNECTIONS; i++) {
             RdmaRawSocketChannel channel = channels.get(i);
@@ -64,7 +64,7 @@ final class StreamsUnderFaults implements AutoCloseable {
             faults.setPortUp(random.nextBoolean());
         }
         loops.forEach((port, loop) -> StreamFixture.on(loop, () -> {
-            VerbsFrameQueue queue = (VerbsFrameQueue) port.queue();
+            FrameQueue queue = port.queue();
             if (random.nextInt(8) == 0) {
                 faults.failWorkQueueOf(queue);
             } else if (random.nextBoolean()) {
@@ -77,7 +77,7 @@ final class StreamsUnderFaults implements AutoCloseable {
         }
     }
 
-    /** Comes back when every byte has come back, in its place. */
+    /** Returns when all data has come back in order. */
     void awaitAllBack() throws InterruptedException {
         faults.setPortUp(true);
         faults.failNoCommands();
@@ -91,7 +91,7 @@ final class StreamsUnderFaults implements AutoCloseable {
         loops.forEach((port, loop) -> awaitSlots(port, loop));
     }
 
-    /** Segments that are not acknowledged yet hold slots: the last ACK may be on its way. */
+    /** Unacknowledged segments hold slots, and the last ACK may still be in flight. */
     private static void awaitSlots(DeviceQueue port, EventLoop loop) {
         long endNanos = System.nanoTime() + Patience.NANOS;
         int missing;

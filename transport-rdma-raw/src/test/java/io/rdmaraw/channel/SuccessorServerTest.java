@@ -21,13 +21,13 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicBoolean;
 
-/** A server that is bound on one loop while the one before closes on another: it hears of all connections. */
+/** A server is bound on one loop while its predecessor closes on another. The new server accepts all connections. */
 @Timeout(120)
 class SuccessorServerTest {
     private static final String SERVER = "10.12.0.1";
     private static final int LOOPS = 2;
     private static final int SUCCESSORS = 100;
-    /** All of them on one loop, by chance, is not to be expected. */
+    /** Enough that all of them will not arrive at one loop by chance. */
     private static final int CONNECTIONS = 8;
 
     private final LoopDevice device = LoopDevice.inMemory();
@@ -46,7 +46,10 @@ class SuccessorServerTest {
         fixture.close();
     }
 
-    /** What a client sees of being taken is the end of the connection; but for the first, by which the port is kept. */
+    /**
+     * Closes accepted connections, which shows the client that a server has accepted them. The first one stays open and
+     * keeps the port.
+     */
     @ChannelHandler.Sharable
     private static final class Bye extends ChannelInboundHandlerAdapter {
         private final AtomicBoolean hasOne = new AtomicBoolean();
@@ -66,7 +69,7 @@ class SuccessorServerTest {
     }
 
     @Test
-    void noLoopKeepsTheServerThatHasClosed() throws Exception {
+    void newServerAcceptsAllConnections() throws Exception {
         fixture.servers.forEach(loop -> loops.add((EventLoop) loop));
         Channel server = bind(loops.getFirst(), 0).sync().channel();
         InetSocketAddress address = (InetSocketAddress) server.localAddress();
@@ -87,7 +90,7 @@ class SuccessorServerTest {
         assertTrue(kept.isActive());
     }
 
-    /** Returns a server that is bound as soon as the port is free. */
+    /** Binds a server as soon as the port is free. */
     private Channel successor(EventLoop loop, int port) throws Exception {
         while (true) {
             ChannelFuture bound = bind(loop, port);

@@ -15,7 +15,7 @@ import java.util.Random;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 
-/** Sends its content over and over while it is wanted, and looks at what comes back. */
+/** Sends generated content as long as {@code wanted} is set, and checks the echo. */
 final class Talker extends ChannelInboundHandlerAdapter {
     private static final int CONTENT_BYTES = 1 << 20;
     private static final int CHUNK_BYTES = 1 << 14;
@@ -34,13 +34,13 @@ final class Talker extends ChannelInboundHandlerAdapter {
         this(seed, Long.MAX_VALUE);
     }
 
-    /** @param limitBytes how much is sent before the first {@link #sendMore} */
+    /** @param limitBytes bytes to send before the first {@link #sendMore} */
     Talker(long seed, long limitBytes) {
         new Random(seed).nextBytes(content);
         leftBytes = limitBytes;
     }
 
-    /** On the channel's loop. */
+    /** Raises the limit; called on the channel's loop. */
     void sendMore(Channel channel, long bytes) {
         leftBytes += bytes;
         talk(channel);
@@ -84,7 +84,7 @@ final class Talker extends ChannelInboundHandlerAdapter {
         finishIfAllIsBack();
     }
 
-    /** On the channel's loop: no more is sent. */
+    /** Stops sending; called on the channel's loop. */
     void enough() {
         wanted = false;
         finishIfAllIsBack();
@@ -96,7 +96,7 @@ final class Talker extends ChannelInboundHandlerAdapter {
         }
     }
 
-    /** Comes back when all that was sent is back, and was right; {@link #enough()} has been called. */
+    /** Returns when all data has come back unchanged. {@link #enough()} must have been called. */
     void awaitAllBack() throws InterruptedException {
         assertTrue(finished.await(Patience.SECONDS, TimeUnit.SECONDS),
                 () -> receivedBytes + " of " + sentBytes + " bytes came back");

@@ -15,14 +15,14 @@ import org.junit.jupiter.api.io.TempDir;
 import java.nio.file.Path;
 import java.util.List;
 
-/** What a flight recording tells of single connections. */
+/** Flight recorder events of single connections. */
 @Timeout(60)
 class TcpRecordingTest {
     private static final String END = "io.rdmaraw.TcpConnectionEnd";
     private static final int MESSAGE_BYTES = 1_000;
 
     @Test
-    void theEndOfAConnectionIsRecordedIfItIsAskedFor(@TempDir Path directory) throws Exception {
+    void endOfConnectionIsRecordedIfEnabled(@TempDir Path directory) throws Exception {
         Path file = directory.resolve("events.jfr");
         String client;
         try (Recording recording = new Recording();
@@ -46,8 +46,8 @@ class TcpRecordingTest {
     }
 
     /**
-     * Sends and gets back until that has taken time: busy times count the milliseconds that begin meanwhile. Returns
-     * the client's address.
+     * Exchanges data until the connection has accumulated busy time, which is counted in milliseconds. Returns the
+     * client's address.
      */
     private static String connectAndClose(StreamFixture fixture) throws Exception {
         RdmaRawSocketChannel client = fixture.connect(fixture.listen(new StreamFixture.Echo()),

@@ -54,7 +54,10 @@ class TcpStackFactoryTest {
         return syn;
     }
 
-    /** A connection may follow one that was on another loop, of another group even: its numbers must go on. */
+    /**
+     * A channel may migrate between loops, even of different groups, so sequence numbers and timestamps must have one
+     * clock.
+     */
     @Test
     void allLoopsOfAProcessHaveOneClock() {
         Segment first = synOf(RdmaRawIoHandlerConfig.builder().build());

@@ -24,7 +24,7 @@ import io.rdmaraw.memory.RegisteredByteBufAllocator;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.ValueSource;
+import org.junit.jupiter.params.provider.CsvSource;
 
 import java.net.InetSocketAddress;
 import java.util.Random;
@@ -33,8 +33,8 @@ import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 
 /**
- * Received data lie in buffers of the channel's ALLOCATOR if the user has set one that is not the transport's, as with
- * Netty's own channels: there are handlers that release only what comes from an allocator that they know.
+ * If the user sets an {@code ALLOCATOR} other than the transport's, received data is copied into its buffers, as with
+ * Netty's other channels. Some handlers only accept buffers of an allocator they know.
  */
 @Timeout(60)
 class UserAllocatorTest {
@@ -44,7 +44,7 @@ class UserAllocatorTest {
     private static final int MANY_SEGMENTS_BYTES = 20_000;
     private static final int MANY = 60;
 
-    /** Keeps what a stream brings. */
+    /** Collects the buffers of a stream. */
     private static final class Pieces extends ChannelInboundHandlerAdapter {
         final BlockingQueue<ByteBuf> pieces = new LinkedBlockingQueue<>();
         final BlockingQueue<Throwable> errors = new LinkedBlockingQueue<>();
@@ -60,7 +60,7 @@ class UserAllocatorTest {
         }
     }
 
-    /** Has no memory. */
+    /** An allocator that always fails. */
     private static final class Empty extends AbstractByteBufAllocator {
         @Override
         protected ByteBuf newHeapBuffer(int initialCapacity, int maxCapacity) {
@@ -115,9 +115,9 @@ class UserAllocatorTest {
         }
     }
 
-    /** What is copied anyway fills a buffer, in however many segments it came. */
+    /** A copied buffer is filled to its size, from as many segments as needed. */
     @Test
-    void aBufferOfTheUsersTakesTheBytesOfManySegments() throws Exception {
+    void userBufferIsFilledFromManySegments() throws Exception {
         Pieces received = new Pieces();
         byte[] sent = randomBytes(MANY_SEGMENTS_BYTES);
         try (StreamFixture fixture = new StreamFixture(LoopDevice.inMemory(), 1, 1)) {
@@ -154,7 +154,7 @@ class UserAllocatorTest {
         }
     }
 
-    /** As a NIO channel does: bytes may be lost, so the stream cannot go on. */
+    /** The channel closes with the error. A NIO channel would fail again in each turn of the loop. */
     @Test
     void aStreamWhoseAllocatorFailsEndsWithItsError() throws Exception {
         Pieces received = new Pieces();
@@ -190,7 +190,7 @@ class UserAllocatorTest {
     }
 
     @Test
-    void aDatagramThatTheAllocatorHasNoBufferForIsCountedAndReported() throws Exception {
+    void datagramIsDroppedAndReportedIfAllocatorFails() throws Exception {
         try (DatagramFixture fixture = new DatagramFixture(1)) {
             DatagramFixture.Inbox receiver = fixture.bind(new InetSocketAddress("127.0.0.1", 0),
                     DatagramFixture.option(ChannelOption.ALLOCATOR, new Empty()));
@@ -204,9 +204,9 @@ class UserAllocatorTest {
         }
     }
 
-    /** A sender must not choose how often a handler, or the log behind it, is told. */
+    /** Errors are reported once per burst, so that a sender cannot flood the handler or its log. */
     @Test
-    void datagramsOfOneBurstAreReportedOnce() throws Exception {
+    void failuresOfOneBurstAreReportedOnce() throws Exception {
         try (DatagramFixture fixture = new DatagramFixture(1)) {
             DatagramFixture.Inbox receiver = fixture.bind(new InetSocketAddress("127.0.0.1", 0),
                     DatagramFixture.option(ChannelOption.ALLOCATOR, new Empty()));
@@ -225,7 +225,7 @@ class UserAllocatorTest {
     }
 
     @Test
-    void fragmentsThatTheAllocatorHasNoBufferForKeepNoSlots() throws Exception {
+    void fragmentsHoldNoSlotsIfAllocatorFails() throws Exception {
         try (DatagramFixture fixture = new DatagramFixture(1)) {
             DatagramFixture.Inbox receiver = fixture.bind(new InetSocketAddress("127.0.0.1", 0),
                     DatagramFixture.option(ChannelOption.ALLOCATOR, new Empty()));
@@ -242,8 +242,14 @@ class UserAllocatorTest {
         }
     }
 
-    /** A handle that throws, as one of a user's own may. */
+    /** A user-defined handle that throws. */
     private static final class Broken extends DefaultMaxMessagesRecvByteBufAllocator {
+        private final boolean throwsError;
+
+        Broken(boolean throwsError) {
+            this.throwsError = throwsError;
+        }
+
         @Override
         @SuppressWarnings("deprecation") // the type that Netty asks for
         public Handle newHandle() {
@@ -255,6 +261,9 @@ class UserAllocatorTest {
 
                 @Override
                 public void lastBytesRead(int bytes) {
+                    if (throwsError) {
+                        throw new AssertionError("broken handle");
+                    }
                     throw new IllegalStateException("broken handle");
                 }
             };
@@ -262,22 +271,29 @@ class UserAllocatorTest {
     }
 
     @ParameterizedTest
-    @ValueSource(booleans = {false, true})
-    void aStreamWhoseHandleThrowsKeepsNoBuffer(boolean copies) throws Exception {
+    @CsvSource({"false,false", "true,false", "false,true", "true,true"})
+    void streamWhoseHandleThrowsDeliversItsBytesAndStaysOpen(boolean copies, boolean error) throws Exception {
         Pieces received = new Pieces();
         ByteBufAllocator allocator = copies ? POOLED : RdmaRawByteBufAllocator.DEFAULT;
         try (StreamFixture fixture = new StreamFixture(LoopDevice.inMemory(), 1, 1)) {
             InetSocketAddress server = fixture.listen("127.0.0.1", received, settings -> settings
                     .childOption(ChannelOption.ALLOCATOR, allocator)
-                    .childOption(ChannelOption.RECVBUF_ALLOCATOR, new Broken()));
+                    .childOption(ChannelOption.RECVBUF_ALLOCATOR, new Broken(error)));
             Channel client = fixture.connect(server, new ChannelInboundHandlerAdapter());
             RdmaRawSocketChannel reader = fixture.accepted();
             DeviceQueue port = reader.loopStack().port();
             int before = on(reader.eventLoop(), () -> LoopDevice.slotsMissing(port));
-            client.writeAndFlush(Unpooled.wrappedBuffer(new byte[PIECE_BYTES])).sync();
-            assertEquals("broken handle", FrameQueueHandler.take(received.errors, "error").getMessage());
+            for (int i = 0; i < 3; i++) {
+                client.writeAndFlush(Unpooled.wrappedBuffer(new byte[PIECE_BYTES])).sync();
+                ByteBuf piece = FrameQueueHandler.take(received.pieces, "piece");
+                assertEquals(PIECE_BYTES, piece.readableBytes());
+                piece.release();
+                assertEquals("broken handle", FrameQueueHandler.take(received.errors, "error").getMessage());
+            }
+            assertTrue(reader.isActive());
+            client.close().sync();
             reader.closeFuture().sync();
-            // The last segment's slot comes back with its completion.
+            // The slot of the last segment returns with its completion.
             long deadlineNanos = System.nanoTime() + Patience.NANOS;
             while (on(reader.eventLoop(), () -> LoopDevice.slotsMissing(port)) > before) {
                 assertTrue(System.nanoTime() < deadlineNanos, "a buffer is kept");

@@ -42,7 +42,7 @@ import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-/** Two hosts of our own on one link, which is a loop device. */
+/** Two userspace hosts on one link, which is a loop device. */
 class UserspaceDatagramTest {
     private static final String[] ADDRESSES_A = {"10.9.0.1/24", "fd09::1/64"};
     private static final String[] ADDRESSES_B = {"10.9.0.2/24", "fd09::2/64"};
@@ -96,10 +96,12 @@ class UserspaceDatagramTest {
         assertEquals(0, server.channel.statistics().sentToKernel());
     }
 
-    /** Channels know by its place in a burst which of their frames the device has refused. */
+    /**
+     * Channels identify refused frames by their position in the burst, so frames of the host must not be pending then.
+     */
     @Test
     @Tag("softverbs")
-    void whatTheHostAnswersIsPostedBeforeChannelsGetTheirFrames() throws Exception {
+    void repliesOfHostArePostedBeforeChannelsGetFrames() throws Exception {
         DatagramFixture.Inbox port = bind(a, new InetSocketAddress(0));
         EventLoop driving = port.channel.eventLoop();
         BlockingQueue<Long> late = new LinkedBlockingQueue<>();
@@ -150,7 +152,7 @@ class UserspaceDatagramTest {
     }
 
     @Test
-    void aPortThatNobodyHasIsRefused() throws InterruptedException {
+    void unboundPortIsReportedUnreachable() throws InterruptedException {
         for (String peer : new String[] {"10.9.0.2", "fd09::2"}) {
             DatagramFixture.Inbox client = bind(a, new InetSocketAddress(0));
             bind(b, new InetSocketAddress(0));
@@ -160,10 +162,13 @@ class UserspaceDatagramTest {
         }
     }
 
-    /** The rule for the host's MAC address brings everything; the host finds the channel, on whatever loop it is. */
+    /**
+     * The rule table is full, so only the rule for the host's MAC address delivers datagrams. The host passes each one
+     * to its channel, even if another loop serves the channel.
+     */
     @Test
     @Tag("softverbs")
-    void withoutRulesTheHostHandsDatagramsOver() throws InterruptedException {
+    void withoutRulesHostPassesDatagramsToChannels() throws InterruptedException {
         DatagramFixture.Inbox[] servers = new DatagramFixture.Inbox[4];
         bind(a, new InetSocketAddress(0));
         DatagramFixture.Inbox client = bind(b, new InetSocketAddress(0));
@@ -183,7 +188,7 @@ class UserspaceDatagramTest {
         }
     }
 
-    /** No device brings a frame back to the host that has sent it. */
+    /** No device loops a frame back to the host that sent it. */
     @ParameterizedTest
     @ValueSource(strings = {"10.9.0.1", "fd09::1"})
     void aHostReachesItself(String own) throws InterruptedException {
@@ -205,10 +210,10 @@ class UserspaceDatagramTest {
 
     @ParameterizedTest
     @ValueSource(strings = {"239.9.9.9", "ff15::99"})
-    void groupsReachTheirMembersOnceAndWhole(String group) throws InterruptedException {
+    void groupDatagramsReachMembersOnceAndIntact(String group) throws InterruptedException {
         DatagramFixture.Inbox member = bind(a, new InetSocketAddress(0));
         DatagramFixture.Inbox sender = bind(b, new InetSocketAddress(0));
-        // On a link this is about members on the sender's own host.
+        // On a link this option concerns members on the sender's host only.
         sender.channel.config().setLoopbackModeDisabled(true);
         int port = member.address().getPort();
         member.channel.joinGroup(at(group, port).getAddress()).sync();
@@ -225,7 +230,7 @@ class UserspaceDatagramTest {
         assertEquals("to itself", member.takeText());
     }
 
-    /** What is done about groups before there is a port is done when there is one. */
+    /** Memberships requested before the bind take effect when the channel is bound. */
     @Test
     void groupsAreJoinedBeforeBinding() throws Exception {
         DatagramFixture.Inbox member = new DatagramFixture.Inbox();
@@ -248,13 +253,13 @@ class UserspaceDatagramTest {
         DatagramFixture.Inbox second = bind(a, new InetSocketAddress(0));
         first.channel.eventLoop().shutdownGracefully(0, 10, TimeUnit.SECONDS).syncUninterruptibly();
         DatagramFixture.Inbox client = bind(b, new InetSocketAddress(0));
-        // Who asks for the address is answered by the loop that is left.
+        // The remaining loop answers the address resolution.
         client.send("still there?", at("10.9.0.1", second.address().getPort()));
         assertEquals("still there?", second.takeText());
     }
 
     @Test
-    void mistakesAreNamed() throws InterruptedException {
+    void userErrorsAreReported() throws InterruptedException {
         DatagramFixture.Inbox client = bind(a, at("10.9.0.1", 0));
         assertInstanceOf(NoRouteToHostException.class, client.channel.writeAndFlush(
                 new io.netty.channel.socket.DatagramPacket(text("x"), at("192.0.2.1", 1))).await().cause());

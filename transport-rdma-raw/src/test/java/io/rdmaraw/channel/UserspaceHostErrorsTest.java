@@ -11,7 +11,6 @@ import io.rdmaraw.host.userspace.UserspaceHostReceiver;
 import io.rdmaraw.host.userspace.UserspaceHostStatistics;
 import io.rdmaraw.net.IpAddress;
 import io.rdmaraw.net.PacketReassembly;
-import io.rdmaraw.net.ReassemblyCounters;
 import io.rdmaraw.net.ReassemblyLimits;
 import io.rdmaraw.wire.EtherType;
 import io.rdmaraw.wire.EthernetHeader;
@@ -44,7 +43,7 @@ import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-/** What a host of our own says of packets that it cannot use, and its answers to pings longer than the link carries. */
+/** ICMP errors of a userspace host for packets it cannot process, and replies to pings longer than the MTU. */
 class UserspaceHostErrorsTest {
     private static final long MAC = 0x02_00_00_0f_00_01L;
     private static final long PEER_MAC = 0x02_00_00_0f_00_02L;
@@ -65,7 +64,7 @@ class UserspaceHostErrorsTest {
     private final UserspaceHostReceiver receiver = new UserspaceHostReceiver(host,
             (protocol, source, sourcePort, destination, destinationPort) -> null,
             new IpContext(Runnable::run, 128, FrameOrigin.LINK), allocator, ReassemblyLimits.DEFAULT, statistics);
-    /** It passes zero, which must mean nothing. */
+    /** Starts below zero and passes zero, which must have no special meaning. */
     private long nowNanos = -TimeUnit.SECONDS.toNanos(1);
 
     @BeforeEach
@@ -109,7 +108,7 @@ class UserspaceHostErrorsTest {
         receiver.receive(frame, false, nowNanos);
     }
 
-    /** Returns type, code and word of the only ICMP error sent, "none" if there is none. */
+    /** Returns type, code and second word of the only ICMP error sent, or "none". */
     private String error() {
         if (sent.isEmpty()) {
             return "none";
@@ -123,27 +122,27 @@ class UserspaceHostErrorsTest {
         return IcmpHeader.type(icmp) + " " + IcmpHeader.code(icmp) + " " + NetworkOrder.getInt(icmp + 4);
     }
 
-    /** The first byte of an extension header names what follows it; 3b is nothing. */
+    /** The first byte of an extension header is the next header; 3b means that nothing follows. */
     @ParameterizedTest
     @CsvSource({
-        // Options that are not known, by the two high bits of their type (RFC 8200 section 4.2).
+        // Unknown options, by the two high bits of their type (RFC 8200 section 4.2).
         "0, 3b00 0104 00000000, none", "0, 3b00 1e04 00000000, none", "0, 3b00 5e04 00000000, none",
         "0, 3b00 9e04 00000000, 4 2 42", "60, 3b00 de04 00000000, 4 2 42", "60, 3b00 0100 0000 9e00, 4 2 46",
-        // A routing header of a type that nobody knows, with and without segments left (section 4.4).
+        // A routing header of an unknown type, with and without segments left (section 4.4).
         "43, 3b00 fd01 00000000, 4 0 42", "43, 3b00 fd00 00000000, none",
-        // Protocols that nobody knows (section 4), and none.
+        // Unknown protocols (section 4), and no next header.
         "253, 00, 4 1 6", "60, fd00 0104 00000000, 4 1 40", "59, 00, none",
-        // Fragments: a length that is no multiple of eight, an end behind the longest packet (section 4.5).
+        // Fragments: a length that is not a multiple of eight, an end beyond the longest packet (section 4.5).
         "44, 3a00 0001 00000001 00000000000000, 4 0 4", "44, 3a00 fff8 00000001 0000000000000000, 4 0 42",
     })
-    void ipv6SaysWhatItCannotUse(int nextHeader, String payload, String expected) {
+    void unusableIpv6PacketsCauseErrors(int nextHeader, String payload, String expected) {
         receive(ipv6(MAC, OWN_IPV6, nextHeader, HexFormat.of().parseHex(payload.replace(" ", ""))));
         assertEquals(expected, error());
     }
 
     @ParameterizedTest
     @CsvSource({"9e, 4 2 42", "de, none"})
-    void ofPacketsToGroupsOnlyOptionsThatWantItAreToldOf(String option, String expected) {
+    void groupPacketsCauseErrorsForSomeOptionsOnly(String option, String expected) {
         byte[] payload = HexFormat.of().parseHex("3b00" + option + "0400000000");
         receive(ipv6(0x3333_0000_0001L, IpAddress.parse("ff02::1"), 60, payload));
         assertEquals(expected, error());
@@ -153,14 +152,14 @@ class UserspaceHostErrorsTest {
     }
 
     @Test
-    void ipv4SaysWhichProtocolItDoesNotKnow() {
+    void unknownIpv4ProtocolCausesError() {
         receive(ipv4(253, 1, 0, new byte[8]));
         assertEquals("3 2 0", error());
     }
 
-    /** RFC 4443 section 2.4 (e): nobody is told by a frame that went to all, or for another host. */
+    /** RFC 4443 section 2.4 (e): no error answers a frame to a group MAC address or a packet for another host. */
     @Test
-    void strangersAndGroupsAreToldNothing() {
+    void framesToGroupsAndOtherHostsCauseNoErrors() {
         receive(ipv6(0x3333_0000_0001L, OWN_IPV6, 253, new byte[8]));
         receive(ipv6(MAC, IpAddress.parse("fd15::7"), 253, new byte[8]));
         assertEquals("none", error());
@@ -177,7 +176,7 @@ class UserspaceHostErrorsTest {
     }
 
     @Test
-    void whoseFragmentsDoNotComeInTimeIsToldByTheFirst() {
+    void reassemblyTimeoutIsReportedWithFirstFragment() {
         byte[] first = HexFormat.of().parseHex("1100000100000007" + "07d0003500280000" + "00".repeat(8));
         receive(ipv6(MAC, OWN_IPV6, IpProtocol.FRAGMENT, first));
         byte[] later = HexFormat.of().parseHex("1100000900000008" + "00".repeat(8));
@@ -197,7 +196,7 @@ class UserspaceHostErrorsTest {
         receiver.poll(nowNanos);
         assertEquals("11 1 0", error());
         forgetSent();
-        // The first fragment of an error.
+        // The first fragment of an ICMP error.
         byte[] error = HexFormat.of().parseHex("3a00000100000009" + "0104".repeat(8));
         receive(ipv6(MAC, OWN_IPV6, IpProtocol.FRAGMENT, error));
         nowNanos = receiver.deadlineNanos();
@@ -272,9 +271,9 @@ class UserspaceHostErrorsTest {
         message.release();
     }
 
-    /** Puts together what the host has sent, as the peer would. */
+    /** Reassembles the frames that the host has sent, as the peer would. */
     private ByteBuf answer() {
-        ReassemblyCounters counters = new ReassemblyCounters();
+        PacketReassembly.Counters counters = new PacketReassembly.Counters();
         PacketReassembly peer = new PacketReassembly(allocator, ReassemblyLimits.DEFAULT, counters, ByteBuf::release);
         ByteBuf whole = null;
         for (ByteBuf frame : sent) {

@@ -38,9 +38,14 @@ import java.util.concurrent.Executor;
 import java.util.concurrent.TimeUnit;
 
 /**
- * A host of our own, its neighbours, groups, fragments and ports, fed with frames in virtual time, without a device.
- * Nothing may be thrown; every frame has one verdict; what a port gets is a whole datagram for it; what the host sends
- * is sound itself and not more than was asked for; no buffer is left; what it keeps is bounded.
+ * A userspace host with neighbours, groups, fragments and ports, fed with frames in virtual time, without a device. It
+ * checks that
+ * <ul>
+ * <li>no exception is thrown and each frame has one verdict,
+ * <li>a port receives only complete datagrams addressed to it,
+ * <li>the frames that the host sends are valid and bounded in number,
+ * <li>no buffer is leaked and the state of the host is bounded.
+ * </ul>
  */
 final class UserspaceHostFixture {
     private static final long MAC = 0x02_00_00_0f_00_01L;
@@ -53,10 +58,10 @@ final class UserspaceHostFixture {
     private static final int MTU_BYTES = 1500;
     private static final int MAX_FRAME_BYTES = 14 + MTU_BYTES;
     private static final long TIME_UNIT_NANOS = TimeUnit.MILLISECONDS.toNanos(20);
-    /** What one frame or deadline may have the host say: a neighbour's answer, an error, reports of all groups. */
+    /** Maximum number of frames sent for one frame or deadline: a reply, an error, reports of all groups. */
     private static final int MAX_SENT_PER_EVENT = 64;
 
-    /** What came of it. */
+    /** Counters of a run. */
     static final class Outcome {
         long frames;
         long datagrams;
@@ -105,7 +110,10 @@ final class UserspaceHostFixture {
                 hostStatistics);
     }
 
-    /** Frames as the bytes say: each with the time since the one before, its length in two bytes, itself. */
+    /**
+     * Plays frames encoded in bytes: for each frame the time since the previous one, its length in two bytes, and its
+     * content.
+     */
     static Outcome play(byte[] data) {
         UserspaceHostFixture played = new UserspaceHostFixture(data.length > 0 && (data[0] & 1) != 0);
         try {
@@ -124,7 +132,7 @@ final class UserspaceHostFixture {
         }
     }
 
-    /** Frames that somebody has thought of, and bent. */
+    /** Plays frames of {@link MalformedFrames}. */
     static Outcome playOdd(long seed, int frames) {
         UserspaceHostFixture played = new UserspaceHostFixture((seed & 1) != 0);
         MalformedFrames odd = new MalformedFrames(seed, MAC, PEER_MAC, LOCAL, PEER,
@@ -175,7 +183,7 @@ final class UserspaceHostFixture {
 
     private void receive(byte[] bytes) {
         long verdicts = FrameChecks.parsedFrames(hostView.parseCounters());
-        // In memory that ends where the frame does.
+        // The memory ends with the frame, so that reads beyond it are detected.
         ByteBuf frame = allocator.directBuffer(Math.max(1, bytes.length)).writeBytes(bytes);
         outcome.frames++;
         event(() -> receiver.receive(frame, false, nowNanos));
@@ -202,7 +210,7 @@ final class UserspaceHostFixture {
         return known ? new Port(port) : null;
     }
 
-    /** Who has a port looks at what it gets as a channel does. */
+    /** Checks received datagrams as a channel would. */
     private final class Port implements PortOwner {
         private final int number;
 
@@ -244,7 +252,7 @@ final class UserspaceHostFixture {
         }
     }
 
-    /** What the host sends must itself be sound. */
+    /** Frames sent by the host must be valid themselves. */
     private final class Output implements ControlOutput {
         @Override
         public long allocate() {

@@ -32,7 +32,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-/** Connections between two hosts of our own on one link, which is any device that hears itself. */
+/** Connections between two userspace hosts on one link, on any device that loops frames back. */
 @Timeout(120)
 class UserspaceStreamTest {
     private static final int BYTES = 4 << 20;
@@ -59,7 +59,7 @@ class UserspaceStreamTest {
         servers.shutdownGracefully(0, 10, TimeUnit.SECONDS).syncUninterruptibly();
     }
 
-    /** Sends back what comes, no faster than it is taken, and ends when the peer has ended. */
+    /** Echoes data no faster than the peer receives it, and closes after the peer's FIN. */
     private static final class Echo extends ChannelInboundHandlerAdapter {
         @Override
         public void channelRead(ChannelHandlerContext ctx, Object msg) {
@@ -85,7 +85,7 @@ class UserspaceStreamTest {
         }
     }
 
-    /** Sends as long as the channel is writable, ends its output, and compares what comes back. */
+    /** Sends as long as the channel is writable, ends its output, and compares the echo. */
     private static final class Client extends ChannelInboundHandlerAdapter {
         private final CompletableFuture<Void> begun = new CompletableFuture<>();
         private final CompletableFuture<Integer> done = new CompletableFuture<>();
@@ -114,7 +114,8 @@ class UserspaceStreamTest {
                 sent += length;
                 ChannelFuture written = ctx.writeAndFlush(content);
                 if (sent == BYTES) {
-                    // Ending the output drops what has not been taken yet, as with every channel of Netty.
+                    // As in Netty's other transports, {@code shutdownOutput} drops data that the send buffer has not
+                    // taken.
                     written.addListener(taken -> ((RdmaRawSocketChannel) ctx.channel()).shutdownOutput());
                 }
             }
@@ -160,7 +161,7 @@ class UserspaceStreamTest {
                 }).bind(new InetSocketAddress(address, port)).sync().channel();
     }
 
-    /** The connections that an earlier server leaves keep its rule, and not the port. */
+    /** Open connections of an earlier server keep its rule, but not the port. */
     @ParameterizedTest
     @ValueSource(strings = {"10.10.0.1", "fd10::1"})
     void aServerListensAgainBesideOpenConnections(String address) throws Exception {
@@ -173,7 +174,7 @@ class UserspaceStreamTest {
             new Bootstrap().group(clients).channel(RdmaRawSocketChannel.class)
                     .option(ChannelOption.ALLOW_HALF_CLOSURE, false).handler(connections[i])
                     .connect(server.localAddress()).sync();
-            // A server that closes resets what it has not accepted.
+            // A server that closes resets connections it has not accepted.
             connections[i].begun.get(100, TimeUnit.SECONDS);
             server.close().sync();
         }
@@ -191,9 +192,9 @@ class UserspaceStreamTest {
         return connection.eventLoop().submit(() -> connection.loopStack().port().statistics().rules).sync().getNow();
     }
 
-    /** A rule is a command to the device, and its loop waits for it. */
+    /** Adding a rule is a command to the device, which blocks the loop. */
     @Test
-    void aConnectionMakesOneRuleWhereItIsOpenedAndNoneWhereItIsAccepted() throws Exception {
+    void openedConnectionAddsOneRuleAndAcceptedOneNone() throws Exception {
         Channel server = serve("10.10.0.1");
         int rulesOfServer = 0;
         int rulesOfClient = 0;
@@ -213,7 +214,7 @@ class UserspaceStreamTest {
 
     @ParameterizedTest
     @ValueSource(strings = {"10.10.0.1", "fd10::1"})
-    void everythingComesBackAndBothEndsEnd(String address) throws Exception {
+    void dataIsEchoedAndBothEndsClose(String address) throws Exception {
         Channel server = serve(address);
         Client client = new Client();
         Channel connection = new Bootstrap().group(clients).channel(RdmaRawSocketChannel.class)
@@ -225,7 +226,7 @@ class UserspaceStreamTest {
 
     @ParameterizedTest
     @ValueSource(strings = {"10.10.0.1", "fd10::1"})
-    void aPortThatNobodyListensOnRefuses(String address) throws Exception {
+    void connectionToUnboundPortIsRefused(String address) throws Exception {
         serve(address);
         Throwable cause = new Bootstrap().group(clients).channel(RdmaRawSocketChannel.class)
                 .handler(new ChannelInboundHandlerAdapter()).connect(address, 9).await().cause();

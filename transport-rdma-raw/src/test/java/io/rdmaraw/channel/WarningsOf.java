@@ -7,9 +7,9 @@ import java.util.logging.Level;
 import java.util.logging.LogRecord;
 import java.util.logging.Logger;
 
-/** Keeps what a class logs at WARN. */
+/** Collects the warnings logged by a class. */
 final class WarningsOf extends Handler implements AutoCloseable {
-    /** Kept here: the reference of the log manager is weak. */
+    /** A field keeps the logger, because the log manager refers to it weakly. */
     private final Logger logger;
     private final List<String> messages = new CopyOnWriteArrayList<>();
 
@@ -31,7 +31,7 @@ final class WarningsOf extends Handler implements AutoCloseable {
 
     @Override
     public void flush() {
-        // Nothing is held back.
+        // Nothing is buffered.
     }
 
     @Override

@@ -21,7 +21,7 @@ class DropLogTest {
             new RdmaRawMetric("rules.kernel-visible", RdmaRawMetric.Kind.LEVEL, "rules");
 
     private final List<String> lines = new ArrayList<>();
-    private final Set<String> told = ConcurrentHashMap.newKeySet();
+    private final Set<String> reported = ConcurrentHashMap.newKeySet();
     private final Counts port = new Counts();
     private final List<RdmaRawMetered> channels = new ArrayList<>();
     private final DropLog log = newLog();
@@ -44,7 +44,7 @@ class DropLogTest {
     }
 
     private DropLog newLog() {
-        return new DropLog("soft:xdp:eth1", port, this::channels, told, lines::add, START);
+        return new DropLog("soft:xdp:eth1", port, this::channels, reported, lines::add, START);
     }
 
     private Iterator<RdmaRawMetered> channels() {
@@ -57,7 +57,7 @@ class DropLogTest {
     }
 
     @Test
-    void aSeriesIsToldOnce() {
+    void seriesIsLoggedOnce() {
         port.bad = DropLog.SERIES - 1;
         look();
         assertEquals(List.of(), lines);
@@ -70,9 +70,9 @@ class DropLogTest {
                 && lines.getFirst().contains("ethtool"), lines.getFirst());
     }
 
-    /** A server that runs for months meets each accident sometime. */
+    /** In a server that runs for months, single drops of each reason do occur. */
     @Test
-    void accidentsFarApartAreNoSeries() {
+    void rareDropsAreNotLogged() {
         for (port.bad = 1; port.bad < 100; port.bad++) {
             look();
             nowNanos += DropLog.SERIES_NANOS;
@@ -84,7 +84,7 @@ class DropLogTest {
     }
 
     @Test
-    void dropsOfOneMinuteAreASeries() {
+    void dropsWithinOneMinuteAreASeries() {
         for (port.bad = 1; port.bad < DropLog.SERIES; port.bad++) {
             look();
             nowNanos += DropLog.SERIES_NANOS / DropLog.SERIES - DropLog.INTERVAL_NANOS;
@@ -95,7 +95,7 @@ class DropLogTest {
     }
 
     @Test
-    void theQueuesOfADeviceTellItOnce() {
+    void queuesOfADeviceLogAReasonOnce() {
         port.bad = DropLog.SERIES;
         look();
         newLog().look(nowNanos);
@@ -103,14 +103,14 @@ class DropLogTest {
     }
 
     @Test
-    void itLooksOnceInASecond() {
+    void countersAreReadOncePerSecond() {
         port.bad = DropLog.SERIES;
         log.look(START + DropLog.INTERVAL_NANOS - 1);
         assertEquals(List.of(), lines);
     }
 
     @Test
-    void oneOfVeryManyChannelsIsHeard() {
+    void dropsOfOneAmongManyChannelsAreLogged() {
         int count = 10 * DropLog.CHANNELS_PER_TURN;
         for (int i = 0; i < count; i++) {
             channels.add(new Counts());
@@ -125,14 +125,14 @@ class DropLogTest {
     }
 
     @Test
-    void whatBelongsToTheProtocolIsNotTold() {
+    void protocolDropsAreNotLogged() {
         port.duplicates = 1_000_000;
         look();
         assertEquals(List.of(), lines);
     }
 
     @Test
-    void aRuleThatTheKernelSeesTooIsTold() {
+    void kernelVisibleRuleIsLogged() {
         port.rules = 1;
         look();
         assertTrue(lines.getFirst().contains("soft:xdp:"), lines.getFirst());

@@ -13,11 +13,11 @@ import java.util.List;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
-/** A remedy belongs to a metric by its name alone: one whose metric was renamed would never be told. */
+/** A remedy refers to a metric only by name. After renaming the metric, the remedy would never be reported. */
 class DropRemediesTest {
     private static final Path SOURCES = Path.of("src/main/java");
 
-    /** Tables of metrics stand in classes of this name. */
+    /** Tables of metrics are in classes with this name. */
     private static String tables() throws IOException {
         try (Stream<Path> files = Files.walk(SOURCES)) {
             return files.filter(file -> file.toString().endsWith("Statistics.java")).map(file -> {
@@ -31,18 +31,18 @@ class DropRemediesTest {
     }
 
     @Test
-    void eachBelongsToAMetric() throws IOException {
+    void everyRemedyBelongsToAMetric() throws IOException {
         String tables = tables();
         assertTrue(DropRemedies.metrics().size() > 20, DropRemedies.metrics().toString());
         assertEquals(List.of(), DropRemedies.metrics().stream()
                 .filter(metric -> !tables.contains('"' + metric + '"')).sorted().toList());
     }
 
-    /** An operator who reads the name in a log finds it in the documentation. */
+    /** Operators must find each name that is logged in the documentation. */
     @Test
-    void eachIsInTheDocumentation() throws IOException {
+    void everyRemedyIsDocumented() throws IOException {
         StringBuilder pages = new StringBuilder();
-        try (Stream<Path> files = Files.list(Path.of("../docs"))) {
+        try (Stream<Path> files = Files.list(Path.of("../docs/reference"))) {
             for (Path page : files.filter(file -> file.toString().endsWith(".md")).toList()) {
                 pages.append(Files.readString(page));
             }

@@ -13,7 +13,7 @@ class RecoveryRateLimiterTest {
     private final RecoveryRateLimiter pace = new RecoveryRateLimiter(START);
 
     @Test
-    void aQueueThatKeepsFailingIsRecoveredOncePerIntervalAfterABurst() {
+    void failingQueueIsRecoveredOncePerIntervalAfterABurst() {
         for (int i = 0; i < RecoveryRateLimiter.BURST; i++) {
             assertEquals(0, pace.take(START));
         }
@@ -28,7 +28,7 @@ class RecoveryRateLimiterTest {
     }
 
     @Test
-    void quietTimeGivesTheBurstBackAndNoMore() {
+    void burstIsRestoredWithoutFailures() {
         for (int i = 0; i < RecoveryRateLimiter.BURST; i++) {
             pace.take(START);
         }
@@ -40,7 +40,7 @@ class RecoveryRateLimiterTest {
     }
 
     @Test
-    void theLogHasTheFirstFailureAtOnceAndThenSums() {
+    void firstFailureIsLoggedAtOnceAndLaterOnesSummarised() {
         String first = pace.report(START, 3);
         assertTrue(first.contains("failed and was recovered") && first.contains("3 frames"), first);
         for (int i = 0; i < 20; i++) {

@@ -10,11 +10,10 @@ import io.rdmaraw.queue.FrameQueue;
 import io.rdmaraw.queue.FrameQueueOptions;
 import io.rdmaraw.queue.RssFlows;
 import io.rdmaraw.queue.SharedDevice;
-import io.rdmaraw.queue.VerbsFrameQueue;
-import io.rdmaraw.verbs.CompletionChannel;
 import io.rdmaraw.verbs.DirectAccess;
 import io.rdmaraw.verbs.StridingReceive;
 import io.rdmaraw.verbs.flow.FlowSpec;
+import io.rdmaraw.verbs.objects.CompletionChannel;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
@@ -24,7 +23,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
-/** Servers open and close their rules by a thread of their own, also while a loop's queue is being replaced. */
+/** Servers add and remove their rules on other threads, even while a loop's queue is being replaced. */
 @Tag("softverbs")
 class RulesOfAbsentQueueTest {
     private static final FlowSpec RULE = FlowSpec.builder().destinationMac("02:00:00:00:00:0a").ipv4().tcp()
@@ -36,16 +35,16 @@ class RulesOfAbsentQueueTest {
     private final SharedDevice device = SharedDevice.acquire("soft:loop:rules-of-absent-queue");
     private final RssFlows flows = device.rssFlows();
     private final CompletionChannel channel = device.context().createCompletionChannel();
-    private final VerbsFrameQueue queue = open();
-    private final VerbsFrameQueue other = open();
+    private final FrameQueue queue = open();
+    private final FrameQueue other = open();
     private final FlowTagTable tags = new FlowTagTable(queue, device);
     private final FlowTagTable otherTags = new FlowTagTable(other, device);
-    private final Nobody channelOfQueue = new Nobody();
-    private final Nobody channelOfOther = new Nobody();
+    private final NullReceiver channelOfQueue = new NullReceiver();
+    private final NullReceiver channelOfOther = new NullReceiver();
     private final Object server = new Object();
 
-    private VerbsFrameQueue open() {
-        VerbsFrameQueue opened = VerbsFrameQueue.open(device, 1, channel,
+    private FrameQueue open() {
+        FrameQueue opened = FrameQueue.open(device, 1, channel,
                 new FrameQueueOptions(64, 64, 2, 512, 2048, DirectAccess.NEVER, false, StridingReceive.NEVER));
         opened.workQueue();
         return opened;
@@ -61,7 +60,7 @@ class RulesOfAbsentQueueTest {
         device.release();
     }
 
-    /** Runs what other threads do meanwhile. */
+    /** Replaces the queue and runs an action in the meantime, as another thread would. */
     private void replaceQueue(Runnable meanwhile) {
         assertTrue(queue.noteFailure(queue.receiveCompletions(), queue.resets()));
         tags.rebuild(() -> {
@@ -79,7 +78,7 @@ class RulesOfAbsentQueueTest {
     }
 
     @Test
-    void aRuleThatIsOpenedMeanwhileLeadsToTheOthers() {
+    void ruleOpenedDuringReplacementLeadsToOtherLoops() {
         replaceQueue(() -> {
             flows.open(RULE, List.of(queue, other), server);
             assertEquals(Set.of(other), chosen());
@@ -91,9 +90,9 @@ class RulesOfAbsentQueueTest {
         assertSame(server, flows.ownerOf(RULE));
     }
 
-    /** The loop goes on between two attempts. */
+    /** The loop continues between two attempts to replace its queue. */
     @Test
-    void aLoopThatHearsOfTheRuleMeanwhileJoinsWhenItIsBack() {
+    void loopJoinsRuleAfterReplacement() {
         replaceQueue(() -> {
             flows.open(RULE, List.of(queue, other), server);
             tags.attachRss(channelOfQueue, RULE, null);
@@ -103,7 +102,7 @@ class RulesOfAbsentQueueTest {
     }
 
     @Test
-    void aRuleOfNoOtherLoopIsTheServersAllTheSame() {
+    void ruleWithoutOtherLoopsKeepsItsOwner() {
         replaceQueue(() -> {
             flows.open(RULE, List.of(queue), server);
             assertNull(flows.chosen(RULE, 0));
@@ -117,7 +116,7 @@ class RulesOfAbsentQueueTest {
     }
 
     @Test
-    void aRuleThatIsOpenBeforeStaysTheServers() {
+    void ruleOpenedBeforeReplacementKeepsItsOwner() {
         flows.open(RULE, List.of(queue), server);
         replaceQueue(() -> assertSame(server, flows.ownerOf(RULE)));
         tags.attachRss(channelOfQueue, RULE, null);
@@ -126,7 +125,7 @@ class RulesOfAbsentQueueTest {
     }
 
     @Test
-    void aRuleThatIsWithdrawnMeanwhileDoesNotComeBack() {
+    void ruleWithdrawnDuringReplacementIsNotRestored() {
         flows.open(RULE, List.of(queue), server);
         tags.attachRss(channelOfQueue, RULE, null);
         replaceQueue(() -> flows.withdraw(RULE, server));
@@ -137,9 +136,9 @@ class RulesOfAbsentQueueTest {
         assertSame(next, flows.ownerOf(RULE));
     }
 
-    /** Attempts may fail for long, while channels come and go. */
+    /** Attempts may fail for a long time, while channels are opened and closed. */
     @Test
-    void aRuleThatNobodyWantsAnyMoreIsForgotten() {
+    void unusedRuleIsRemoved() {
         assertTrue(queue.noteFailure(queue.receiveCompletions(), queue.resets()));
         assertThrows(IllegalStateException.class, () -> tags.rebuild(() -> {
             throw new IllegalStateException("the device has no memory for a queue");
@@ -161,15 +160,15 @@ class RulesOfAbsentQueueTest {
         return tag;
     }
 
-    /** A server that closes at once does so before its loops have joined; they never leave then. */
+    /** If a server closes at once, its loops have not joined yet. Then they never leave. */
     @Test
-    void aLoopThatNeverHeardOfTheRuleDoesNotKeepItsTag() {
+    void loopThatNeverJoinedDoesNotKeepTheTag() {
         assertEquals(tagOfAnotherServer(), tagOfAnotherServer());
     }
 
-    /** The server's thread and the loop's go through the same rules at the same time. */
+    /** The server's thread and the loop iterate over the same rules concurrently. */
     @Test
-    void rulesThatAreWithdrawnWhileTheLoopJoinsAgainDoNotComeBack() {
+    void rulesWithdrawnDuringRejoinAreNotRestored() {
         List<FlowSpec> rules = IntStream.rangeClosed(1, RULES).mapToObj(
                 port -> RULE.toBuilder().destinationPort(port).build()).toList();
         for (int round = 0; round < ROUNDS; round++) {

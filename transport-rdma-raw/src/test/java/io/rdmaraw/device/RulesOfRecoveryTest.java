@@ -3,72 +3,39 @@ package io.rdmaraw.device;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.rdmaraw.queue.FrameQueue;
 import io.rdmaraw.queue.FrameQueueOptions;
+import io.rdmaraw.queue.RefusingFrameQueue;
 import io.rdmaraw.queue.SharedDevice;
-import io.rdmaraw.queue.VerbsFrameQueue;
-import io.rdmaraw.verbs.CompletionChannel;
 import io.rdmaraw.verbs.DirectAccess;
 import io.rdmaraw.verbs.StridingReceive;
 import io.rdmaraw.verbs.VerbsException;
 import io.rdmaraw.verbs.flow.FlowSpec;
+import io.rdmaraw.verbs.objects.CompletionChannel;
 import io.rdmaraw.wire.EthernetHeader;
-import java.lang.reflect.InvocationTargetException;
-import java.lang.reflect.Proxy;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
-/** Each rule is a command or two of a device, during which the loop stands still. */
+/** Each rule costs a device command or two, which block the loop. */
 @Tag("softverbs")
 class RulesOfRecoveryTest {
     private static final int RULES = 5;
-    private static final FrameReceiver NOBODY = new Nobody();
+    private static final FrameReceiver RECEIVER = new NullReceiver();
 
     private final SharedDevice device = SharedDevice.acquire("soft:loop:rules-of-recovery");
     private final CompletionChannel channel = device.context().createCompletionChannel();
-    private final VerbsFrameQueue queue = VerbsFrameQueue.open(device, 1, channel,
+    private final RefusingFrameQueue queue = new RefusingFrameQueue(device, channel,
             new FrameQueueOptions(64, 64, 2, 512, 2048, DirectAccess.NEVER, false, StridingReceive.NEVER));
     private final FlowTagTable tags;
     private final QueueRecovery recovery;
-    private int recoveriesLeft;
-    private boolean resetLosesFrames;
-    private boolean resetRefused;
-    private boolean receivingStopped;
-    private int rulesMade;
     private int recovered;
 
     RulesOfRecoveryTest() {
-        FrameQueue failing = (FrameQueue) Proxy.newProxyInstance(getClass().getClassLoader(),
-                new Class<?>[] {FrameQueue.class}, (proxy, method, arguments) -> switch (method.getName()) {
-                    case "needsNewQueues" -> recoveriesLeft > 0;
-                    case "resetLosesFrames" -> resetLosesFrames;
-                    case "stopReceiving" -> {
-                        receivingStopped = true;
-                        yield null;
-                    }
-                    case "recover" -> {
-                        recoveriesLeft = resetRefused ? 2 : recoveriesLeft - 1;
-                        resetRefused = false;
-                        yield null;
-                    }
-                    case "steer" -> {
-                        rulesMade++;
-                        yield queue.steer((FlowSpec) arguments[0]);
-                    }
-                    default -> {
-                        try {
-                            yield method.invoke(queue, arguments);
-                        } catch (InvocationTargetException e) {
-                            throw e.getCause();
-                        }
-                    }
-                });
-        tags = new FlowTagTable(failing, device);
-        recovery = new QueueRecovery("", failing, tags, new DeviceEvents(device.name(), 1), Runnable::run,
+        tags = new FlowTagTable(queue, device);
+        recovery = new QueueRecovery("", queue, tags, new DeviceEvents(device.name(), 1), Runnable::run,
                 new QueueRecovery.Owner() {
                     @Override
-                    public void takeWhatHasCompleted() {
+                    public void drainCompletions() {
                     }
 
                     @Override
@@ -77,7 +44,7 @@ class RulesOfRecoveryTest {
                     }
 
                     @Override
-                    public void giveUp(VerbsException cause) {
+                    public void failDevice(VerbsException cause) {
                         throw cause;
                     }
 
@@ -98,43 +65,46 @@ class RulesOfRecoveryTest {
 
     private void makeRules(int rules) {
         for (int i = 0; i < rules; i++) {
-            tags.attach(NOBODY, FlowSpec.builder().destinationMac(0x02_00_00_00_00_00L + i, EthernetHeader.BROADCAST)
+            tags.attach(RECEIVER, FlowSpec.builder().destinationMac(0x02_00_00_00_00_00L + i, EthernetHeader.BROADCAST)
                     .allowHostTraffic().build());
         }
-        assertEquals(rules, rulesMade);
+        assertEquals(rules, queue.rulesMade);
     }
 
-    /** New queues that fail while they are started need no rules. */
+    /** New queues that fail during their start need no rules. */
     @Test
-    void rulesAreMadeOnceForQueuesThatWork() {
+    void rulesAreInstalledOnceNewQueuesWork() {
         makeRules(RULES);
-        recoveriesLeft = 3;
+        queue.recoveriesLeft = 3;
         recovery.recover();
-        assertEquals(0, recoveriesLeft);
+        assertEquals(0, queue.recoveriesLeft);
         assertEquals(1, recovered);
-        assertEquals(2 * RULES, rulesMade);
+        assertEquals(2 * RULES, queue.rulesMade);
     }
 
-    /** Then the queue is replaced, and so are the replacements that fail: rules are for what works in the end. */
+    /**
+     * The queue is then replaced, and replacements that fail are replaced again. Only the one that works gets
+     * the rules.
+     */
     @Test
-    void rulesAreMadeOnceWhereTheResetIsRefused() {
+    void rulesAreInstalledOnceAfterARefusedReset() {
         makeRules(RULES);
-        resetLosesFrames = true;
-        resetRefused = true;
+        queue.resetLosesFrames = true;
+        queue.resetRefused = true;
         recovery.recover();
-        assertEquals(0, recoveriesLeft);
+        assertEquals(0, queue.recoveriesLeft);
         assertEquals(1, recovered);
-        assertEquals(2 * RULES, rulesMade);
+        assertEquals(2 * RULES, queue.rulesMade);
     }
 
-    /** They stay, and the queue stops receiving before it is reset. */
+    /** The rules stay installed, and the queue stops receiving before the reset. */
     @Test
-    void manyRulesAreNotTakenAwayForAReset() {
+    void manyRulesStayInstalledDuringAReset() {
         makeRules(65);
-        resetLosesFrames = true;
+        queue.resetLosesFrames = true;
         recovery.recover();
         assertEquals(1, recovered);
-        assertEquals(65, rulesMade);
-        assertTrue(receivingStopped);
+        assertEquals(65, queue.rulesMade);
+        assertTrue(queue.receivingStopped);
     }
 }

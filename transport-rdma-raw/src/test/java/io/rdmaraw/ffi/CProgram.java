@@ -10,9 +10,9 @@ import java.util.List;
 import java.util.stream.Stream;
 
 /**
- * Compiles and runs a small C program: what the compiler says about the headers is the reference for our constants. The
- * system properties {@code rdmaraw.cc} and {@code rdmaraw.run} name another compiler than {@code cc}, and what runs its
- * programs: the JVM may be of another processor than its host.
+ * Compiles and runs a small C program: the compiler's view of the headers is the reference for our constants.
+ * The system properties {@code rdmaraw.cc} and {@code rdmaraw.run} select another compiler than {@code cc} and
+ * a launcher for its programs, because the JVM may run on another CPU than the host.
  */
 public final class CProgram {
     private static final String COMPILER = System.getProperty("rdmaraw.cc", "cc");
@@ -22,8 +22,8 @@ public final class CProgram {
     }
 
     /**
-     * Returns the lines that the program prints; fails when it does not compile, and is skipped only without a
-     * compiler.
+     * Returns the lines printed by the program. Fails if it does not compile; skips the test only if there is
+     * no compiler.
      */
     public static List<String> run(String source) throws IOException, InterruptedException {
         assumeTrue(compilerExists(), "there is no C compiler (" + COMPILER + ")");

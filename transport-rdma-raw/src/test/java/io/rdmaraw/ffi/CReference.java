@@ -12,8 +12,8 @@ import java.nio.file.Path;
 import java.util.List;
 
 /**
- * A C program that answers each line with a line: what it makes of the headers is the reference for code of ours, in
- * as many generated cases as one likes.
+ * A C program that answers each input line with a line. It serves as the reference for our code in generated
+ * cases.
  */
 public final class CReference {
     private final PrintWriter questions;
@@ -28,7 +28,7 @@ public final class CReference {
         String output = new String(compiler.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
         assertEquals(0, compiler.waitFor(), output);
         Process process = new ProcessBuilder(program.toString()).redirectError(ProcessBuilder.Redirect.INHERIT).start();
-        // The running program needs its file no more. It ends when this process does, since its input does.
+        // The running program no longer needs its file. It terminates with this process, when its input ends.
         Files.delete(program);
         Files.delete(directory);
         questions = new PrintWriter(process.outputWriter(StandardCharsets.US_ASCII));

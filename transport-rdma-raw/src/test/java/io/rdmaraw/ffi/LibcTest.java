@@ -12,7 +12,7 @@ import org.junit.jupiter.api.Test;
 
 class LibcTest {
     @Test
-    void constantsAreThoseOfTheCompiler() throws Exception {
+    void constantsMatchTheCompiler() throws Exception {
         List<String> expressions = new ArrayList<>();
         List<Long> values = new ArrayList<>();
         for (Field field : Errno.class.getFields()) {
@@ -61,7 +61,7 @@ class LibcTest {
     }
 
     @Test
-    void errnoNamesAreThoseOfTheSystem() throws Exception {
+    void errnoNamesMatchTheSystem() throws Exception {
         List<String> names = CProgram.run("""
                 #define _GNU_SOURCE
                 #include <stdio.h>
@@ -98,7 +98,7 @@ class LibcTest {
     }
 
     @Test
-    void aWaiterTellsWhichDescriptorIsReady() {
+    void waiterReportsTheReadyDescriptor() {
         try (EventFd first = new EventFd(); EventFd second = new EventFd();
                 FdWaiter waiter = new FdWaiter(first.fd(), second.fd())) {
             second.signal();
@@ -130,7 +130,7 @@ class LibcTest {
     }
 
     @Test
-    void failuresGiveTheNegatedErrorNumber() {
+    void failuresReturnTheNegatedErrorNumber() {
         assertEquals(-Errno.EINVAL, Libc.mmap(0, 0, Libc.PROT_READ, Libc.MAP_PRIVATE | Libc.MAP_ANONYMOUS, -1, 0));
         assertTrue(NativeCall.isError(Libc.read(-1, 0, 1)));
         assertTrue(Libc.close(-1) > 0);
@@ -153,7 +153,7 @@ class LibcTest {
     }
 
     @Test
-    void aMissingLibrarySaysWhatToDo() {
+    void missingLibraryReportsARemedy() {
         UnsatisfiedLinkError missing =
                 assertThrows(UnsatisfiedLinkError.class, () -> NativeLibrary.loadBundled("nosuchlibrary"));
         assertTrue(missing.getMessage().contains("META-INF/native/libnosuchlibrary_linux_"), missing.getMessage());

@@ -26,8 +26,8 @@ import java.util.TreeSet;
 import java.util.stream.Collectors;
 
 /**
- * What a native image has to be told of this transport, from its classes, in GraalVM's format
- * {@code reachability-metadata-schema-v1.2.0.json}. As a program it prints that.
+ * Generates the metadata that a native image needs for this transport from its classes, in GraalVM's format
+ * {@code reachability-metadata-schema-v1.2.0.json}. As a program it prints the metadata.
  */
 final class NativeImageMetadata {
     private static final String INDENT = "    ";
@@ -35,7 +35,7 @@ final class NativeImageMetadata {
     private NativeImageMetadata() {
     }
 
-    /** On every processor the list has the handles that are needed on any: see {@code Doorbell}. */
+    /** Makes the list contain the handles of all CPUs; see {@code Doorbell}. */
     static final String ALL_HANDLES = "-Dio.rdmaraw.mlx5.doorbellInC=true";
 
     public static void main(String[] args) throws Exception {
@@ -53,7 +53,7 @@ final class NativeImageMetadata {
                 .importPackages("io.rdmaraw");
     }
 
-    /** Handles are kept in static fields, so the class that asks for one has it as soon as it is initialized. */
+    /** Handles are stored in static fields, so initialising a class creates its handles. */
     private static boolean makesHandles(JavaClass holder) {
         return holder.getMethodCallsFromSelf().stream().map(call -> call.getTarget())
                 .anyMatch(target -> target.getOwner().isEquivalentTo(Downcalls.class)
@@ -65,7 +65,7 @@ final class NativeImageMetadata {
         return made.stream().map(each -> downcall(each.descriptor(), each.options())).sorted().toList();
     }
 
-    /** One call as an entry of the section {@code foreign}. */
+    /** Formats a call as an entry of the section {@code foreign}. */
     static String downcall(FunctionDescriptor descriptor, Collection<? extends Linker.Option> options) {
         String result = descriptor.returnLayout().map(NativeImageMetadata::typeName).orElse("void");
         String parameters = descriptor.argumentLayouts().stream().map(layout -> quoted(typeName(layout)))
@@ -81,7 +81,7 @@ final class NativeImageMetadata {
         return entry + "}";
     }
 
-    /** As JNI names types: these have the same size on every machine. */
+    /** Returns the JNI name of a type. These types have the same size on every machine. */
     private static String typeName(MemoryLayout layout) {
         for (String name : List.of("jint", "jlong", "jshort", "jbyte", "void*")) {
             if (Linker.nativeLinker().canonicalLayouts().get(name).equals(layout.withoutName())) {
@@ -101,17 +101,17 @@ final class NativeImageMetadata {
         Map<String, String> entries = new TreeMap<>();
         for (JavaClass each : classes) {
             boolean isAbstract = each.getModifiers().contains(JavaModifier.ABSTRACT);
-            // What a bootstrap's channel(Class) does.
+            // Bootstraps instantiate channels by reflection: channel(Class).
             if (!isAbstract && each.isAssignableTo(Channel.class) && each.tryGetConstructor()
                     .filter(constructor -> constructor.getModifiers().contains(JavaModifier.PUBLIC)).isPresent()) {
                 entries.put(each.getName(), "{\"type\": " + quoted(each.getName())
                         + ", \"methods\": [{\"name\": \"<init>\", \"parameterTypes\": []}]}");
             }
-            // They name fields of their own.
+            // These classes refer to their own fields by name.
             if (calls(each, MethodHandles.Lookup.class, "findVarHandle")) {
                 entries.put(each.getName(), "{\"type\": " + quoted(each.getName()) + ", \"allDeclaredFields\": true}");
             }
-            // Netty asks which methods of a handler need not be called.
+            // Netty checks by reflection which methods of a handler can be skipped.
             if (!isAbstract && each.isAssignableTo(ChannelHandler.class)) {
                 entries.put(each.getName(), "{\"type\": " + quoted(each.getName()) + ", \"allPublicMethods\": true}");
             }
@@ -122,7 +122,7 @@ final class NativeImageMetadata {
         return List.copyOf(entries.values());
     }
 
-    /** What our own code asks for by name; {@code NativeImageMetadataTest} knows where, and that there is no more. */
+    /** Methods that our code looks up by name. {@code NativeImageMetadataTest} checks that the list is complete. */
     private static final Map<Class<?>, List<Method>> REFLECTED = Map.of(
             IoHandle.class, List.of(method(IoHandle.class, "registered")),
             MemorySegment.class, List.of(method(MemorySegment.class, "ofAddress", long.class)),
@@ -162,7 +162,7 @@ final class NativeImageMetadata {
         return '"' + text + '"';
     }
 
-    /** What the JDK's linker has made handles of in this JVM, for all code: its cache has a key for each. */
+    /** Returns the downcalls for which the JDK's linker has created handles in this JVM, read from its cache. */
     static List<String> linkedDowncalls() throws ReflectiveOperationException {
         return linked("DOWNCALL_CACHE");
     }

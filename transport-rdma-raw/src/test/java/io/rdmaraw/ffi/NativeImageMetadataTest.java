@@ -26,20 +26,23 @@ import org.junit.platform.launcher.core.LauncherFactory;
 import org.junit.platform.launcher.listeners.SummaryGeneratingListener;
 
 /**
- * A native image has what the metadata in the jar lists, and nothing else. GraalVM itself is not asked; the file is
- * what the classes say, and channels in use ask the linker for nothing more. {@code -Drdmaraw.golden=write} writes the
- * file.
+ * A native image contains only the classes and calls in the metadata of the jar. GraalVM itself is not run: the
+ * test checks that the file matches the classes, and that channels in use link no other calls.
+ * {@code -Drdmaraw.golden=write} writes the file.
  */
 @Timeout(240)
 class NativeImageMetadataTest {
     private static final Path FILE = Path.of("src", "main", "resources", "META-INF", "native-image", "io.rdmaraw",
             "netty-transport-rdma-raw", "reachability-metadata.json");
     private static final String LINKED = "linked: ";
-    /** Netty's own, for {@code malloc} and {@code free}: its {@code CleanerJava24Linker}, where Unsafe is not used. */
+    /**
+     * Downcalls of Netty for {@code malloc} and {@code free}, used without Unsafe
+     * ({@code CleanerJava24Linker}).
+     */
     private static final Set<String> OF_NETTY = Set.of("{\"returnType\": \"jlong\", \"parameterTypes\": [\"jlong\"]}",
             "{\"returnType\": \"void\", \"parameterTypes\": [\"jlong\"]}");
 
-    /** Runs tests of channels, and prints what the linker was asked for by then. */
+    /** Runs channel tests and prints the linked downcalls. */
     static final class Traced {
         public static void main(String[] args) throws Exception {
             LauncherDiscoveryRequest channels = LauncherDiscoveryRequestBuilder.request()
@@ -64,7 +67,7 @@ class NativeImageMetadataTest {
                 "--enable-native-access=ALL-UNNAMED", "-cp", System.getProperty("java.class.path")));
         command.addAll(List.of(options));
         command.add(main.getName());
-        // What the tests of channels log is no news unless one fails.
+        // The log of the channel tests matters only if one of them fails.
         Path log = Path.of("target", main.getSimpleName() + ".log");
         Process process = new ProcessBuilder(command).redirectError(log.toFile()).start();
         String output = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
@@ -73,7 +76,7 @@ class NativeImageMetadataTest {
     }
 
     @Test
-    void theFileIsWhatTheClassesSay() throws Exception {
+    void fileMatchesTheClasses() throws Exception {
         String generated = run(NativeImageMetadata.class, NativeImageMetadata.ALL_HANDLES);
         if ("write".equals(System.getProperty("rdmaraw.golden"))) {
             Files.createDirectories(FILE.getParent());
@@ -85,7 +88,7 @@ class NativeImageMetadataTest {
 
     @Test
     @Tag("slow")
-    void channelsInUseLinkNothingElse() throws Exception {
+    void channelsLinkOnlyListedCalls() throws Exception {
         String file = Files.readString(FILE);
         List<String> linked = run(Traced.class, "--add-opens=java.base/jdk.internal.foreign.abi=ALL-UNNAMED").lines()
                 .filter(line -> line.startsWith(LINKED)).map(line -> line.substring(LINKED.length())).toList();
@@ -95,16 +98,20 @@ class NativeImageMetadataTest {
     }
 
     @Test
-    void oneClassAsksTheLinker() {
+    void onlyDowncallsUsesTheLinker() {
         assertEquals(Set.of(Downcalls.class.getName() + ".make"), callers(Linker.class.getName(),
                 Set.of("downcallHandle", "upcallStub")));
     }
 
-    /** Each of these has an entry, or is found by the image's builder: services, and classes named in place. */
+    /**
+     * Each of these lookups has an entry, or the image builder finds it: services, and class literals. Only the
+     * agent, which a native image does not contain, calls {@code newCompanion}.
+     */
     @Test
-    void whatAsksByNameIsKnown() {
+    void lookupsByNameAreKnown() {
         assertEquals(Set.of("io.rdmaraw.channel.NettyVersion.unavailabilityCause",
-                "io.rdmaraw.channel.DatagramSegments.isClassThere"), callers(Class.class.getName(), Set.of("forName",
+                "io.rdmaraw.udp.DatagramSegments.isClassThere", "io.rdmaraw.channel.LoopGroups.newCompanion"),
+                callers(Class.class.getName(), Set.of("forName",
                 "getMethod", "getMethods", "getDeclaredMethod", "getDeclaredMethods", "getField", "getDeclaredField",
                 "getConstructor", "getDeclaredConstructor", "getDeclaredFields", "newInstance")));
         assertEquals(Set.of("io.rdmaraw.ffi.NativeCall.addressFirst"), callers("java.lang.invoke.MethodHandles$Lookup",
@@ -114,7 +121,7 @@ class NativeImageMetadataTest {
                 "getResourceAsStream")));
         assertEquals(Set.of("io.rdmaraw.ffi.TransportVersion.places"), callers(ClassLoader.class.getName(),
                 Set.of("getResource", "getResources", "getResourceAsStream", "resources", "loadClass")));
-        assertEquals(Set.of("io.rdmaraw.verbs.DriverLibraries.<clinit>",
+        assertEquals(Set.of("io.rdmaraw.verbs.objects.QueuePairAttributes.libraryOf",
                 "io.rdmaraw.queue.DirectRingsRegistry.<clinit>"), callers(ServiceLoader.class.getName(),
                 Set.of("load", "loadInstalled")));
     }

@@ -16,7 +16,7 @@ import org.junit.jupiter.api.io.TempDir;
 
 @Timeout(120)
 class NativeLibraryTest {
-    /** Loads softverbs in a JVM of its own, and prints the lines of its mappings. */
+    /** Loads softverbs in a separate JVM and prints the mappings. */
     static final class Loader {
         public static void main(String[] args) throws IOException {
             NativeLibrary.loadBundled("softverbs").findOrThrow("ibv_get_device_list");
@@ -37,7 +37,7 @@ class NativeLibraryTest {
     }
 
     @Test
-    void theLibraryIsLoadedFromTheTemporaryDirectoryWhichIsLeftEmpty(@TempDir Path directory) throws Exception {
+    void libraryIsLoadedFromATemporaryFileThatIsDeleted(@TempDir Path directory) throws Exception {
         String maps = load("-Djava.io.tmpdir=" + directory);
         assertTrue(maps.contains(directory + "/libsoftverbs"), maps);
         try (var files = Files.list(directory)) {
@@ -45,9 +45,9 @@ class NativeLibraryTest {
         }
     }
 
-    /** As where the root file system is read-only, and no other is mounted. */
+    /** As with a read-only root file system and no other mount. */
     @Test
-    void withoutADirectoryTheLibraryIsLoadedFromMemory(@TempDir Path directory) throws Exception {
+    void libraryIsLoadedFromMemoryWithoutADirectory(@TempDir Path directory) throws Exception {
         String maps = load("-Djava.io.tmpdir=" + directory.resolve("missing"));
         assertTrue(maps.contains("/memfd:libsoftverbs"), maps);
     }

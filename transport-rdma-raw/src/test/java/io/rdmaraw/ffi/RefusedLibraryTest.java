@@ -22,7 +22,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
-/** What a user is told where softverbs cannot be had, in JVMs that are in such a place. */
+/** Tests the messages for systems on which softverbs cannot be loaded, in separate JVMs. */
 @Timeout(240)
 class RefusedLibraryTest {
     private static final String JAVA = ProcessHandle.current().info().command().orElseThrow();
@@ -34,11 +34,11 @@ class RefusedLibraryTest {
 
     private static final String ANSWER = "answer: ";
 
-    /** Prints "available", or why the transport is not. */
+    /** Prints "available", or the reason why the transport is not available. */
     static final class Asker {
         public static void main(String[] args) {
             if (args.length > 0) {
-                // The JDK's linker has read the property by then, and goes on as it is.
+                // The JDK's linker has read the property by then and does not change any more.
                 Libc.effectiveUser();
                 System.setProperty("os.arch", args[0]);
             }
@@ -47,7 +47,7 @@ class RefusedLibraryTest {
         }
     }
 
-    /** Asks twice, by two class loaders that share nothing of ours. */
+    /** Queries the transport through two class loaders that share none of our classes. */
     static final class TwoLoaders {
         public static void main(String[] args) throws Exception {
             List<URL> urls = new ArrayList<>();
@@ -107,7 +107,7 @@ class RefusedLibraryTest {
         return Files.isDirectory(entry) ? Files.exists(entry.resolve(LIBRARY)) : entry.toString().contains("-native");
     }
 
-    /** Returns a class path whose library is this file. */
+    /** Returns a class path with the given library. */
     private String withLibrary(String resource, byte[] content) throws IOException {
         Path file = directory.resolve("other").resolve(resource);
         Files.createDirectories(file.getParent());
@@ -122,7 +122,7 @@ class RefusedLibraryTest {
         }
     }
 
-    /** Compiles C; skipped without the compiler. */
+    /** Compiles a C library; skips the test without the compiler. */
     private Path compile(String compiler, String name, String source, String... options) throws Exception {
         assumeTrue(Stream.of(System.getenv("PATH").split(":")).anyMatch(p -> Files.isExecutable(Path.of(p, compiler))),
                 "there is no " + compiler);
@@ -135,28 +135,28 @@ class RefusedLibraryTest {
     }
 
     @Test
-    void aMissingArtifactIsNamed() throws Exception {
+    void missingArtifactIsReported() throws Exception {
         assertSays(ask(withoutNatives()), LIBRARY + " is not on the class path: add the artifact"
                 + " io.rdmaraw:netty-transport-rdma-raw-native with classifier linux-x86_64");
     }
 
     @Test
-    void theArtifactForAnotherProcessorAloneIsNoHelp() throws Exception {
+    void artifactForAnotherCpuIsReported() throws Exception {
         assertSays(ask(withLibrary("META-INF/native/libsoftverbs_linux_aarch_64.so", new byte[1])),
                 "which has that for linux-aarch_64 alone: add the artifact", "classifier linux-x86_64");
     }
 
     @Test
-    void aProcessorForWhichThereIsNoArtifactIsNotSentToOne() throws Exception {
+    void unsupportedCpuIsNotReferredToAnArtifact() throws Exception {
         List<String> command = java(CLASS_PATH, Asker.class);
         command.add("riscv64");
         assertSays(answer(command), "no artifact for this processor: build the library on it",
                 "io.rdmaraw.softverbs.path");
     }
 
-    /** Softverbs with the header of 64-bit Arm, and, where there is a compiler, a library that is for it. */
+    /** Uses softverbs with the ELF header of 64-bit Arm and, if there is a cross compiler, a real library. */
     @Test
-    void aLibraryOfAnotherMachineIsNamed() throws Exception {
+    void libraryForAnotherMachineIsReported() throws Exception {
         byte[] other = softverbs();
         other[18] = (byte) 183;
         String remedy = "it is for 64-bit Arm (linux-aarch_64), and this JVM is for x86-64 (linux-x86_64): take the"
@@ -167,13 +167,13 @@ class RefusedLibraryTest {
     }
 
     @Test
-    void aDamagedLibraryIsNone() throws Exception {
+    void damagedLibraryIsRejected() throws Exception {
         assertSays(ask(withLibrary(LIBRARY, new byte[100])), "it is no shared library of Linux: take the jar");
     }
 
-    /** A library that was linked with a C library that is newer than any. */
+    /** A library linked against a newer C library than any existing one. */
     @Test
-    void anOldCLibraryIsNamed() throws Exception {
+    void oldCLibraryIsReported() throws Exception {
         Path versions = Files.writeString(directory.resolve("versions"), "GLIBC_9.87 { global: *; };");
         Path libc = compile("cc", "libc.so", "int of_the_future(void) { return 1; }", "-shared", "-nostdlib",
                 "-Wl,-soname,libc.so.6", "-Wl,--version-script=" + versions);
@@ -183,9 +183,9 @@ class RefusedLibraryTest {
                 "C library is too old (GLIBC_9.87 is wanted): use a system with glibc 2.28 or newer");
     }
 
-    /** There is no JVM on musl here; what its process would look like and say comes from a C program on musl. */
+    /** No JVM on musl is available. A C program on musl provides the mappings and messages of such a process. */
     @Test
-    void muslIsNamed() throws Exception {
+    void muslIsReported() throws Exception {
         Path program = compile("musl-gcc", "musl", """
                 #include <dlfcn.h>
                 #include <stdio.h>
@@ -210,7 +210,7 @@ class RefusedLibraryTest {
     }
 
     @Test
-    void aLibraryOfAnotherVersionIsNamed() throws Exception {
+    void libraryOfAnotherVersionIsReported() throws Exception {
         String ours = TransportVersion.get();
         byte[] content = softverbs();
         String text = new String(content, StandardCharsets.ISO_8859_1);
@@ -223,7 +223,7 @@ class RefusedLibraryTest {
     }
 
     @Test
-    void twoVersionsOfTheClassesAreNamed() throws Exception {
+    void twoVersionsOfTheClassesAreReported() throws Exception {
         Path resource = directory.resolve("old/io/rdmaraw/ffi/version.properties");
         Files.createDirectories(resource.getParent());
         Files.writeString(resource, "version=0.0.9\n");
@@ -233,10 +233,13 @@ class RefusedLibraryTest {
         assertSays(ask(CLASS_PATH + ":" + directory.resolve("old")), "available");
     }
 
-    /** The dynamic linker gives the second one the softverbs of the first where it looks for rdma-core. */
+    /**
+     * When the second class loader looks for rdma-core, the dynamic linker returns the softverbs of the first
+     * one.
+     */
     @Test
     void twoClassLoadersHaveALibraryEach() throws Exception {
-        // What is no library stands in the way of an rdma-core that is installed here.
+        // An invalid library hides an installed rdma-core.
         Files.writeString(directory.resolve("libibverbs.so.1"), "none");
         List<String> command = new ArrayList<>(List.of("env", "LD_LIBRARY_PATH=" + directory));
         command.addAll(java(CLASS_PATH, TwoLoaders.class));
@@ -244,17 +247,17 @@ class RefusedLibraryTest {
     }
 
     @Test
-    void deniedNativeAccessIsNamed() throws Exception {
+    void deniedNativeAccessIsReported() throws Exception {
         assertSays(answer(List.of(JAVA, "--illegal-native-access=deny", "-cp", CLASS_PATH, Asker.class.getName())),
                 "the JVM denies native access: start it with --enable-native-access=ALL-UNNAMED");
     }
 
     @Test
-    void anotherSystemIsNamed() throws Exception {
+    void unsupportedSystemIsReported() throws Exception {
         assertSays(ask(CLASS_PATH, "-Dos.name=Mac OS X"), "it runs on Linux, and this is Mac OS X");
     }
 
-    /** In a mount namespace of its own, where the directory is mounted so. */
+    /** Runs in a separate mount namespace, in which the directory is mounted with the given options. */
     private String askWithTmp(String mountOptions) throws Exception {
         Path tmp = Files.createDirectory(directory.resolve("tmp"));
         String script = "mount -t tmpfs -o " + mountOptions + " tmpfs " + tmp + " && exec \"$@\"";
@@ -265,20 +268,20 @@ class RefusedLibraryTest {
 
     @Test
     @Tag("root")
-    void aDirectoryWhoseFilesCannotBeRunIsNoObstacle() throws Exception {
+    void libraryIsLoadedWithNoexecDirectory() throws Exception {
         assertSays(askWithTmp("noexec"), "available");
     }
 
     @Test
     @Tag("root")
-    void aDirectoryThatIsReadOnlyIsNoObstacle() throws Exception {
+    void libraryIsLoadedWithReadOnlyDirectory() throws Exception {
         assertSays(askWithTmp("ro"), "available");
     }
 
-    /** Neither can files in memory be run: vm.memfd_noexec, which a PID namespace has of its own. */
+    /** Files in memory cannot be executed either: vm.memfd_noexec, a setting of the PID namespace. */
     @Test
     @Tag("root")
-    void whereNothingCanBeRunTheSentenceHasBothReasons() throws Exception {
+    void bothReasonsAreReportedIfNothingCanBeExecuted() throws Exception {
         Path setting = Path.of("/proc/sys/vm/memfd_noexec");
         assumeTrue(Files.exists(setting), "Linux before 6.3");
         Path tmp = Files.createDirectory(directory.resolve("tmp"));

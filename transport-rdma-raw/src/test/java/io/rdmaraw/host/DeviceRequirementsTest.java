@@ -12,7 +12,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-/** All that is wanting is told at once, on hosts that the tests make up. */
+/** All missing requirements are reported together. The tests simulate the host's files. */
 class DeviceRequirementsTest {
     private static final String NONE = "0000000000000000";
     /** CAP_NET_ADMIN, CAP_NET_RAW and CAP_SYS_ADMIN. */
@@ -51,7 +51,7 @@ class DeviceRequirementsTest {
     }
 
     @Test
-    void packetSocketsNeedLess() throws IOException {
+    void packetSocketsNeedNetRawOnly() throws IOException {
         link("eth0", "0x1003");
         List<String> missing = missing(NONE, false, "soft:packet:eth0");
         assertEquals(1, missing.size(), missing.toString());
@@ -62,7 +62,7 @@ class DeviceRequirementsTest {
     private static final String WITHOUT_PERFMON = "0000008000003000";
 
     @Test
-    void olderKernelsWantOneMore() throws IOException {
+    void olderKernelsNeedPerfmonToo() throws IOException {
         link("eth0", "0x1003");
         for (String kernel : List.of("6.1.0-40-amd64", "6.16.9", "5.19.0")) {
             List<String> missing = missing(kernel, WITHOUT_PERFMON, 0, false, "soft:xdp:eth0");
@@ -78,7 +78,7 @@ class DeviceRequirementsTest {
     }
 
     @Test
-    void aSeccompProfileThatMayRefuseTheSameIsNamedToo() throws IOException {
+    void seccompProfileIsNamedIfItMayRefuseCalls() throws IOException {
         link("eth0", "0x1003");
         String told = "its seccomp profile has to allow bpf(2) too";
         assertTrue(missing("6.17.0", NONE, 2, false, "soft:xdp:eth0").getFirst().contains(told));
@@ -87,7 +87,7 @@ class DeviceRequirementsTest {
     }
 
     @Test
-    void theErrorOfADeviceSaysAllOfItOnce() throws IOException {
+    void deviceErrorListsRequirementsOnce() throws IOException {
         link("eth0", "0x1003");
         missing(NONE, false, "soft:xdp:eth0");
         DeviceRequirements requirements = new DeviceRequirements(root, false);
@@ -106,7 +106,7 @@ class DeviceRequirementsTest {
     }
 
     @Test
-    void anInterfaceThatIsNotThereIsNamed() throws IOException {
+    void missingInterfaceIsNamed() throws IOException {
         assertEquals(List.of("there is no network interface eth7 in this network namespace"),
                 missing(BEFORE_CAP_BPF, false, "soft:xdp:eth7"));
     }

@@ -18,7 +18,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 class EphemeralPortsTest {
     private static final IpAddress LOCAL = IpAddress.parse("10.0.0.1");
     private static final IpAddress REMOTE = IpAddress.parse("10.0.0.2");
-    /** As many as Linux has: net.ipv4.ip_local_port_range is 32768 to 60999. */
+    /** Number of ports in Linux's default net.ipv4.ip_local_port_range, 32768 to 60999. */
     private static final int PORTS = 28_232;
     private static final int FIRST_PORT = 32_768;
 
@@ -57,7 +57,7 @@ class EphemeralPortsTest {
         assertEquals(PORTS, taken.cardinality());
         BindException refused = assertThrows(BindException.class, () -> ports.take(LOCAL, 0, 0, REMOTE, 80));
         assertTrue(refused.getMessage().contains("in use"), refused.getMessage());
-        // One that is free towards a peer again is found among all.
+        // A port released for one peer is found again among all ports.
         EphemeralPorts.Reservation gone = first.removeLast();
         gone.close();
         gone.close();
@@ -70,18 +70,18 @@ class EphemeralPortsTest {
     }
 
     @Test
-    void theKernelIsNotAskedAgainForEachConnectionOnceItHasNoPortLeft() throws IOException {
+    void kernelIsNotAskedForEachConnectionWhenPortsAreExhausted() throws IOException {
         takeAll(80);
         int before = asked;
         for (int i = 0; i < 100; i++) {
             ports.take(LOCAL, 0, 0, REMOTE, 443);
         }
-        // Once, and once more for each second that this takes.
+        // Once, and once more per second of the test.
         assertTrue(asked - before < 50, asked - before + " times");
     }
 
     @Test
-    void aPortThatTheUserNamesIsNotShared() throws IOException {
+    void explicitPortIsNotShared() throws IOException {
         EphemeralPorts.Reservation named = ports.take(LOCAL, 0, FIRST_PORT, REMOTE, 80);
         assertThrows(BindException.class, () -> ports.take(LOCAL, 0, FIRST_PORT, REMOTE, 443));
         named.close();

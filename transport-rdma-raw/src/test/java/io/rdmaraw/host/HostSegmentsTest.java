@@ -25,7 +25,7 @@ class HostSegmentsTest {
     private static final int MANY_PORTS = 10_000;
     private static final long CHURN_NANOS = TimeUnit.SECONDS.toNanos(2);
 
-    /** A stack that gets nothing here. */
+    /** A stack that receives nothing. */
     private static final class NoStack implements PortOwner {
         @Override
         public Executor loop() {
@@ -57,14 +57,14 @@ class HostSegmentsTest {
         try {
             return Files.readSymbolicLink(descriptor).toString().contains("eventfd");
         } catch (IOException e) {
-            // It is closed by now.
+            // It has been closed in the meantime.
             return false;
         }
     }
 
-    /** Connections that end with their stack give their ports back after it has left. */
+    /** Connections may release their ports after their stack has left. */
     @Test
-    void whoComesAndGoesLeavesNothingOpen() throws Exception {
+    void joiningAndLeavingLeavesNoDescriptorsOpen() throws Exception {
         long before = eventDescriptors();
         for (int i = 0; i < ROUNDS; i++) {
             NoStack stack = new NoStack();
@@ -74,7 +74,7 @@ class HostSegmentsTest {
             Thread.sleep(1);
             segments.release(PORT);
         }
-        // Those whose threads have not come to it yet; and other tests have such descriptors too.
+        // Some threads may not have closed their descriptors yet, and other tests have event descriptors too.
         for (int i = 0; i < 100 && eventDescriptors() - before > ROUNDS / 2; i++) {
             Thread.sleep(100);
         }
@@ -88,9 +88,9 @@ class HostSegmentsTest {
                 .mapToLong(thread -> threads.getThreadCpuTime(thread.getThreadId())).sum();
     }
 
-    /** Each change makes two programs that the kernel compiles. */
+    /** Each change compiles two BPF programs in the kernel, so changes are batched. */
     @Test
-    void connectionsThatComeAndGoCostAShareOfOneProcessor() throws Exception {
+    void changesUseLimitedProcessorTime() throws Exception {
         NoStack stack = new NoStack();
         HostSegments segments = HostSegments.join("lo", stack);
         for (int port = PORT; port < PORT + 2 * MANY_PORTS; port += 2) {

@@ -34,7 +34,7 @@ class LoopNeighborsTest {
         timers.shutdownNow();
     }
 
-    /** A host that says what the test wants it to. */
+    /** A host with snapshots set by the test. */
     private static final class SaidHost implements IpHost {
         private final List<Consumer<NetworkSnapshot>> listeners = new ArrayList<>();
         private final List<IpAddress> asked = new ArrayList<>();
@@ -70,9 +70,9 @@ class LoopNeighborsTest {
         return new Neighbor(LINK, HOP, mac, state);
     }
 
-    /** The host's network outlives loops: one that still knew them would keep all that they had. */
+    /** The host outlives loops. A registered listener would keep the loop's objects in memory. */
     @Test
-    void aLoopThatHasEndedIsForgottenByItsHost() throws IOException {
+    void closedLoopIsRemovedFromHost() throws IOException {
         KernelIpHost host = KernelIpHost.ofCallingThread();
         int before = host.listenerCount();
         LoopNeighbors neighbors = new LoopNeighbors(host, Runnable::run, 128, () -> { });
@@ -81,10 +81,10 @@ class LoopNeighborsTest {
         assertEquals(before, host.listenerCount());
     }
 
-    /** As its table of neighbours would be full: here there is no such link. */
+    /** The kernel refuses a solicitation, as with a full neighbour table. Here the link does not exist. */
     @Test
     @Timeout(60)
-    void whatTheKernelRefusesToAskForIsCounted() throws IOException {
+    void refusedSolicitationsAreCounted() throws IOException {
         IpContext view = new IpContext(Runnable::run, 128, FrameOrigin.LINK);
         assertEquals(0, view.refusedSolicitations());
         LoopNeighbors neighbors = view.neighbors(KernelIpHost.ofCallingThread());
@@ -117,9 +117,12 @@ class LoopNeighborsTest {
         assertEquals(1, given.get());
     }
 
-    /** The kernel's table holds about a thousand; whoever floods the link makes it forget those that are in use. */
+    /**
+     * The kernel's table has about a thousand entries. A flood on the link removes entries that are in use, so the loop
+     * keeps using a removed hop until it fails.
+     */
     @Test
-    void aHopThatTheHostForgetsIsUsedUntilItIsSaidNotToAnswer() {
+    void removedHopIsUsedUntilItFails() {
         SaidHost host = new SaidHost();
         LoopNeighbors neighbors = new LoopNeighbors(host, Runnable::run, 128, () -> { });
         assertFalse(neighbors.find(host.snapshot(), LINK, HOP, timers).isResolved(), "never heard of");

@@ -51,7 +51,7 @@ class PathCacheTest {
     }
 
     @Test
-    void thousandsOfPeersAreAllFoundAgain() {
+    void thousandsOfPeersAreCached() {
         useAll(10_000, 5, 1);
         assertTrue(known(10_000, 1) > 9_500, () -> known(10_000, 1) + " of 10,000 peers are known");
         for (int i = 0; i < 10_000; i++) {
@@ -61,13 +61,13 @@ class PathCacheTest {
     }
 
     @Test
-    void fewPeersCostFewPlaces() {
+    void fewPeersUseSmallCache() {
         useAll(20, 100, 1);
         assertEquals(PathCache.MIN_PATHS, cache.places());
     }
 
     @Test
-    void thereIsALimit() {
+    void cacheSizeIsLimited() {
         useAll(4 * PathCache.MAX_PATHS, 1, 1);
         assertEquals(PathCache.MAX_PATHS, cache.places());
         assertSame(use(peer(3), 1), use(peer(3), 1));
@@ -83,7 +83,7 @@ class PathCacheTest {
     }
 
     @Test
-    void theSecondOfTwoPlacesKeepsAPeerToo() {
+    void collidingPeersAreBothCached() {
         DatagramPath first = use(peer(0), 1);
         InetSocketAddress other = null;
         for (int i = 1; other == null; i++) {
@@ -98,7 +98,7 @@ class PathCacheTest {
     }
 
     @Test
-    void aHostCanBeForgotten() {
+    void pathsOfHostCanBeRemoved() {
         use(peer(0), 1);
         use(peer(1), 1);
         cache.forget(IpAddress.of(peer(0).getAddress()));

@@ -14,7 +14,7 @@ class PathMtusTest {
     private final PathMtus mtus = new PathMtus();
 
     @Test
-    void theSmallestCountsUntilItIsOld() {
+    void smallestMtuAppliesUntilItExpires() {
         assertEquals(Integer.MAX_VALUE, mtus.limit(FAR, 0));
         mtus.learned(FAR, 1400, 0);
         mtus.learned(FAR, 1450, 0);
@@ -24,9 +24,9 @@ class PathMtusTest {
         assertEquals(Integer.MAX_VALUE, mtus.limit(FAR, TimeUnit.MINUTES.toNanos(10) + 5));
     }
 
-    /** Forged errors must not make every datagram a crowd of fragments. */
+    /** Forged ICMP errors must not split each datagram into many fragments. */
     @Test
-    void noneIsBelowWhatEveryLinkCarries() {
+    void mtuIsNotBelowMinimum() {
         mtus.learned(FAR, 68, 0);
         mtus.learned(FAR_IPV4, 68, 0);
         assertEquals(1280, mtus.limit(FAR, 0));

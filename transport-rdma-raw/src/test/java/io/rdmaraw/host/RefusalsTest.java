@@ -5,7 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** A device name that is wrong is told together with what may have been meant. */
+/** The error for an unknown device name suggests similar valid names. */
 class RefusalsTest {
     @ParameterizedTest
     @CsvSource(delimiter = '|', value = {
@@ -15,7 +15,7 @@ class RefusalsTest {
         "packet:eth0      | packet:eth0  | is soft:packet:eth0 meant?",
         "loop             | loop         | is soft:loop meant?",
     })
-    void aMissingDeviceIsToldWithWhatMayBeMeant(String device, String link, String told) {
+    void missingDeviceIsReportedWithSuggestion(String device, String link, String told) {
         String message = Refusals.missing(device, link).getMessage();
         assertTrue(message.contains(told), message);
     }

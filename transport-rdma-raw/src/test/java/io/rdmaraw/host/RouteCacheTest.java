@@ -22,12 +22,13 @@ class RouteCacheTest {
     private static final IpAddress FIRST = IpAddress.parse("10.0.0.1");
     private static final IpAddress SECOND = IpAddress.parse("10.0.1.1");
 
+    private static final int LINK = 2;
     private static final long NOW = 5_000_000_000L;
 
     private final List<String> asked = new ArrayList<>();
     private final RouteCache cache = new RouteCache(new AskedHost());
 
-    /** A host whose second address leads by a link of its own, and from the first one there is no way. */
+    /** A host with two addresses: the second one routes through its own link, the first one has no route. */
     private final class AskedHost implements IpHost {
         @Override
         public NetworkSnapshot snapshot() {
@@ -36,10 +37,10 @@ class RouteCacheTest {
 
         @Override
         public NetworkSnapshot.Path path(NetworkSnapshot snapshot, IpAddress destination, IpAddress sourceOrNull,
-                int mark) {
+                int mark, int preferredLink) {
             asked.add(destination + " from " + sourceOrNull + (mark == 0 ? "" : " mark " + mark));
             return FIRST.equals(sourceOrNull) ? null
-                    : new NetworkSnapshot.Path(new Link(3, "eth1", 1, 1500, 1), destination, SECOND, 1500);
+                    : new NetworkSnapshot.Path(new Link(3, "eth1", 1, 1500, 1), destination, SECOND, 1500, 0);
         }
 
         @Override
@@ -58,69 +59,78 @@ class RouteCacheTest {
         }
     }
 
-    /** Each question is a system call: one for a pair of addresses, until the network changes. */
+    /**
+     * Each lookup is a system call. The result for a pair of addresses, even "no route", is cached until the network
+     * changes.
+     */
     @Test
-    void theHostIsAskedOnceForTwoAddresses() {
+    void routeIsLookedUpOncePerAddressPair() {
         NetworkSnapshot snapshot = Snapshots.withPolicyRules(1);
-        NetworkSnapshot.Path path = cache.path(snapshot, PEER, SECOND, 0, NOW);
-        assertSame(path, cache.path(snapshot, PEER, SECOND, 0, NOW));
+        NetworkSnapshot.Path path = cache.path(snapshot, PEER, SECOND, 0, LINK, NOW);
+        assertSame(path, cache.path(snapshot, PEER, SECOND, 0, LINK, NOW));
         assertEquals(List.of("198.51.100.7 from 10.0.1.1"), asked);
-        assertNull(cache.path(snapshot, PEER, FIRST, 0, NOW));
-        assertNull(cache.path(snapshot, PEER, FIRST, 0, NOW));
+        assertNull(cache.path(snapshot, PEER, FIRST, 0, LINK, NOW));
+        assertNull(cache.path(snapshot, PEER, FIRST, 0, LINK, NOW));
         assertEquals(2, asked.size(), "that there is none is known too");
-        assertSame(path, cache.path(snapshot, PEER, SECOND, 0, NOW), "the source tells them apart");
-        cache.path(Snapshots.withPolicyRules(2), PEER, SECOND, 0, NOW);
+        assertSame(path, cache.path(snapshot, PEER, SECOND, 0, LINK, NOW), "the source tells them apart");
+        cache.path(Snapshots.withPolicyRules(2), PEER, SECOND, 0, LINK, NOW);
         assertEquals(3, asked.size(), "the network has changed");
     }
 
     @Test
-    void theMarkTellsWaysApart() {
+    void routesAreCachedPerMark() {
         NetworkSnapshot snapshot = Snapshots.withPolicyRules(1);
-        NetworkSnapshot.Path unmarked = cache.path(snapshot, PEER, SECOND, 0, NOW);
+        NetworkSnapshot.Path unmarked = cache.path(snapshot, PEER, SECOND, 0, LINK, NOW);
         for (int mark : new int[] {1, 0x100, -1}) {
-            NetworkSnapshot.Path marked = cache.path(snapshot, PEER, SECOND, mark, NOW);
+            NetworkSnapshot.Path marked = cache.path(snapshot, PEER, SECOND, mark, LINK, NOW);
             assertNotSame(unmarked, marked);
-            assertSame(marked, cache.path(snapshot, PEER, SECOND, mark, NOW));
+            assertSame(marked, cache.path(snapshot, PEER, SECOND, mark, LINK, NOW));
         }
-        assertSame(unmarked, cache.path(snapshot, PEER, SECOND, 0, NOW), "each has a place of its own");
+        assertSame(unmarked, cache.path(snapshot, PEER, SECOND, 0, LINK, NOW), "each has a place of its own");
         assertEquals(List.of("198.51.100.7 from 10.0.1.1", "198.51.100.7 from 10.0.1.1 mark 1",
                 "198.51.100.7 from 10.0.1.1 mark 256", "198.51.100.7 from 10.0.1.1 mark -1"), asked);
     }
 
-    /** The kernel may have failed to answer, and a marked sender's packets are not to go another way meanwhile. */
+    /**
+     * "No route" for a marked sender expires after a second: the kernel may have failed to answer, and the sender must
+     * not use another route in that time.
+     */
     @Test
-    void thatThereIsNoWayForAMarkLastsASecond() {
+    void missingRouteOfMarkExpiresAfterSecond() {
         NetworkSnapshot snapshot = Snapshots.withPolicyRules(1);
         for (int millis = 0; millis < 3_000; millis++) {
             long now = NOW + millis * 1_000_000L;
-            assertNull(cache.path(snapshot, PEER, FIRST, 7, now));
-            assertNull(cache.path(snapshot, PEER, FIRST, 0, now));
+            assertNull(cache.path(snapshot, PEER, FIRST, 7, LINK, now));
+            assertNull(cache.path(snapshot, PEER, FIRST, 0, LINK, now));
         }
         assertEquals(1, asked.stream().filter("198.51.100.7 from 10.0.0.1"::equals).count());
         assertEquals(3, asked.stream().filter("198.51.100.7 from 10.0.0.1 mark 7"::equals).count());
     }
 
-    /** What a sender without a way sends to a marked server leaves the others their questions. */
+    /**
+     * Segments from a source without a route to a marked server cause one lookup, so that other senders keep their
+     * share.
+     */
     @Test
-    void thatThereIsNoWayForAMarkIsNotAskedForByEachSegment() {
+    void missingRouteOfMarkIsLookedUpOnce() {
         NetworkSnapshot snapshot = Snapshots.withPolicyRules(1);
         for (int i = 0; i < 10_000; i++) {
             assertTrue(cache.knowsOrMayAsk(snapshot, PEER, FIRST, 7, NOW));
-            cache.path(snapshot, PEER, FIRST, 7, NOW);
+            cache.path(snapshot, PEER, FIRST, 7, LINK, NOW);
         }
         assertEquals(1, asked.size());
     }
 
-    /** Anyone can send from any number of addresses: each costs a system call, so the rate is bounded. */
+    /** Any number of source addresses can be forged and each lookup is a system call, so their rate is limited. */
     @Test
-    void routesOfRepliesAreAskedForAtABoundedRate() {
+    void lookupsForRepliesAreRateLimited() {
         NetworkSnapshot snapshot = Snapshots.withPolicyRules(1);
         long now = NOW;
         int allowed = 0;
         for (int i = 0; i < 100_000; i++) {
             IpAddress sender = new IpAddress(0x2001_0db8_0000_0000L, i);
             if (cache.knowsOrMayAsk(snapshot, sender, SECOND, 0, now + i * 1_000L)) {
-                cache.path(snapshot, sender, SECOND, 0, now);
+                cache.path(snapshot, sender, SECOND, 0, LINK, now);
                 allowed++;
             }
         }
@@ -128,18 +138,18 @@ class RouteCacheTest {
         assertEquals(1_024 + 5_000, allowed, 1, "a thousand at once, and then one in 20 microseconds");
     }
 
-    /** Who has been asked for stays known, whatever others send; and without policy rules nothing is asked at all. */
+    /** Cached peers are not limited by a flood of new ones. Without policy rules no lookup is needed. */
     @Test
-    void whatIsKnownIsNotLimited() {
+    void cachedRoutesAreNotLimited() {
         NetworkSnapshot snapshot = Snapshots.withPolicyRules(1);
         long now = NOW;
         int i = 0;
         while (cache.knowsOrMayAsk(snapshot, new IpAddress(0x2001_0db8_0000_0000L, i++), SECOND, 0, now)) {
             assertTrue(i < 10_000);
         }
-        NetworkSnapshot.Path path = cache.path(snapshot, PEER, SECOND, 0, NOW);
+        NetworkSnapshot.Path path = cache.path(snapshot, PEER, SECOND, 0, LINK, NOW);
         assertTrue(cache.knowsOrMayAsk(snapshot, PEER, SECOND, 0, now));
-        assertSame(path, cache.path(snapshot, PEER, SECOND, 0, NOW), "a connection asks whatever others send");
+        assertSame(path, cache.path(snapshot, PEER, SECOND, 0, LINK, NOW), "a connection asks whatever others send");
         assertFalse(cache.knowsOrMayAsk(Snapshots.withPolicyRules(2), PEER, SECOND, 0, now), "the network has changed");
         assertTrue(cache.knowsOrMayAsk(Snapshots.of(3), PEER, SECOND, 0, now));
     }

@@ -6,7 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-/** In virtual time that begins just before the clock overflows. */
+/** Runs in virtual time that begins just before the clock overflows. */
 class SnapshotRateLimiterTest {
     private static final long COST_NANOS = 1_000_000;
 
@@ -14,7 +14,7 @@ class SnapshotRateLimiterTest {
     private final SnapshotRateLimiter budget = new SnapshotRateLimiter(now);
 
     @Test
-    void aFewAreMadeAtOnce() {
+    void fewSnapshotsAreAllowedAtOnce() {
         for (int i = 0; i < SnapshotRateLimiter.AT_ONCE_NANOS / COST_NANOS; i++) {
             assertTrue(budget.allows(now), "number " + i);
             spend();
@@ -29,7 +29,7 @@ class SnapshotRateLimiterTest {
     }
 
     @Test
-    void aFloodOfChangesTakesATenthOfTheTime() {
+    void floodOfChangesUsesTenthOfTime() {
         long start = now;
         long spentNanos = 0;
         while (now - start < 10_000_000_000L) {

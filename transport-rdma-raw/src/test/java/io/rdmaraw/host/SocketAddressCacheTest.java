@@ -2,6 +2,7 @@ package io.rdmaraw.host;
 
 import org.junit.jupiter.api.Test;
 
+import java.net.Inet6Address;
 import java.net.InetSocketAddress;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
@@ -14,7 +15,7 @@ class SocketAddressCacheTest {
     private final SocketAddressCache cache = new SocketAddressCache();
 
     private InetSocketAddress peer(int n) {
-        return cache.get(0, MAPPED | 0x0a00_0000 | n, 1024 + n % 5);
+        return cache.get(0, MAPPED | 0x0a00_0000 | n, 1024 + n % 5, 0);
     }
 
     private int sameAgain(int peers) {
@@ -38,13 +39,13 @@ class SocketAddressCacheTest {
     }
 
     @Test
-    void fewPeersCostFewPlaces() {
+    void fewPeersUseSmallCache() {
         assertEquals(100, sameAgain(100));
         assertEquals(SocketAddressCache.MIN_ADDRESSES, cache.places());
     }
 
     @Test
-    void whoComesFromWhereverHeLikesFillsItOnlyUpToTheLimit() {
+    void manyPeersFillCacheUpToLimitOnly() {
         for (int i = 0; i < 4 * SocketAddressCache.MAX_ADDRESSES; i++) {
             InetSocketAddress address = peer(i);
             assertEquals(1024 + i % 5, address.getPort());
@@ -54,9 +55,20 @@ class SocketAddressCacheTest {
     }
 
     @Test
-    void addressesAreWhatWasAskedFor() {
-        assertEquals(new InetSocketAddress("10.0.0.7", 53), cache.get(0, MAPPED | 0x0a00_0007, 53));
-        assertEquals(new InetSocketAddress("2001:db8::7", 53), cache.get(0x2001_0db8_0000_0000L, 7, 53));
-        assertEquals(new InetSocketAddress("10.0.0.7", 54), cache.get(0, MAPPED | 0x0a00_0007, 54));
+    void cachedAddressesEqualRequestedOnes() {
+        assertEquals(new InetSocketAddress("10.0.0.7", 53), cache.get(0, MAPPED | 0x0a00_0007, 53, 0));
+        assertEquals(new InetSocketAddress("2001:db8::7", 53), cache.get(0x2001_0db8_0000_0000L, 7, 53, 0));
+        assertEquals(new InetSocketAddress("10.0.0.7", 54), cache.get(0, MAPPED | 0x0a00_0007, 54, 0));
+    }
+
+    /** A link-local sender address needs its link to be usable with another socket (RFC 4007 section 6). */
+    @Test
+    void linkLocalAddressesHaveScopeOfLink() {
+        for (int link : new int[] {2, 3, 2}) {
+            Inet6Address address = (Inet6Address) cache.get(0xfe80_0000_0000_0000L, 7, 53, link).getAddress();
+            assertEquals(link, address.getScopeId());
+            assertEquals(0, ((Inet6Address) cache.get(0x2001_0db8_0000_0000L, 7, 53, link).getAddress()).getScopeId());
+        }
+        assertEquals(53, cache.get(0xfe80_0000_0000_0000L, 7, 53, 2).getPort());
     }
 }

@@ -9,7 +9,7 @@ class CrossLoopQueueLimitTest {
     private final CrossLoopQueueLimit limit = new CrossLoopQueueLimit();
 
     @Test
-    void asManyAsThereArePlaces() {
+    void framesUpToTheLimitAreAccepted() {
         assertTrue(limit.take(CrossLoopQueueLimit.MAX_FRAMES - 1));
         assertFalse(limit.take(2), "all or nothing");
         assertTrue(limit.take(1));

@@ -16,7 +16,7 @@ class SpinPolicyTest {
 
     private final SpinPolicy policy = new SpinPolicy(SPIN_NANOS, new SplittableRandom(1));
 
-    /** Returns how many of these waits spin, all with the same outcome. */
+    /** Returns how many of the given waits spin, all with the same outcome. */
     private int spins(int waits, boolean found, long nanos) {
         int spins = 0;
         for (int i = 0; i < waits; i++) {
@@ -28,7 +28,7 @@ class SpinPolicyTest {
         return spins;
     }
 
-    /** One trial, of which the first spin has this outcome and the others find nothing. */
+    /** Runs a trial. The first spin has the given outcome; the others find nothing. */
     private void trial(boolean found, long nanos) {
         int waits = 1;
         while (!policy.isWorthwhile()) {
@@ -38,12 +38,12 @@ class SpinPolicyTest {
     }
 
     @Test
-    void spinsThatFindFramesSoonGoOn() {
+    void successfulSpinsContinue() {
         assertEquals(1000, spins(1000, true, SOON_NANOS));
     }
 
     @Test
-    void spinsInVainBecomeRarer() {
+    void unsuccessfulSpinsBecomeRarer() {
         assertEquals(4, spins(4 + 7, false, SPIN_NANOS));
         assertEquals(4, spins(17, false, SPIN_NANOS), "a trial");
         spins(10_000, false, SPIN_NANOS);
@@ -51,9 +51,9 @@ class SpinPolicyTest {
         assertTrue(rare > 2_500 && rare < 3_500, rare + " spins: 4 in 128 waits, and they never end");
     }
 
-    /** Each finds the other's answer soon when both spin, and too late when one sleeps. */
+    /** If both loops spin, each finds the reply of the other soon; if one sleeps, the reply comes too late. */
     @Test
-    void twoLoopsThatAnswerEachOtherFindOutThatSpinsPay() {
+    void twoLoopsInDialogueStartSpinning() {
         for (int seed = 0; seed < 100; seed++) {
             SpinPolicy one = new SpinPolicy(SPIN_NANOS, new SplittableRandom(2 * seed));
             SpinPolicy other = new SpinPolicy(SPIN_NANOS, new SplittableRandom(2 * seed + 1));
@@ -68,7 +68,7 @@ class SpinPolicyTest {
         }
     }
 
-    /** Returns whether both span; until they may find something, neither does. */
+    /** Returns whether both loops spin. Unless both do, neither finds a frame. */
     private static boolean rally(SpinPolicy one, SpinPolicy other, boolean maySucceed) {
         boolean first = one.isWorthwhile();
         boolean second = other.isWorthwhile();
@@ -83,12 +83,12 @@ class SpinPolicyTest {
     }
 
     @Test
-    void framesThatAreFoundLateAreNotWorthTheSpins() {
+    void framesFoundLateDoNotJustifySpins() {
         assertTrue(spins(1000, true, LATE_NANOS) < 100);
     }
 
     @Test
-    void oneFrameFoundSoonBringsSpinsBack() {
+    void oneFrameFoundSoonRestoresSpins() {
         spins(100, false, SPIN_NANOS);
         trial(true, SOON_NANOS);
         assertEquals(4, spins(4, false, SPIN_NANOS), "and their patience");
@@ -96,7 +96,7 @@ class SpinPolicyTest {
     }
 
     @Test
-    void oneFrameFoundLateDoesNot() {
+    void oneFrameFoundLateDoesNotRestoreSpins() {
         spins(100, false, SPIN_NANOS);
         trial(true, LATE_NANOS);
         assertEquals(3, spins(3, true, LATE_NANOS), "the rest of the trial");
@@ -104,7 +104,7 @@ class SpinPolicyTest {
     }
 
     @Test
-    void framesFoundPayForSpinsInVain() {
+    void successfulSpinsOffsetUnsuccessfulOnes() {
         for (int i = 0; i < 1000; i++) {
             assertEquals(3, spins(3, true, 0));
             assertEquals(1, spins(1, false, SPIN_NANOS), "one in four, after " + i + " times");
@@ -112,7 +112,7 @@ class SpinPolicyTest {
     }
 
     @Test
-    void spinsThatMayLastForEverAreWorthIt() {
+    void unlimitedSpinsAreAlwaysWorthwhile() {
         SpinPolicy forEver = new SpinPolicy(Long.MAX_VALUE, new SplittableRandom(1));
         assertTrue(forEver.isWorthwhile());
         forEver.ended(true, 1_000_000_000L);

@@ -29,7 +29,7 @@ class TokenBucketTest {
     }
 
     @Test
-    void whatIsNotUsedIsSavedUpToABound() {
+    void unusedTokensAccumulateUpToTheCapacity() {
         for (int milli = 0; milli < 1000; milli++) {
             assertEquals(0, bucket.take(milli * MILLI));
         }
@@ -37,7 +37,7 @@ class TokenBucketTest {
     }
 
     @Test
-    void severalAreTakenWhereThereIsOneAndArePaidForLater() {
+    void severalTokensCanBeTakenIfOneIsAvailable() {
         assertEquals(TOKENS - 1, takes(TOKENS - 1, 0));
         assertEquals(0, bucket.take(3, 0));
         assertEquals(3 * MILLI / TOKENS_PER_MILLI, bucket.take(0));

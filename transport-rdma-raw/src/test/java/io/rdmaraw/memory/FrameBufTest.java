@@ -46,7 +46,7 @@ class FrameBufTest {
     }
 
     @Test
-    void aSlotComesBackThoughWhatWasTiedToItWasReleasedBySomebodyElse() {
+    void slotIsReturnedIfAttachedBufferWasReleasedElsewhere() {
         for (ByteBuf payload : new ByteBuf[] {Unpooled.buffer(8), pool.take()}) {
             buf.attach(payload);
             payload.release();
@@ -55,10 +55,10 @@ class FrameBufTest {
         }
     }
 
-    /** Every accessor against Netty's heap buffer: the same operations must leave and read the same bytes. */
+    /** Compares every accessor with Netty's heap buffer: the same operations must write and read the same bytes. */
     @ParameterizedTest
     @ValueSource(longs = {1, 2, 3, 4, 5, 6, 7, 8})
-    void readsAndWritesAsNettysBuffersDo(long seed) throws IOException {
+    void accessorsMatchNettysBuffers(long seed) throws IOException {
         Random random = new Random(seed);
         ByteBuf reference = Unpooled.buffer(SLOT_BYTES).setZero(0, SLOT_BYTES);
         buf.setZero(0, SLOT_BYTES);
@@ -138,8 +138,21 @@ class FrameBufTest {
         assertThrows(IllegalReferenceCountException.class, () -> buf.release());
     }
 
+    /** A thread may create a view while another one reads through the internal view. */
     @Test
-    void growsBeyondItsSlotAndComesBackToIt() {
+    void otherViewsDoNotChangeTheInternalView() {
+        buf.writeZero(20);
+        ByteBuffer internal = buf.internalNioBuffer(3, 4);
+        ByteBuf other = buf.retainedDuplicate();
+        assertEquals(20, other.nioBuffer(0, 20).remaining());
+        other.getBytes(0, ByteBuffer.allocate(20));
+        assertEquals(3, internal.position());
+        assertEquals(7, internal.limit());
+        other.release();
+    }
+
+    @Test
+    void bufferGrowsBeyondItsSlotAndReturnsToIt() {
         byte[] content = new byte[SLOT_BYTES];
         new Random(1).nextBytes(content);
         buf.writeBytes(content);
@@ -161,7 +174,7 @@ class FrameBufTest {
     }
 
     @Test
-    void shrinksWithItsIndices() {
+    void indicesShrinkWithTheCapacity() {
         buf.writeZero(100).readerIndex(80);
         buf.capacity(50);
         assertEquals(50, buf.capacity());
@@ -171,7 +184,7 @@ class FrameBufTest {
     }
 
     @Test
-    void isWhatCumulatingDecodersNeed() {
+    void bufferWorksWithCumulatingDecoders() {
         assertTrue(buf.isDirect());
         assertTrue(buf.isContiguous());
         assertTrue(buf.hasMemoryAddress());
@@ -183,7 +196,7 @@ class FrameBufTest {
     }
 
     @Test
-    void aWindowShowsAPartAndEndsWithTheBuffer() {
+    void windowShowsAPartUntilTheBufferIsReleased() {
         buf.writeBytes(new byte[] {0, 1, 2, 3, 4, 5, 6, 7});
         long slotAddress = buf.slotAddress();
         buf.window(3, 4);
@@ -207,7 +220,7 @@ class FrameBufTest {
     }
 
     @Test
-    void aWindowIsOfWhatIsThereAndForTheOnlyHolder() {
+    void windowRequiresContentAndTheOnlyReference() {
         buf.writeZero(10);
         assertThrows(IndexOutOfBoundsException.class, () -> buf.window(4, 7));
         assertThrows(IndexOutOfBoundsException.class, () -> buf.window(-1, 2));
@@ -217,14 +230,14 @@ class FrameBufTest {
     }
 
     @Test
-    void limitsSetOnAViewDoNotStay() {
+    void limitsOfAViewAreNotKept() {
         buf.internalNioBuffer(2, 4);
         buf.setBytes(100, new byte[] {1, 2, 3});
         assertEquals(0x010203, buf.getMedium(100));
     }
 
     @Test
-    void beginsEarlierWhereTheSlotHasRoomAndNobodyElseHoldsIt() {
+    void prependRequiresRoomAndTheOnlyReference() {
         buf.writeLong(0x0102030405060708L);
         buf.window(3, 4);
         buf.skipBytes(1);
@@ -238,9 +251,9 @@ class FrameBufTest {
         assertEquals(0x050607, buf.getUnsignedMedium(4), "the content is where it was");
     }
 
-    /** As when a frame was sent from the slot before: the window of the next one must not be cut. */
+    /** As after sending a frame from the slot: its limit must not truncate a window of the next frame. */
     @Test
-    void limitsSetOnTheSlotsViewDoNotCutAWindow() {
+    void limitsOfTheSlotViewDoNotTruncateAWindow() {
         buf.writeBytes(new byte[] {1, 2, 3, 4, 5, 6});
         buf.internalNioBuffer(0, 4);
         buf.window(2, 4);
@@ -248,7 +261,7 @@ class FrameBufTest {
     }
 
     @Test
-    void whatIsAttachedIsReleasedWithTheBuffer() {
+    void attachedBufferIsReleasedWithTheBuffer() {
         ByteBuf payload = Unpooled.buffer(4).writeInt(1);
         buf.attach(payload);
         assertEquals(4, buf.attachedBytes());

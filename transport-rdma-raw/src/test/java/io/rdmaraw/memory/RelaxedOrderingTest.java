@@ -9,13 +9,13 @@ class RelaxedOrderingTest {
             + "model name\t: Xeon\n";
 
     @Test
-    void isOnUnlessItIsSwitchedOff() {
+    void relaxedOrderingIsEnabledByDefault() {
         assertEquals(RelaxedOrdering.ACCESS, RelaxedOrdering.access(null, ""));
         assertEquals(0, RelaxedOrdering.access("false", ""));
     }
 
     @Test
-    void isOffOnProcessorsThatLoseByIt() {
+    void relaxedOrderingIsDisabledOnSlowerCpus() {
         assertEquals(0, RelaxedOrdering.access(null, BROADWELL));
         assertEquals(0, RelaxedOrdering.access(null, BROADWELL.replace("79", "63")));
         assertEquals(RelaxedOrdering.ACCESS, RelaxedOrdering.access(null, BROADWELL.replace("79", "85")));

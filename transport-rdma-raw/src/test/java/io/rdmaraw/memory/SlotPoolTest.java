@@ -42,7 +42,7 @@ class SlotPoolTest {
     }
 
     @Test
-    void handsOutEverySlotOnceAndThenNone() {
+    void everySlotIsTakenOnce() {
         Set<Long> addresses = new HashSet<>();
         for (int i = 0; i < SLOTS; i++) {
             FrameBuf buf = pool.take();
@@ -56,7 +56,7 @@ class SlotPoolTest {
     }
 
     @Test
-    void returnsTheSlotUsedLastFirstAndAsTheSameInstance() {
+    void lastUsedSlotIsReusedFirst() {
         FrameBuf buf = pool.take();
         buf.writeInt(42).readByte();
         buf.markReaderIndex();
@@ -95,7 +95,7 @@ class SlotPoolTest {
     }
 
     @Test
-    void releasesARunOfSlotsUpToOneThatSomeoneElseHolds() {
+    void runEndsAtASlotWithOtherReferences() {
         int[] numbers = takeNumbers(SLOTS);
         int[] before = numbers.clone();
         FrameBuf moved = pool.slot(numbers[1]);
@@ -118,7 +118,7 @@ class SlotPoolTest {
     }
 
     @Test
-    void whatIsMoreThanASlotEndsARun() {
+    void runEndsAtStridesAndAttachedBuffers() {
         int[] numbers = takeNumbers(3);
         pool.slot(numbers[0]).attach(pool.take());
         pool.slot(numbers[1]).attach(Unpooled.directBuffer());
@@ -137,7 +137,7 @@ class SlotPoolTest {
     }
 
     @Test
-    void onlyTheOwnerReleasesRunsAndNotWhereSlotsArePoisoned() throws InterruptedException {
+    void runsAreReleasedOnlyByTheOwnerWithoutPoison() throws InterruptedException {
         int[] numbers = takeNumbers(2);
         AtomicInteger released = new AtomicInteger();
         Thread other = Thread.ofPlatform().start(() -> released.set(pool.releaseRun(numbers, 0, 2)));
@@ -149,7 +149,7 @@ class SlotPoolTest {
     }
 
     @Test
-    void runsTheEndOnceWhenTheLastSlotComesBack() {
+    void disownActionRunsWhenTheLastSlotIsReturned() {
         AtomicInteger ends = new AtomicInteger();
         FrameBuf first = pool.take();
         FrameBuf second = pool.take();
@@ -161,14 +161,14 @@ class SlotPoolTest {
     }
 
     @Test
-    void runsTheEndAtOnceWhenNothingIsOut() {
+    void disownActionRunsAtOnceIfAllSlotsAreFree() {
         AtomicInteger ends = new AtomicInteger();
         pool.disown(ends::incrementAndGet);
         assertEquals(1, ends.get());
     }
 
     @Test
-    void allocatorKeepsTheReserveAndTheOwnersThread() throws InterruptedException {
+    void allocatorRespectsReserveAndOwner() throws InterruptedException {
         pool.allocator().reserve(SLOTS - 1);
         ByteBuf registered = pool.allocator().directBuffer(100, 5000);
         assertEquals(100, registered.capacity());
@@ -209,7 +209,7 @@ class SlotPoolTest {
     }
 
     @Test
-    void aFrameOfSeveralStridesLiesInOnePiece() {
+    void frameOfSeveralStridesIsContiguous() {
         SlotPool strides = striding(SlotPoison.OFF);
         int first = strides.takeChunk();
         FrameBuf frame = strides.openReceived(first + 1, 600);
@@ -228,7 +228,7 @@ class SlotPoolTest {
     }
 
     @Test
-    void chunksOfOneFrameAreBesideTheSlots() {
+    void oneFrameChunksExistBesideSlots() {
         SlotPool large = owned(new SlotPool(memory.address(), StrideLayout.ofFrames(2, 500), 4, STRIDE_BYTES, 7,
                 SlotPoison.OFF));
         assertEquals(512, large.strideLayout().chunkBytes());
@@ -254,7 +254,7 @@ class SlotPoolTest {
     }
 
     @Test
-    void aChunkComesBackWithItsLastStrideOnAnyThread() throws InterruptedException {
+    void chunkIsFreeAfterItsLastStrideIsReturned() throws InterruptedException {
         SlotPool strides = striding(SlotPoison.OFF);
         int first = strides.takeChunk();
         assertEquals(4, strides.takeChunk());
@@ -273,7 +273,7 @@ class SlotPoolTest {
     }
 
     @Test
-    void memoryWithStridesIsGivenBackWithTheLastOfThem() {
+    void disownActionRunsWhenTheLastStrideIsReturned() {
         SlotPool strides = striding(SlotPoison.OFF);
         AtomicInteger freed = new AtomicInteger();
         int first = strides.takeChunk();

@@ -24,7 +24,7 @@ class IcmpErrorsTest {
         Libc.free(memory);
     }
 
-    /** Read as a negative number an enormous MTU would lower the path's to the least. */
+    /** As a negative number, a very large MTU would reduce the path MTU to the minimum. */
     @ParameterizedTest
     @CsvSource({"1400, 1400", "2147483647, 2147483647", "2147483648, 2147483647", "4294967295, 2147483647"})
     void anMtuIsUnsigned(long told, int read) {

@@ -53,9 +53,9 @@ class NeighborTableTest {
         assertEquals(MAC, table.macOf(LINK, HOP, nowNanos));
     }
 
-    /** The first burst of a server whose gateway has not answered yet is not lost. */
+    /** The first burst of a server must not be lost, even if its gateway is not resolved yet. */
     @Test
-    void theLatestOfAHopWaitAndTakeHalfOfThePlaces() {
+    void oneHopQueuesItsLatestPacketsInHalfOfTheTable() {
         int most = MAX_WAITING / 2;
         for (int i = 0; i < most + 2; i++) {
             table.await(LINK, HOP, Integer.toString(i), nowNanos);
@@ -70,7 +70,7 @@ class NeighborTableTest {
         assertEquals(IntStream.range(2, most + 2).mapToObj(i -> "send " + i + " to 20000000042").toList(), log);
     }
 
-    /** Hops that do not answer, and are sent much to, leave the first packets of another one their places. */
+    /** Unresolvable hops with much traffic must not displace the first packets of another hop. */
     @Test
     void deadHopsWithMuchTrafficDoNotDisplaceOthers() {
         for (int i = 0; i < MAX_WAITING; i++) {
@@ -90,9 +90,9 @@ class NeighborTableTest {
         return IpAddress.ipv4(0x0a010000 + number);
     }
 
-    /** Whoever can name addresses that nobody has makes packets wait: not more than there is room for. */
+    /** A sender can cause packets to many non-existent hops. The number of waiting packets is limited. */
     @Test
-    void theOldestOfAllHopsMakesRoom() {
+    void oldestPacketIsDiscardedWhenTheTableIsFull() {
         for (int i = 0; i < 5 * MAX_WAITING; i++) {
             table.await(LINK, hop(i / 2), Integer.toString(i), nowNanos);
             assertTrue(table.waitingCount() <= MAX_WAITING);
@@ -112,9 +112,9 @@ class NeighborTableTest {
         assertEquals(0, table.waitingCount());
     }
 
-    /** A full queue is no reason to send a hop that is known less. */
+    /** A full table must not affect a resolved hop. */
     @Test
-    void aHopThatIsKnownStaysKnownWhateverOthersAreAskedFor() {
+    void resolvedHopIsNotAffectedByUnresolvedOnes() {
         table.known(LINK, HOP, MAC, nowNanos);
         for (int i = 0; i < 3 * NeighborTable.MAX_UNRESOLVED; i++) {
             table.request(LINK, hop(i), nowNanos);
@@ -130,7 +130,7 @@ class NeighborTableTest {
     }
 
     @Test
-    void aHopIsAskedForOnceForAnswersThatDoNotWait() {
+    void hopIsRequestedOnceForUnqueuedPackets() {
         table.request(LINK, HOP, nowNanos);
         table.request(LINK, HOP, nowNanos);
         assertLog("who has 10.0.0.1 on 3");
@@ -140,9 +140,9 @@ class NeighborTableTest {
         assertLog("send a to 20000000042");
     }
 
-    /** Many connections by one hop can have no answer at the same time. */
+    /** Many connections through one hop may report a failure at the same time. */
     @Test
-    void aHopThatIsSuspectIsAskedForAgainAtOnce() {
+    void suspectHopIsRequestedAgainAtOnce() {
         table.known(LINK, HOP, MAC, nowNanos);
         table.suspect(LINK, HOP, nowNanos);
         assertLog();
@@ -159,7 +159,7 @@ class NeighborTableTest {
     }
 
     @Test
-    void whoDoesNotAnswerIsGivenUp() {
+    void hopWithoutAnswerIsRemoved() {
         table.await(LINK, HOP, "a", nowNanos);
         after(1);
         after(1);
@@ -172,7 +172,7 @@ class NeighborTableTest {
     }
 
     @Test
-    void hopsInUseAreConfirmedAndOthersForgotten() {
+    void hopsInUseAreConfirmedAndOthersRemoved() {
         table.await(LINK, HOP, "a", nowNanos);
         table.learned(LINK, HOP, MAC, nowNanos);
         log.clear();
@@ -192,7 +192,7 @@ class NeighborTableTest {
     }
 
     @Test
-    void aHopInUseIsAskedForUntilItIsKnownNotToAnswer() {
+    void hopInUseIsRequestedUntilItIsLost() {
         table.await(LINK, HOP, "a", nowNanos);
         table.learned(LINK, HOP, MAC, nowNanos);
         log.clear();
@@ -211,7 +211,7 @@ class NeighborTableTest {
     }
 
     @Test
-    void aHopThatIsNeitherConfirmedNorUsedIsForgotten() {
+    void unusedHopIsRemoved() {
         table.known(LINK, HOP, MAC, nowNanos);
         table.forgotten(LINK, HOP, nowNanos);
         table.forgotten(LINK, HOP, nowNanos);
@@ -223,7 +223,7 @@ class NeighborTableTest {
     }
 
     @Test
-    void deadlinesSayWhenToPoll() {
+    void deadlineIsTheNextActionOfPoll() {
         assertEquals(Long.MAX_VALUE, table.nextDeadlineNanos());
         nowNanos = 0;
         table.await(LINK, HOP, "a", nowNanos);
@@ -235,7 +235,7 @@ class NeighborTableTest {
     }
 
     @Test
-    void closingDiscards() {
+    void closeDiscardsWaitingPackets() {
         table.await(LINK, HOP, "a", nowNanos);
         table.lost(LINK, HOP);
         table.await(LINK, HOP, "b", nowNanos);

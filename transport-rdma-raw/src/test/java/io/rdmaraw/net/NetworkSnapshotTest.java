@@ -86,7 +86,7 @@ class NetworkSnapshotTest {
     }
 
     @Test
-    void ipv4DoesNotFollowIpv6Routes() {
+    void ipv4DoesNotUseIpv6Routes() {
         route("::/0", 2, "fe80::1", 0);
         address(2, "10.0.0.1", 8, 0, 0);
         assertNull(snapshot().path(ip("8.8.8.8"), 0));
@@ -94,14 +94,27 @@ class NetworkSnapshotTest {
     }
 
     @Test
-    void linksWithoutCarrierLeadNowhere() {
+    void linkWithoutCarrierHasNoPath() {
         route("10.0.0.0/8", 4, null, 0);
         address(4, "10.0.0.1", 8, 0, 0);
         assertNull(snapshot().path(ip("10.0.0.2"), 0));
     }
 
+    /** A route with a shorter prefix would lead to another host. */
     @Test
-    void flowsSpreadOverNextHopsAndStay() {
+    void aRouteOfALinkWithoutCarrierHidesShorterPrefixes() {
+        route("::/0", 2, "fe80::1", 0);
+        route("0.0.0.0/0", 2, "10.0.0.1", 0);
+        route("2001:db8:2::/64", 4, null, 0);
+        route("10.2.0.0/16", 4, null, 0);
+        address(2, "2001:db8::1", 64, 0, 0);
+        address(2, "10.0.0.5", 24, 0, 0);
+        assertNull(snapshot().path(ip("2001:db8:2::5"), 0));
+        assertNull(snapshot().path(ip("10.2.0.5"), 0));
+    }
+
+    @Test
+    void flowsAreDistributedOverNextHopsConsistently() {
         routes.add(new Route(IpAddress.ANY_IPV4, 0, Route.MAIN_TABLE, Route.UNICAST, 0, null, 0, List.of(
                 new Route.NextHop(2, ip("10.0.0.1")), new Route.NextHop(3, ip("10.0.0.2")))));
         address(2, "10.0.0.5", 24, 0, 0);
@@ -123,6 +136,53 @@ class NetworkSnapshotTest {
         assertEquals(ip("2001:db8::1"), snapshot().path(ip("2001:db8::77"), 0).source());
         assertEquals(ip("2001:db8:ffff::1"), snapshot().path(ip("2001:db8:ffff::77"), 0).source());
         assertEquals(ip("fe80::5"), snapshot().path(ip("fe80::77"), 0).source());
+    }
+
+    /**
+     * {@code inet_select_addr}: prefers the gateway's subnet, and skips secondary addresses and those of a
+     * narrower scope.
+     */
+    @Test
+    void sourceOfIpv4IsTheFirstOneOfTheRoutesScope() {
+        route("0.0.0.0/0", 2, "10.0.7.2", 0);
+        route("203.0.113.0/24", 2, null, 0);
+        route("198.51.100.0/24", 3, "10.3.0.2", 0);
+        address(2, "10.0.9.1", 24, 253, 0);
+        address(2, "10.0.0.1", 24, 0, 0);
+        address(2, "10.0.7.1", 24, 0, 0);
+        address(2, "10.0.7.2", 24, 0, 1);
+        links.add(new Link(1, "lo", 0, 65536, UP | 8));
+        address(1, "127.0.0.1", 8, 254, 0);
+        address(1, "192.0.2.77", 32, 0, 0);
+        assertEquals(ip("10.0.7.1"), snapshot().path(ip("8.8.8.8"), 0).source());
+        assertEquals(ip("10.0.0.1"), snapshot().path(ip("203.0.113.5"), 0).source());
+        assertEquals(ip("192.0.2.77"), snapshot().path(ip("198.51.100.5"), 0).source());
+        assertEquals(ip("10.0.7.1"), snapshot().groupSource(links.getFirst(), ip("239.1.1.1")));
+    }
+
+    @ParameterizedTest
+    @CsvSource({"ff0e::1,2001:db8::1", "ff05::1,2001:db8::1", "ff02::1,fe80::5", "2001:db8:9::1,2001:db8::1",
+        "fd00:1::9,fd00::1", "2002:a00:1::1,2002:a00:2::1"})
+    void scopeAndLabelOfTheSourceFit(String destination, String source) {
+        route("::/0", 2, "fe80::1", 0);
+        address(2, "fe80::5", 64, 253, 0);
+        address(2, "2001:db8::dead", 64, 0, 0x20);
+        address(2, "2001:db8::1", 64, 0, 0);
+        address(2, "fd00::1", 64, 0, 0);
+        address(2, "2002:a00:2::1", 64, 0, 0);
+        NetworkSnapshot snapshot = snapshot();
+        assertEquals(ip(source), ip(destination).isMulticast() ? snapshot.groupSource(links.getFirst(), ip(destination))
+                : snapshot.path(ip(destination), 0).source());
+    }
+
+    @Test
+    void aBroadcastComesFromAnAddressOfItsSubnet() {
+        address(2, "10.0.0.1", 24, 0, 0);
+        address(2, "10.0.7.1", 24, 0, 0);
+        routes.add(new Route(ip("10.0.7.255"), 32, Route.LOCAL_TABLE, Route.BROADCAST, 0, ip("10.0.7.1"), 0,
+                List.of(new Route.NextHop(2, null))));
+        assertEquals(ip("10.0.7.1"), snapshot().groupSource(links.getFirst(), ip("10.0.7.255")));
+        assertEquals(ip("10.0.0.1"), snapshot().groupSource(links.getFirst(), IpAddress.BROADCAST));
     }
 
     @Test

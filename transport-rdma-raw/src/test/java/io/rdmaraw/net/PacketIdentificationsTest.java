@@ -20,7 +20,7 @@ class PacketIdentificationsTest {
     }
 
     @Test
-    void peersHaveSequencesOfTheirOwn() {
+    void peersHaveDifferentSequences() {
         int one = counterOf(1);
         int two = counterOf(2);
         int before = identifications.nextIpv6(one);
@@ -32,7 +32,7 @@ class PacketIdentificationsTest {
     }
 
     @Test
-    void protocolsAndKeysChooseOtherCounters() {
+    void protocolAndKeyDetermineTheCounter() {
         PacketIdentifications other = new PacketIdentifications(new SplittableRandom(2));
         int sameOfProtocols = 0;
         int sameOfKeys = 0;
@@ -45,7 +45,7 @@ class PacketIdentificationsTest {
     }
 
     @Test
-    void peersAreSpreadOverTheCounters() {
+    void peersAreDistributedOverTheCounters() {
         Set<Integer> counters = new HashSet<>();
         for (int peer = 0; peer < 1000; peer++) {
             counters.add(counterOf(peer));
@@ -54,7 +54,7 @@ class PacketIdentificationsTest {
     }
 
     @Test
-    void stepsVaryAndNumbersDoNotComeAgainSoon() {
+    void stepsVaryAndNumbersDoNotRepeatSoon() {
         int counter = counterOf(1);
         Set<Integer> seen = new HashSet<>();
         Set<Integer> steps = new HashSet<>();

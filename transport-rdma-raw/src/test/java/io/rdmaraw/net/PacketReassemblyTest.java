@@ -35,7 +35,7 @@ class PacketReassemblyTest {
     private static final int HEADERS_BYTES = 34;
 
     private final UnpooledByteBufAllocator allocator = new UnpooledByteBufAllocator(true);
-    private final ReassemblyCounters statistics = new ReassemblyCounters();
+    private final PacketReassembly.Counters statistics = new PacketReassembly.Counters();
     private final List<ByteBuf> expired = new ArrayList<>();
     private PacketReassembly fragments = reassembly(ReassemblyLimits.DEFAULT);
     private final FrameParser parser = new FrameParser(new ParseCounters());
@@ -50,7 +50,7 @@ class PacketReassemblyTest {
         assertEquals(0, allocator.metric().usedDirectMemory(), "all memory is given back");
     }
 
-    /** A UDP datagram with its checksum; the bytes follow from the seed. */
+    /** Creates a UDP datagram with a checksum. The payload is derived from the seed. */
     private static ByteBuf datagram(int payloadBytes, int seed) {
         ByteBuf udp = Unpooled.directBuffer(8 + payloadBytes).writeZero(8);
         byte[] payload = new byte[payloadBytes];
@@ -85,7 +85,7 @@ class PacketReassemblyTest {
         return complete == null ? null : packet(complete);
     }
 
-    /** Parses the frame that comes out; returns what the IP packet carries. */
+    /** Parses a reassembled frame and returns the payload of the IP packet. */
     private ByteBuf packet(ByteBuf frame) {
         verdict = parser.parse(BufferAddress.of(frame), frame.readableBytes(), false, parsed);
         return frame.skipBytes(HEADERS_BYTES);
@@ -99,7 +99,7 @@ class PacketReassemblyTest {
     }
 
     @Test
-    void anyOrderWillDo() {
+    void fragmentsMayArriveInAnyOrder() {
         for (int seed = 0; seed < 50; seed++) {
             ByteBuf udp = datagram(500 + seed * 37, seed);
             int step = 8 * (1 + seed % 20);
@@ -120,7 +120,7 @@ class PacketReassemblyTest {
     }
 
     @Test
-    void datagramsThatInterleaveStayApart() {
+    void interleavedDatagramsAreKeptApart() {
         ByteBuf first = datagram(100, 1);
         ByteBuf second = datagram(100, 2);
         assertNull(add(first, 0, 56, 1));
@@ -129,9 +129,12 @@ class PacketReassemblyTest {
         assertSame(second, add(second, 56, 108, 2));
     }
 
-    /** Its bytes would count for those that are missing at the beginning, where there is whatever was there before. */
+    /**
+     * Otherwise its bytes would be counted instead of missing bytes at the beginning, which would then contain
+     * old data.
+     */
     @Test
-    void nothingLiesBehindTheLastFragment() {
+    void fragmentBeyondTheLastOneIsRejected() {
         ByteBuf udp = datagram(100, 3);
         ByteBuf shorter = udp.slice(0, 40);
         assertNull(add(udp, 64, 72, 4));
@@ -143,7 +146,7 @@ class PacketReassemblyTest {
     }
 
     @Test
-    void overlappingFragmentsEndTheirDatagram() {
+    void overlappingFragmentsDiscardTheirDatagram() {
         ByteBuf udp = datagram(100, 3);
         assertNull(add(udp, 0, 56, 3));
         assertNull(add(udp, 48, 108, 3));
@@ -162,7 +165,7 @@ class PacketReassemblyTest {
     }
 
     @Test
-    void aDamagedFragmentSpoilsTheChecksum() {
+    void damagedFragmentInvalidatesTheChecksum() {
         ByteBuf udp = datagram(100, 4);
         assertNull(add(udp, 0, 56, 4));
         udp.setByte(80, udp.getByte(80) ^ 1);
@@ -175,7 +178,7 @@ class PacketReassemblyTest {
     }
 
     @Test
-    void whatDoesNotComeInTimeIsGivenUpAndTold() {
+    void incompletePacketExpiresAndIsReported() {
         ByteBuf udp = datagram(100, 5);
         assertNull(add(udp, 0, 56, 5));
         nowNanos += TimeUnit.SECONDS.toNanos(1);
@@ -194,7 +197,7 @@ class PacketReassemblyTest {
     }
 
     @Test
-    void aSourcesOwnOldestMakeRoom() {
+    void oldestPacketsOfASourceAreDiscardedAtItsLimit() {
         int limit = ReassemblyLimits.MIN_BYTES;
         fragments = reassembly(new ReassemblyLimits(4 * limit, limit, 1, 1));
         ByteBuf udp = datagram(100, 6);
@@ -213,7 +216,7 @@ class PacketReassemblyTest {
     }
 
     @Test
-    void allSourcesTogetherAreBounded() {
+    void memoryOfAllSourcesIsLimited() {
         int limit = ReassemblyLimits.MIN_BYTES;
         fragments = reassembly(new ReassemblyLimits(2 * limit, limit, 1, 1));
         ByteBuf udp = datagram(60_000, 7);
@@ -227,7 +230,7 @@ class PacketReassemblyTest {
 
     /** RFC 3168 section 5.3. */
     @Test
-    void aMarkOnOneFragmentIsOneOnThePacket() {
+    void congestionMarkOnAFragmentMarksThePacket() {
         ByteBuf udp = datagram(100, 8);
         assertNull(add(SOURCE, 2, udp, 0, 56, 1));
         assertSame(udp.retain(), add(SOURCE, 3, udp, 56, 108, 1));

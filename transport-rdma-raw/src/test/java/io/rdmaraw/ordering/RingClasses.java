@@ -14,8 +14,8 @@ import javax.tools.StandardJavaFileManager;
 import javax.tools.ToolProvider;
 
 /**
- * Loads the rings of mlx5 once more, apart from the true ones: they reach memory by {@link WeakMemory}, and one source
- * file may be changed.
+ * Loads the mlx5 ring classes a second time. The copies access memory through {@link WeakMemory}, and one of their
+ * source files may be modified.
  */
 final class RingClasses extends ClassLoader {
     private static final String RINGS = "io.rdmaraw.verbs.mlx5.";
@@ -30,7 +30,7 @@ final class RingClasses extends ClassLoader {
         this.compiled = compiled;
     }
 
-    /** The rings as they are; what has to be compiled for it goes to {@code directory}. */
+    /** Returns the unmodified rings. Compiled classes are written to {@code directory}. */
     static RingClasses unchanged(Path directory) throws IOException {
         try (InputStream source = RingClasses.class.getResourceAsStream(MEMORY_SOURCE)) {
             compile(directory, "NativeMemory.java", new String(source.readAllBytes()));
@@ -38,7 +38,7 @@ final class RingClasses extends ClassLoader {
         return new RingClasses(directory);
     }
 
-    /** The rings with a bug. */
+    /** Returns the rings with a planted bug. */
     static RingClasses of(RingMutant mutant, Path directory) throws IOException {
         String source = Files.readString(SOURCES.resolve(mutant.file() + ".java"));
         Matcher matcher = Pattern.compile(anyWhitespace(mutant.find())).matcher(source);

@@ -4,15 +4,15 @@ import java.util.List;
 import java.util.stream.Stream;
 
 /**
- * A bug: in {@code file} of io.rdmaraw.verbs.mlx5, what {@code find} finds (whitespace does not matter) becomes
- * something else.
+ * A planted bug: replaces the first match of {@code find} in a source file of io.rdmaraw.verbs.mlx5, ignoring white
+ * space.
  */
 record RingMutant(String name, String file, String find, String replace) {
     private static final String SEND = "Mlx5SendQueue";
     private static final String RECEIVE = "Mlx5ReceiveQueue";
     private static final String COMPLETION = "Mlx5CompletionQueue";
 
-    /** Stores and loads in the wrong order: on x86-64 no device sees any of these. */
+    /** Stores and loads in the wrong order. On x86-64 no device detects them. */
     private static final List<RingMutant> ORDER = List.of(
             new RingMutant("no release at the record of sends", SEND,
                     "Doorbell.writeRecord(doorbellRecord, producer & 0xffff);",
@@ -46,7 +46,7 @@ record RingMutant(String name, String file, String find, String replace) {
                     "consumer = index + 1; return cqe;",
                     "consumer = index + 1; release(); return cqe;"));
 
-    /** Words that a card does not take. */
+    /** Values that a card rejects. */
     private static final List<RingMutant> WORDS = List.of(
             new RingMutant("doorbell of another queue pair", SEND,
                     "NativeMemory.getLong(lastRequest)",
@@ -98,7 +98,7 @@ record RingMutant(String name, String file, String find, String replace) {
             new RingMutant("arming record not written", COMPLETION,
                     "Doorbell.writeRecord(doorbellRecord + ARM_OFFSET, request);", ""));
 
-    /** Requests for several frames, and frames that lie in their request. */
+    /** Multi-packet requests, and frames inlined in their request. */
     private static final List<RingMutant> MULTI_PACKET = List.of(
             new RingMutant("request for one frame too few", SEND,
                     "HEADER_UNITS + frames)", "HEADER_UNITS + Math.max(1, frames - 1))"),

@@ -14,8 +14,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /**
- * The rings are right on a processor that orders no more than the Java memory model promises, and on a device that
- * takes no doorbell on trust; each planted bug is found there.
+ * The rings work on a processor that guarantees only the order of the Java memory model, with a device that verifies
+ * each doorbell. Each planted bug is detected there.
  */
 @Tag("emulated")
 class RingMutationTest {
@@ -26,13 +26,13 @@ class RingMutationTest {
     }
 
     @Test
-    void theRingsAreRight(@TempDir Path directory) throws Exception {
+    void unchangedRingsAreCorrect(@TempDir Path directory) throws Exception {
         assertNull(firstFailure(RingClasses.unchanged(directory)));
     }
 
     @ParameterizedTest
     @MethodSource("mutants")
-    void isCaught(RingMutant mutant, @TempDir Path directory) throws Exception {
+    void plantedBugIsDetected(RingMutant mutant, @TempDir Path directory) throws Exception {
         String caught = firstFailure(RingClasses.of(mutant, directory));
         assertNotNull(caught, () -> "nothing sees the planted bug: " + mutant.name());
         System.out.println(mutant.name() + ": " + caught);

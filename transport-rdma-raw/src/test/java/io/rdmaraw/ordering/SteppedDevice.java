@@ -7,9 +7,9 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.SymbolLookup;
 import java.lang.foreign.ValueLayout;
 
-/** The emulated ConnectX that is preloaded below this JVM, in step mode: see {@code connectx_emulator.h}. */
+/** The emulated ConnectX preloaded into this JVM, in step mode; see {@code connectx_emulator.h}. */
 public final class SteppedDevice implements AutoCloseable {
-    /** The members of {@code struct cxemu_counters} that are looked at. */
+    /** Indices of members of {@code struct cxemu_counters}. */
     public static final int NO_RECEIVE = 5;
     public static final int SEND_ERRORS = 11;
     public static final int RECEIVE_ERRORS = 12;
@@ -31,7 +31,7 @@ public final class SteppedDevice implements AutoCloseable {
     private final MemorySegment done = arena.allocate(ValueLayout.JAVA_INT);
     private final MemorySegment counters = arena.allocate(ValueLayout.JAVA_LONG, COUNTERS);
 
-    /** Stops the device. */
+    /** Stops the device until {@link #step}. */
     public SteppedDevice() {
         check(NativeCall.status(function("cxemu_set_stepping"), name, 1));
     }
@@ -46,27 +46,29 @@ public final class SteppedDevice implements AutoCloseable {
         }
     }
 
-    /** Whether the device reads the records of send queues without a doorbell. */
+    /** Sets whether the device reads the doorbell records of send queues without a doorbell. */
     public void eager(boolean on) {
         check(NativeCall.status(function("cxemu_set_eager"), name, on ? 1 : 0));
     }
 
-    /** How much of a frame its request has to hold; with nothing the device takes multi-packet requests, too. */
+    /**
+     * Sets how many bytes of a frame its request must contain. With 0 the device also accepts multi-packet requests.
+     */
     public void minInline(int lengthBytes) {
         check(NativeCall.status(function("cxemu_set_min_inline"), name, lengthBytes));
     }
 
-    /** The device does what there is to do. */
+    /** Lets the device process all pending work. */
     public void step() {
         check(NativeCall.status(STEP, name, Integer.MAX_VALUE, done.address()));
     }
 
-    /** A frame comes in from the wire. */
+    /** Passes a frame to the device, as if received from the wire. */
     public void receive(MemorySegment frame) {
         check(NativeCall.status(INJECT, name, frame.address(), frame.byteSize()));
     }
 
-    /** Returns one of the counters above. */
+    /** Returns a counter by its index. */
     public long counter(int which) {
         check(NativeCall.status(function("cxemu_query_counters"), name, counters.address()));
         return counters.getAtIndex(ValueLayout.JAVA_LONG, which);

@@ -7,19 +7,25 @@ import java.util.Random;
 import java.util.stream.IntStream;
 
 /**
- * Memory as a weakly ordered processor shows it to a device, and the device's writes as such a processor sees them. The
- * classes under test read and write through it, see {@link RingClasses}; it is for one thread.
+ * Simulates memory shared by a weakly ordered processor and a device. The classes under test read and write through it,
+ * see {@link RingClasses}. For use by one thread.
  *
- * <p>A plain store becomes visible at any later time, in any order with other plain stores. A release store comes after
- * all stores before it. A store to a register is in no order with other stores, released or not, since registers are
- * mapped write-combining: only a full fence orders it, and sends it on. A plain load of memory that the device writes
- * may return what was there at the last acquire; an acquiring one returns what is there now, and all later loads are as
- * new. A plain store may become visible before loads that come before it; so one to the consumer index of a completion
- * queue after loads of its entries is an error by itself. So is a load or a store beyond the memory that the rings have
- * to do with: a planted bug must not write over the memory of this JVM.
+ * <p>Rules of the simulation:
+ * <ul>
+ * <li>A plain store becomes visible at any later time, in any order with other plain stores, and possibly before
+ * earlier loads.
+ * <li>A release store becomes visible after all stores before it.
+ * <li>Registers are mapped write-combining. A store to a register, released or not, is ordered only by a full fence,
+ * which also sends it to the device.
+ * <li>A plain load of memory that the device writes may return the value at the last acquire. An acquiring load returns
+ * the present value and makes all later loads current.
+ * <li>A plain store to the consumer index of a completion queue after loads of its entries is an error, because the
+ * store may become visible before the loads.
+ * <li>A load or store outside the memory of the rings is an error: a planted bug must not overwrite memory of this JVM.
+ * </ul>
  */
 public final class WeakMemory {
-    /** The device, which works whenever a store has become visible. */
+    /** The device, called after each store that has become visible. */
     public interface Device {
         void work();
     }
@@ -34,7 +40,7 @@ public final class WeakMemory {
         }
     }
 
-    /** Memory that the device writes, as it was at the last acquire. */
+    /** Memory that the device writes, with its content at the last acquire. */
     private record Incoming(long address, byte[] old) {
         boolean holds(long byteAddress) {
             return byteAddress >= address && byteAddress < address + old.length;
@@ -50,7 +56,7 @@ public final class WeakMemory {
     private static final List<Store> STORES = new ArrayList<>();
     private static final List<Incoming> INCOMING = new ArrayList<>();
     private static final List<long[]> REGISTERS = new ArrayList<>();
-    /** Where loads and stores may go; empty: anywhere. */
+    /** Ranges to which loads and stores are restricted; unrestricted if empty. */
     private static final List<long[]> BOUNDS = new ArrayList<>();
     private static Random random;
     private static Device device;
@@ -60,14 +66,14 @@ public final class WeakMemory {
     private WeakMemory() {
     }
 
-    /** From now on stores are delayed and loads may be old. */
+    /** Starts the simulation: stores are delayed and loads may return old values. */
     public static void begin(Random seeded, Device worker) {
         random = seeded;
         device = worker;
         INCOMING.forEach(Incoming::acquire);
     }
 
-    /** Memory is as it is again. Stores that wait are made. */
+    /** Ends the simulation and performs the delayed stores. */
     public static void end() {
         device = null;
         while (!STORES.isEmpty()) {
@@ -80,17 +86,17 @@ public final class WeakMemory {
         loadedEntries = false;
     }
 
-    /** The device writes here. */
+    /** Declares memory that the device writes. */
     public static void addIncoming(long address, long lengthBytes) {
         INCOMING.add(new Incoming(address, new byte[Math.toIntExact(lengthBytes)]));
     }
 
-    /** A register of the device lies here. */
+    /** Declares a register of the device. */
     public static void addRegister(long address, long lengthBytes) {
         REGISTERS.add(new long[] {address, address + lengthBytes});
     }
 
-    /** From now on loads and stores go nowhere but here and to where else this was said of. */
+    /** Restricts loads and stores to this range and the other ranges added. */
     public static void addBounds(long address, long lengthBytes) {
         BOUNDS.add(new long[] {address, address + lengthBytes});
     }
@@ -106,12 +112,12 @@ public final class WeakMemory {
         }
     }
 
-    /** Entries that the device writes are given back to it by a store to this address. */
+    /** Sets the address of the consumer index. A store there returns completion entries to the device. */
     public static void consumerIndexAt(long address) {
         consumerIndex = address;
     }
 
-    /** Returns a value of up to eight bytes, in the machine's order. */
+    /** Loads up to eight bytes in the machine's byte order. */
     public static long load(long address, int lengthBytes, boolean acquire) {
         checkBounds("load", address, lengthBytes);
         if (device != null) {
@@ -150,7 +156,7 @@ public final class WeakMemory {
         return NativeMemory.getByte(address);
     }
 
-    /** Stores up to eight bytes, in the machine's order. */
+    /** Stores up to eight bytes in the machine's byte order. */
     public static void store(long address, long value, int lengthBytes, boolean release) {
         checkBounds("store", address, lengthBytes);
         byte[] bytes = new byte[lengthBytes];
@@ -176,24 +182,24 @@ public final class WeakMemory {
         }
     }
 
-    /** Returns 32 bits, big-endian, as the device sees them. */
+    /** Returns 32 bits, big-endian, as visible to the device. */
     public static int visibleInt(long address) {
         return Integer.reverseBytes(NativeMemory.getInt(address));
     }
 
-    /** The device writes bytes that mean nothing. */
+    /** Overwrites memory with meaningless bytes, as the device may. */
     public static void scribble(long address, long lengthBytes) {
         NativeMemory.fill(address, lengthBytes, (byte) 0xa5);
     }
 
-    /** Copies bytes one by one: no order holds among them. */
+    /** Copies bytes one by one, without an order among them. */
     public static void copy(long from, long to, long lengthBytes) {
         for (long i = 0; i < lengthBytes; i++) {
             store(to + i, load(from + i, 1, false), 1, false);
         }
     }
 
-    /** All that was stored is visible, and all that the device has written is seen. */
+    /** Makes all stores visible, and all writes of the device visible to loads. */
     public static void fullFence() {
         if (device == null) {
             return;
@@ -205,14 +211,14 @@ public final class WeakMemory {
         loadedEntries = false;
     }
 
-    /** What is in a write-combining buffer stays there until a fence. */
+    /** Makes some stores visible, except those to registers, which remain in a write-combining buffer until a fence. */
     private static void maybeMakeSome() {
         while (random.nextInt(4) == 0 && makeOne(false)) {
             continue;
         }
     }
 
-    /** Makes one of the stores that may be next visible; returns whether there was one. */
+    /** Makes one of the possible next stores visible. Returns whether there was one. */
     private static boolean makeOne(boolean registers) {
         int[] free = IntStream.range(0, STORES.size())
                 .filter(i -> isFree(i) && (registers || !STORES.get(i).register)).toArray();
@@ -222,7 +228,7 @@ public final class WeakMemory {
         Store chosen = STORES.get(free[random.nextInt(free.length)]);
         if (chosen.register) {
             List<Store> line = STORES.stream().filter(s -> s.register && s.line() == chosen.line()).toList();
-            // The first word is the doorbell: the device sees it with all that was written behind it.
+            // The first word is the doorbell. It becomes visible with the bytes written after it.
             line.reversed().forEach(WeakMemory::make);
             STORES.removeIf(s -> s.register && s.line() == chosen.line());
         } else {
@@ -233,7 +239,7 @@ public final class WeakMemory {
         return true;
     }
 
-    /** Whether nothing that was stored before has to be visible first. */
+    /** Returns whether no earlier store must become visible first. */
     private static boolean isFree(int index) {
         Store store = STORES.get(index);
         for (Store earlier : STORES.subList(0, index)) {

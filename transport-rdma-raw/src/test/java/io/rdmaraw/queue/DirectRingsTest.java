@@ -29,7 +29,7 @@ class DirectRingsTest {
     }
 
     @Test
-    void programsOnTheClassPathHaveTheServicesOfTheModule() throws IOException {
+    void classPathDeclaresTheServicesOfTheModule() throws IOException {
         assertEquals(ofModule(), ofClassPath());
         assertTrue(ofModule().containsKey(DirectRings.class.getName()));
     }
@@ -58,7 +58,7 @@ class DirectRingsTest {
     }
 
     @Test
-    void aKindThatCannotBeLoadedCostsNoOther() {
+    void unloadableServiceDoesNotAffectOthers() {
         DirectRings loaded = (DirectRings) Proxy.newProxyInstance(DirectRings.class.getClassLoader(),
                 new Class<?>[] {DirectRings.class}, (proxy, method, arguments) -> null);
         Iterator<DirectRings> services = new Iterator<>() {
@@ -97,7 +97,7 @@ class DirectRingsTest {
     private static String refusal(DirectAccess directVerbs, StridingReceive striding) {
         SharedDevice device = SharedDevice.acquire("soft:loop:direct-rings");
         try {
-            return assertThrows(UnsupportedOperationException.class, () -> VerbsFrameQueue.open(device, 1, null,
+            return assertThrows(UnsupportedOperationException.class, () -> FrameQueue.open(device, 1, null,
                     new FrameQueueOptions(64, 64, 2, 512, 2048, directVerbs, false, striding))).getMessage();
         } finally {
             device.release();

@@ -9,11 +9,11 @@ import io.netty.buffer.Unpooled;
 import io.rdmaraw.ffi.NetworkOrder;
 import io.rdmaraw.memory.FrameBuf;
 import io.rdmaraw.tcp.segment.TcpFlags;
-import io.rdmaraw.verbs.CompletionChannel;
 import io.rdmaraw.verbs.DeviceName;
 import io.rdmaraw.verbs.DirectAccess;
 import io.rdmaraw.verbs.StridingReceive;
 import io.rdmaraw.verbs.flow.FlowSpec;
+import io.rdmaraw.verbs.objects.CompletionChannel;
 import io.rdmaraw.wire.EthernetHeader;
 import io.rdmaraw.wire.InternetChecksum;
 import io.rdmaraw.wire.IpProtocol;
@@ -35,7 +35,7 @@ import net.jqwik.api.constraints.IntRange;
 import net.jqwik.api.lifecycle.AfterContainer;
 import net.jqwik.api.lifecycle.BeforeContainer;
 
-/** Checksums and segments that the device makes of what a queue hands it: sent to the queue itself. */
+/** Tests checksum and segmentation offloads: a queue sends frames to itself. */
 class OffloadTest {
     private static final String DEVICE = System.getProperty("io.rdmaraw.test.device", "soft:loop:offload");
     private static final long MAC = MacAddress.parse("02:00:00:00:0f:f1");
@@ -47,14 +47,14 @@ class OffloadTest {
 
     private static SharedDevice device;
     private static CompletionChannel channel;
-    private static VerbsFrameQueue queue;
+    private static FrameQueue queue;
     private static final ReceiveBurst BURST = new ReceiveBurst();
 
     @BeforeContainer
     static void open() {
         device = SharedDevice.acquire(DEVICE);
         channel = device.context().createCompletionChannel();
-        queue = VerbsFrameQueue.open(device, 1, channel,
+        queue = FrameQueue.open(device, 1, channel,
                 new FrameQueueOptions(512, 256, MAX_SEND_SGE, 1024, 2048, DirectAccess.ofProperty(), false,
                         StridingReceive.ofProperty()));
         queue.steer(FlowSpec.builder().destinationMac(mac()).build());
@@ -76,18 +76,19 @@ class OffloadTest {
     }
 
     /**
-     * libmlx5 itself gets requests wrong whose headers go over the end of its ring, so its calls are not used for them.
+     * libmlx5 encodes TSO requests incorrectly if the headers wrap around the end of the ring, so it is not
+     * used for TSO.
      */
     @Example
-    void whoCutsSegments() {
-        boolean offered = new DeviceName(DEVICE).isSoftware() || queue.isDirect();
+    void segmentationIsOfferedWhereItWorks() {
+        boolean offered = new DeviceName(DEVICE).isSoftware() || QueueFixture.isDirect(queue);
         assertEquals(offered, queue.maxSegmentedBytes() >= 65536, queue.maxSegmentedBytes() + " bytes");
         assertTrue(queue.offloadsChecksums());
     }
 
-    /** Headers of every length, so that the ring's end comes at every place of a request. */
+    /** Tries headers of all lengths, so that the ring ends at every possible place of a request. */
     @Property(tries = 1000)
-    void aPayloadIsCutIntoSegmentsWithHeadersOfTheirOwn(@ForAll boolean ipv4,
+    void payloadIsSegmentedWithUpdatedHeaders(@ForAll boolean ipv4,
             @ForAll @IntRange(max = 10) int optionWords, @ForAll @IntRange(min = 200, max = 1460) int wantedMss,
             @ForAll("parts") List<Integer> parts, @ForAll @IntRange(max = 255) int flags, @ForAll long seed) {
         if (queue.maxSegmentedBytes() == 0) {
@@ -165,7 +166,7 @@ class OffloadTest {
         }
     }
 
-    /** Pieces of registered memory. */
+    /** Parts of registered memory. */
     private static final class Parts {
         final ByteBuf[] buffers;
         final int[] indices;
@@ -195,7 +196,7 @@ class OffloadTest {
         }
     }
 
-    /** A TCP segment's headers: what is given to the device, and what has to come of it. */
+    /** The headers of a TCP segment: those passed to the device, and those expected. */
     private record Packet(boolean ipv4, int optionWords, int flags) {
         int ipBytes() {
             return ipv4 ? Ipv4Header.MINIMUM_LENGTH_BYTES : Ipv6Header.LENGTH_BYTES;
@@ -209,7 +210,7 @@ class OffloadTest {
             return EthernetHeader.LENGTH_BYTES + ipBytes() + tcpBytes();
         }
 
-        /** Without lengths and checksums: those are the device's. */
+        /** Without lengths and checksums, which the device computes. */
         FrameBuf headers() {
             FrameBuf frame = queue.slots().take();
             frame.setZero(0, headerBytes());

@@ -2,39 +2,44 @@ package io.rdmaraw.queue;
 
 import io.rdmaraw.verbs.abi.WcStatus;
 
-/** What tests ask of a frame queue, and do to it, beyond what the transport needs. */
+/** Gives tests access to the internals of a frame queue. */
 public final class QueueFixture {
     private QueueFixture() {
     }
 
-    /** Returns whether a receive request is for several frames. */
-    public static boolean isStriding(VerbsFrameQueue queue) {
+    /** Returns whether the device's rings are accessed directly. */
+    public static boolean isDirect(FrameQueue queue) {
+        return queue.mode().startsWith("rings");
+    }
+
+    /** Returns whether a receive request holds several frames. */
+    public static boolean isStriding(FrameQueue queue) {
         return queue.mode().contains("striding receive");
     }
 
-    /** Returns whether the device compresses the completions of received frames. */
-    public static boolean isCompressing(VerbsFrameQueue queue) {
+    /** Returns whether the device compresses receive completions. */
+    public static boolean isCompressing(FrameQueue queue) {
         return queue.mode().contains("compressed completions");
     }
 
-    /** Returns the number of the queue that frames come in by. */
-    public static int receiveQueueNumber(VerbsFrameQueue queue) {
+    /** Returns the number of the receiving queue. */
+    public static int receiveQueueNumber(FrameQueue queue) {
         return isStriding(queue) ? queue.workQueue().number() : queue.queuePair().number();
     }
 
-    /** Returns whether there is a work queue that rules of several loops lead to. */
-    public static boolean hasWorkQueue(VerbsFrameQueue queue) {
-        return queue.receiveRing().sharedOrNull() != null;
+    /** Returns whether there is a work queue for rules shared by several loops. */
+    public static boolean hasWorkQueue(FrameQueue queue) {
+        return queue.receives().sharedOrNull() != null;
     }
 
-    /** Takes the work queue for failed, though the device does not: as when a completion cannot be right. */
-    public static void failWorkQueue(VerbsFrameQueue queue) {
-        queue.receiveRing().sharedOrNull().fail(WcStatus.LOC_QP_OP_ERR);
+    /** Marks the work queue as failed although the device has not failed, as after an inconsistent completion. */
+    public static void failWorkQueue(FrameQueue queue) {
+        queue.receives().sharedOrNull().fail(WcStatus.LOC_QP_OP_ERR);
     }
 
-    /** Returns how many receive requests the device has. */
-    public static int postedReceives(VerbsFrameQueue queue) {
-        ReceiveRequests shared = queue.receiveRing().sharedOrNull();
-        return queue.receiveRing().own().posted() + (shared == null ? 0 : shared.posted());
+    /** Returns the number of posted receive requests. */
+    public static int postedReceives(FrameQueue queue) {
+        ReceiveRequests shared = queue.receives().sharedOrNull();
+        return queue.receives().own().posted() + (shared == null ? 0 : shared.posted());
     }
 }

@@ -8,13 +8,13 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.rdmaraw.ffi.NativeCall;
 import io.rdmaraw.ffi.NativeLibrary;
 import io.rdmaraw.memory.Slab;
-import io.rdmaraw.verbs.CompletionChannel;
-import io.rdmaraw.verbs.CompletionQueue;
 import io.rdmaraw.verbs.DirectAccess;
 import io.rdmaraw.verbs.StridingReceive;
-import io.rdmaraw.verbs.VerbsContext;
 import io.rdmaraw.verbs.mlx5.BlueFlameFixture;
 import io.rdmaraw.verbs.mlx5.Mlx5dv;
+import io.rdmaraw.verbs.objects.CompletionChannel;
+import io.rdmaraw.verbs.objects.CompletionQueue;
+import io.rdmaraw.verbs.objects.VerbsContext;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.SymbolLookup;
@@ -25,7 +25,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
-/** Where a queue's interrupts go, and how its memory is registered: as the emulated device has it. */
+/** Tests the completion vectors of queues and the registration of their memory on an emulated device. */
 @Tag("emulated")
 class QueuePlacementTest {
     private static final SymbolLookup EMULATOR = NativeLibrary.load(System.getenv("LD_PRELOAD"));
@@ -41,13 +41,13 @@ class QueuePlacementTest {
         arena.close();
     }
 
-    private VerbsFrameQueue open() {
-        return VerbsFrameQueue.open(device, 1, channel, new FrameQueueOptions(256, 256, 8, 1024, 2048,
+    private FrameQueue open() {
+        return FrameQueue.open(device, 1, channel, new FrameQueueOptions(256, 256, 8, 1024, 2048,
                 DirectAccess.ofProperty(), false, StridingReceive.NEVER));
     }
 
-    private VerbsFrameQueue openByCalls() {
-        return VerbsFrameQueue.open(device, 1, channel, new FrameQueueOptions(256, 256, 8, 1024, 2048,
+    private FrameQueue openByCalls() {
+        return FrameQueue.open(device, 1, channel, new FrameQueueOptions(256, 256, 8, 1024, 2048,
                 DirectAccess.NEVER, false, StridingReceive.NEVER));
     }
 
@@ -63,9 +63,9 @@ class QueuePlacementTest {
     }
 
     @Test
-    void queuesTakeTheCompletionVectorsInTurns() {
+    void queuesUseCompletionVectorsInTurn() {
         assertEquals(2, device.context().completionVectors());
-        try (VerbsFrameQueue first = open(); VerbsFrameQueue second = open(); VerbsFrameQueue third = open()) {
+        try (FrameQueue first = open(); FrameQueue second = open(); FrameQueue third = open()) {
             int vector = vectorOf(first.receiveCompletions());
             assertEquals(vector, vectorOf(first.sendCompletions()), "one loop's queues interrupt one processor");
             assertNotEquals(vector, vectorOf(second.receiveCompletions()));
@@ -73,14 +73,17 @@ class QueuePlacementTest {
         }
     }
 
-    /** libmlx5 gives the first four queue pairs a register each, and spreads all others over those that are left. */
+    /**
+     * libmlx5 gives the first four queue pairs a register each, and distributes the others over the remaining
+     * registers.
+     */
     @Test
-    void callsAreNotedWhereTheyWriteToTheRegisterOfRings() {
-        List<VerbsFrameQueue> byCalls = new ArrayList<>();
+    void registerSharedWithLibmlx5IsDetected() {
+        List<FrameQueue> byCalls = new ArrayList<>();
         while (byCalls.size() < 8) {
             byCalls.add(openByCalls());
         }
-        try (VerbsFrameQueue rings = open()) {
+        try (FrameQueue rings = open()) {
             long register = Mlx5dv.rings(rings.queuePair()).blueFlameRegister();
             while (byCalls.stream().noneMatch(queue -> registerOf(queue) == register)) {
                 assertFalse(BlueFlameFixture.isShared(register));
@@ -91,17 +94,17 @@ class QueuePlacementTest {
             byCalls.removeLast().close();
             assertFalse(BlueFlameFixture.isShared(register));
         } finally {
-            byCalls.forEach(VerbsFrameQueue::close);
+            byCalls.forEach(FrameQueue::close);
         }
     }
 
-    private static long registerOf(VerbsFrameQueue queue) {
+    private static long registerOf(FrameQueue queue) {
         return Mlx5dv.rings(queue.queuePair()).blueFlameRegister();
     }
 
     @Test
-    void whatTheDeviceWritesMayBeReordered() {
-        try (VerbsFrameQueue queue = open()) {
+    void slabsAreRegisteredWithRelaxedOrdering() {
+        try (FrameQueue queue = open()) {
             int access = ask("cxemu_region_access", queue.slots().slot(0).lkey());
             assertEquals(VerbsContext.ACCESS_LOCAL_WRITE, access & ~VerbsContext.ACCESS_RELAXED_ORDERING);
             assertEquals(Slab.relaxedOrdering(), (access & VerbsContext.ACCESS_RELAXED_ORDERING) != 0);

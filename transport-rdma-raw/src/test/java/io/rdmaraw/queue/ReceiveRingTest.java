@@ -5,15 +5,15 @@ import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufAllocator;
 import io.rdmaraw.memory.Slab;
 import io.rdmaraw.memory.SlotPool;
-import io.rdmaraw.verbs.CompletionQueue;
-import io.rdmaraw.verbs.VerbsObject;
-import io.rdmaraw.verbs.WorkQueue;
+import io.rdmaraw.verbs.objects.CompletionQueue;
+import io.rdmaraw.verbs.objects.VerbsObject;
+import io.rdmaraw.verbs.objects.WorkQueue;
 import org.junit.jupiter.api.Test;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
 class ReceiveRingTest {
-    /** Frames are copied out because handlers hold the slots; they may hold all other memory as well. */
+    /** Frames are copied out because handlers hold the slots. Other memory may be exhausted as well. */
     @Test
     void withoutMemoryForACopyTheFrameIsDroppedAndCounted() {
         SharedDevice device = SharedDevice.acquire("soft:loop:receive-ring");
@@ -49,7 +49,7 @@ class ReceiveRingTest {
         }
     }
 
-    /** A ring whose completions the test makes itself. */
+    /** A ring with completions created by the test. */
     private static final class UnpolledRing extends ReceiveRing {
         UnpolledRing(SlotPool slots, QueueCounters counters, ByteBufAllocator copyAllocator) {
             super(slots, counters, 4, copyAllocator);

@@ -6,9 +6,9 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.rdmaraw.ffi.NativeCall;
 import io.rdmaraw.ffi.NativeLibrary;
 import io.rdmaraw.memory.FrameBuf;
-import io.rdmaraw.verbs.CompletionChannel;
 import io.rdmaraw.verbs.DirectAccess;
 import io.rdmaraw.verbs.StridingReceive;
+import io.rdmaraw.verbs.objects.CompletionChannel;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -17,27 +17,27 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** How many bytes a card reads over PCIe to send a burst, and how often it is rung for. */
+/** Measures the bytes that a card reads over PCIe to send a burst, and the number of doorbells. */
 @Tag("emulated")
 @Timeout(60)
 class SendReadsTest {
     private static final String DEVICE = "mlx5_0";
     private static final int FRAME_BYTES = 60;
     private static final int BURST = FrameQueue.BURST_FRAMES;
-    /** Of {@code struct cxemu_counters}. */
+    /** Number of counters in {@code struct cxemu_counters}. */
     private static final int COUNTERS = 64;
     private static final int DOORBELLS = 15;
     private static final int REQUEST_BYTES = 22;
     private static final int FRAME_READS = 24;
 
-    /** Control and Ethernet segment, and one data segment for each of 32 frames: 9 blocks. */
+    /** A control and Ethernet segment, and a data segment for each of 32 frames: 9 blocks. */
     private static final int MULTI_PACKET_REQUEST_BYTES = 9 * 64;
 
     @Test
-    void aBurstIsReadByFewRequestsWhereTheyAreAskedFor() {
+    void multiPacketRequestsReduceReadsOfABurst() {
         SharedDevice device = SharedDevice.acquire(DEVICE);
         CompletionChannel channel = device.context().createCompletionChannel();
-        VerbsFrameQueue queue = VerbsFrameQueue.open(device, 1, channel, new FrameQueueOptions(128, 128, 4, 512, 2048,
+        FrameQueue queue = FrameQueue.open(device, 1, channel, new FrameQueueOptions(128, 128, 4, 512, 2048,
                 DirectAccess.REQUIRED, false, StridingReceive.NEVER));
         long[] before = counters();
         for (int i = 0; i < BURST; i++) {
@@ -59,7 +59,7 @@ class SendReadsTest {
         device.release();
     }
 
-    private static void awaitSent(VerbsFrameQueue queue) {
+    private static void awaitSent(FrameQueue queue) {
         long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(30);
         while (queue.inFlight() > 0) {
             queue.reclaim();

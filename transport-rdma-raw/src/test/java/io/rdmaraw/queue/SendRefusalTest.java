@@ -6,16 +6,16 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import io.rdmaraw.memory.FrameBuf;
-import io.rdmaraw.verbs.CompletionChannel;
 import io.rdmaraw.verbs.DirectAccess;
 import io.rdmaraw.verbs.StridingReceive;
+import io.rdmaraw.verbs.objects.CompletionChannel;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** Frames that the device refuses amid others, by its calls. */
+/** The device refuses single frames of a burst. Sends through libibverbs. */
 @Tag("softverbs")
 class SendRefusalTest {
     private static final int DEPTH = 64;
@@ -23,7 +23,7 @@ class SendRefusalTest {
 
     private final SharedDevice device = SharedDevice.acquire("soft:loop:refusals");
     private final CompletionChannel channel = device.context().createCompletionChannel();
-    private final VerbsFrameQueue queue = VerbsFrameQueue.open(device, 1, channel,
+    private final FrameQueue queue = FrameQueue.open(device, 1, channel,
             new FrameQueueOptions(64, DEPTH, 8, 1024, 2048, DirectAccess.NEVER, false, StridingReceive.NEVER));
 
     @AfterEach
@@ -37,7 +37,7 @@ class SendRefusalTest {
         assertEquals(FrameQueue.ACCEPTED, queue.offer(Unpooled.buffer(FRAME_BYTES).writeZero(FRAME_BYTES)));
     }
 
-    /** A payload that is to be cut into segments of no length. */
+    /** Offers a frame that the device refuses: a TSO payload with a segment length of 0. */
     private void offerBad() {
         FrameBuf headers = queue.slots().take();
         FrameBuf payload = queue.slots().take();
@@ -47,10 +47,10 @@ class SendRefusalTest {
                 new int[] {FRAME_BYTES}, 1, 0));
     }
 
-    /** The last frame is what asks for the completion of those before it. */
+    /** The last frame of a burst requests the completion that also releases the frames before it. */
     @ParameterizedTest
     @CsvSource({"1", "5", "31", "32", "33", "63"})
-    void aRefusedLastFrameDoesNotKeepThoseBeforeItForEver(int goodFrames) {
+    void framesBeforeARefusedLastFrameAreReleased(int goodFrames) {
         int slotsBefore = queue.slots().available();
         for (int burst = 0; burst < 3 * DEPTH; burst++) {
             int good = Math.min(goodFrames, queue.sendRoom() - 1);
@@ -70,7 +70,7 @@ class SendRefusalTest {
     }
 
     @Test
-    void refusedFramesAmidOthersCostThemselvesAlone() {
+    void onlyRefusedFramesOfABurstAreLost() {
         for (int burst = 0; burst < 3 * DEPTH; burst++) {
             offerBad();
             offerGood();

@@ -17,11 +17,11 @@ import java.util.List;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-/** Whose slots are when they get short. */
+/** Tests the distribution of slots when they are short. */
 class SlotReceivesTest {
     private static final int SLOTS = 128;
     private static final int DEPTH = 64;
-    /** What a refill leaves for sending. */
+    /** Number of slots that a refill leaves for sending. */
     private static final int LEFT_FOR_SENDING = 16;
 
     private final SharedDevice device = SharedDevice.acquire("soft:loop:slot-receives");
@@ -51,7 +51,7 @@ class SlotReceivesTest {
     }
 
     @Test
-    void aQueueOpenedLateLeavesSomeSlotsForSending() {
+    void lateQueueLeavesSlotsForSending() {
         hold(SLOTS - 40);
         receives.refill();
         assertEquals(LEFT_FOR_SENDING, slots.available());
@@ -64,7 +64,7 @@ class SlotReceivesTest {
     }
 
     @Test
-    void whatAFailedQueueGivesBackIsForItAlone() {
+    void slotsOfAFailedQueueStayReserved() {
         receives.refill();
         int free = slots.available();
         receives.flush(DEPTH / 2);
@@ -78,7 +78,7 @@ class SlotReceivesTest {
     }
 
     @Test
-    void whatHandlersGotOfAFailedQueueIsOwedToIt() {
+    void slotsTakenByHandlersAreMissingInAFailedQueue() {
         receives.refill();
         receives.flush(1);
         for (int i = 0; i < DEPTH / 2; i++) {
@@ -88,9 +88,9 @@ class SlotReceivesTest {
         assertEquals(DEPTH / 2, receives.missing());
     }
 
-    /** What is held of them is no shortage: ordinary slots receive what the device cuts then. */
+    /** Held chunks are no shortage: the device then segments packets, which are received in ordinary slots. */
     @Test
-    void framesBeyondTheMtuThatAreHeldAreNoShortage() {
+    void heldChunksAreNotCountedAsShortage() {
         Slab chunks = Slab.allocate(device.protectionDomain(), device.registeredRanges(), StrideLayout.ofFrames(8, 500),
                 SLOTS, 2048);
         device.retain();
@@ -114,7 +114,7 @@ class SlotReceivesTest {
         chunks.close(device::release);
     }
 
-    /** A queue whose device completes what the test says, in order. */
+    /** A queue with requests that the test completes in order. */
     private static final class TestReceives extends SlotReceives {
         private final Deque<Integer> posted = new ArrayDeque<>();
 

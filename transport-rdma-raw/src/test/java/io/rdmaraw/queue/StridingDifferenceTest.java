@@ -9,10 +9,10 @@ import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import io.rdmaraw.ffi.NativeCall;
 import io.rdmaraw.ffi.NativeLibrary;
-import io.rdmaraw.verbs.CompletionChannel;
 import io.rdmaraw.verbs.DirectAccess;
 import io.rdmaraw.verbs.StridingReceive;
 import io.rdmaraw.verbs.flow.FlowSpec;
+import io.rdmaraw.verbs.objects.CompletionChannel;
 import java.lang.foreign.Arena;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -29,8 +29,8 @@ import net.jqwik.api.lifecycle.AfterContainer;
 import net.jqwik.api.lifecycle.BeforeContainer;
 
 /**
- * The same frames received by libmlx5's calls and by striding queues, whose completions are plain or compressed.
- * Handlers keep frames for a while: what they hold must not be written to.
+ * Receives the same frames through libmlx5 and through striding queues, with plain and with compressed
+ * completions. Handlers hold some frames for a while; the device must not overwrite these.
  */
 @Tag("emulated")
 class StridingDifferenceTest {
@@ -44,12 +44,12 @@ class StridingDifferenceTest {
 
     private static SharedDevice device;
     private static CompletionChannel channel;
-    private static VerbsFrameQueue sender;
+    private static FrameQueue sender;
     private static List<Receiver> receivers;
     private static int spanning;
 
-    /** A queue, the last byte of the MAC address whose frames it gets, and what is kept of these. */
-    private record Receiver(VerbsFrameQueue queue, byte mac, List<ByteBuf> kept, List<Long> sums) {
+    /** A queue, the last byte of its MAC address, and the frames held of it. */
+    private record Receiver(FrameQueue queue, byte mac, List<ByteBuf> kept, List<Long> sums) {
         static Receiver open(DirectAccess directVerbs, boolean compressed, StridingReceive striding, int mac) {
             Receiver receiver = new Receiver(StridingDifferenceTest.open(directVerbs, compressed, striding), (byte) mac,
                     new ArrayList<>(), new ArrayList<>());
@@ -60,8 +60,8 @@ class StridingDifferenceTest {
         }
     }
 
-    private static VerbsFrameQueue open(DirectAccess directVerbs, boolean compressed, StridingReceive striding) {
-        return VerbsFrameQueue.open(device, 1, channel,
+    private static FrameQueue open(DirectAccess directVerbs, boolean compressed, StridingReceive striding) {
+        return FrameQueue.open(device, 1, channel,
                 new FrameQueueOptions(128, 128, 2, SLOT_COUNT, 16384, directVerbs, compressed, striding));
     }
 
@@ -127,7 +127,7 @@ class StridingDifferenceTest {
         assertEquals(0, sender.post());
     }
 
-    /** Short ones, of any length, or those that end where a stride does. */
+    /** Returns a short length, any length, or one that ends at a stride boundary. */
     private static int length(int kind, Random random) {
         return switch (kind) {
             case 0 -> 60 + random.nextInt(1400);
@@ -136,7 +136,7 @@ class StridingDifferenceTest {
         };
     }
 
-    /** An IPv4 header with a checksum that is right, and UDP without one; now and then something else. */
+    /** Creates a UDP datagram with a correct IPv4 checksum and no UDP checksum, sometimes another frame. */
     private static ByteBuf frame(byte mac, int lengthBytes, Random random) {
         byte[] bytes = new byte[lengthBytes];
         random.nextBytes(bytes);
@@ -170,14 +170,14 @@ class StridingDifferenceTest {
         return frames;
     }
 
-    /** Of all but the MAC address that the frame is for. */
+    /** Sums all bytes except the destination MAC address. */
     private static long sum(ByteBuf frame) {
         CRC32 sum = new CRC32();
         sum.update(frame.nioBuffer(6, frame.readableBytes() - 6));
         return sum.getValue();
     }
 
-    /** In any order. */
+    /** Releases frames in random order. */
     private static void release(Receiver receiver, int count, Random random) {
         for (int i = 0; i < count; i++) {
             int index = random.nextInt(receiver.kept.size());
@@ -188,7 +188,7 @@ class StridingDifferenceTest {
     }
 
     @Example
-    void aQueueThatCannotStrideSaysWhy() {
+    void requiredStridingReceiveIsRefusedWithReason() {
         String message = assertThrows(UnsupportedOperationException.class,
                 () -> open(DirectAccess.NEVER, false, StridingReceive.REQUIRED)).getMessage();
         assertTrue(message.contains("striding receive queues are required, but the rings of mlx5_0 are not used in"

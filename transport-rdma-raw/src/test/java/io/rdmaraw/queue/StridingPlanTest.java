@@ -13,7 +13,7 @@ import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
 import net.jqwik.api.constraints.IntRange;
 
-/** How memory is divided, for devices and settings of all kinds. */
+/** Tests the division of memory for all kinds of devices and settings. */
 class StridingPlanTest {
     private static final StridingLimits NEW_DEVICE = new StridingLimits(64, 8192, 8, 65536);
     private static final StridingLimits OLD_DEVICE = new StridingLimits(64, 8192, 512, 65536);
@@ -30,7 +30,7 @@ class StridingPlanTest {
     }
 
     @Example
-    void aLongFrameTakesSeveralStrides() {
+    void longFrameUsesSeveralStrides() {
         StridingPlan plan = StridingPlan.within(options(1024, 4096, 16384), NEW_DEVICE);
         assertEquals(new StridingPlan(new StrideLayout(256, 64, 2048), 2048, 128), plan);
     }
@@ -43,7 +43,7 @@ class StridingPlanTest {
     }
 
     @Property(tries = 2000)
-    void whatIsPlannedFits(@ForAll @IntRange(min = 6, max = 13) int depthLog, @ForAll @IntRange(max = 20000) int more,
+    void planFitsIntoMemory(@ForAll @IntRange(min = 6, max = 13) int depthLog, @ForAll @IntRange(max = 20000) int more,
             @ForAll @IntRange(min = 8, max = 15) int slotLog, @ForAll boolean old) {
         StridingLimits limits = old ? OLD_DEVICE : NEW_DEVICE;
         FrameQueueOptions options = options(1 << depthLog, (1 << depthLog) + 256 + more, 1 << slotLog);

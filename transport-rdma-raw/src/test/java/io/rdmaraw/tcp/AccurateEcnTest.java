@@ -22,15 +22,15 @@ import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /**
- * RFC 9768. ACE is written as its flags: e is 4, C is 2, E is 1. So 5, with which both ends begin to count, is Ee, 6 is
- * Ce, 7 is ECe, and 0 is none of them.
+ * RFC 9768. The ACE field is written as its flags: e is 4, C is 2, E is 1. Both ends start counting at 5, which
+ * is Ee. 6 is Ce, 7 is ECe, and 0 is no flag.
  */
 class AccurateEcnTest {
     private static TcpConfig.Builder accurate() {
         return Dialogue.plain().ecn(TcpConfig.EcnMode.ACCURATE);
     }
 
-    /** A connection opened by us, without quick acknowledgements. */
+    /** Returns a connection opened by us, without quick ACKs. */
     private static Dialogue client(TcpConfig.Builder config) {
         Dialogue d = new Dialogue(config).connect().says("SECe 0").after(10);
         d.hears("SAC 0 ack 1 mss 1000 sackOK").says("AC 1 ack 1");
@@ -38,7 +38,7 @@ class AccurateEcnTest {
         return d.withoutQuickAcks();
     }
 
-    /** One opened by the peer. */
+    /** Returns a connection opened by the peer, without quick ACKs. */
     private static Dialogue server(TcpConfig.Builder config) {
         Dialogue d = new Dialogue(config).listen(8);
         d.hears("SECe 0 mss 1000 sackOK").says("SAC 0 ack 1").after(10).hears("AC 1 ack 1").heard("accepted");
@@ -61,7 +61,7 @@ class AccurateEcnTest {
 
     // ---- negotiation (section 3.1) ----
 
-    /** Table 2: what a SYN-ACK means, how it is acknowledged, and what data looks like then. */
+    /** Table 2: the meaning of a SYN-ACK, the ACK that answers it, and the first data segment. */
     @ParameterizedTest
     @CsvSource({
             "SAC,   AC 1 ack 1, PAEe 1 len 10 ack 1 ect",
@@ -72,7 +72,7 @@ class AccurateEcnTest {
             "SAE,   A 1 ack 1,  PA 1 len 10 ack 1 ect",
             "SA,    A 1 ack 1,  PA 1 len 10 ack 1",
             "SAECe, A 1 ack 1,  PA 1 len 10 ack 1"})
-    void theSynAckTellsWhatTheServerCan(String synAck, String ack, String data) {
+    void synAckSelectsFeedback(String synAck, String ack, String data) {
         Dialogue d = new Dialogue(accurate()).connect().says("SECe 0").after(10);
         d.hears(synAck + " 0 ack 1 mss 1000").says(ack).send(10).says(data);
         boolean marked = synAck.equals("SACe");
@@ -80,7 +80,7 @@ class AccurateEcnTest {
         assertEquals(marked ? 7000 : 10_000, d.c.congestionWindowBytes());
     }
 
-    /** Table 2 and section 3.1.3: what a listener that accepts accurate feedback answers. */
+    /** Table 2 and section 3.1.3: the SYN-ACK of a listener that accepts accurate feedback. */
     @ParameterizedTest
     @CsvSource({
             "SECe 0,     SAC 0 ack 1",
@@ -93,7 +93,7 @@ class AccurateEcnTest {
             "SCe 0,      SAC 0 ack 1",
             "SEC 0,      SAE 0 ack 1",
             "S 0,        SA 0 ack 1"})
-    void theSynTellsWhatTheClientCan(String syn, String synAck) {
+    void synSelectsFeedbackOfListener(String syn, String synAck) {
         for (TcpConfig.EcnMode mode : new TcpConfig.EcnMode[] {TcpConfig.EcnMode.ACCURATE,
                 TcpConfig.EcnMode.ACCURATE_PASSIVE}) {
             new Dialogue(Dialogue.plain().ecn(mode)).listen(8).hears(syn + " mss 1000").says(synAck);
@@ -102,7 +102,7 @@ class AccurateEcnTest {
 
     @ParameterizedTest
     @EnumSource(TcpConfig.EcnMode.class)
-    void eachModeAsksForWhatItSays(TcpConfig.EcnMode mode) {
+    void eachModeOffersItsFeedback(TcpConfig.EcnMode mode) {
         new Dialogue(Dialogue.plain().ecn(mode)).connect().says(switch (mode) {
             case OFF, PASSIVE, ACCURATE_PASSIVE -> "S 0";
             case ACTIVE -> "SEC 0";
@@ -115,57 +115,60 @@ class AccurateEcnTest {
         });
     }
 
-    /** As on Linux: one that needs marks asks for the feedback of RFC 3168, if not for the better one. */
+    /** As on Linux: a control that counts marks offers classic ECN if accurate feedback is not offered. */
     @Test
-    void dctcpAsksForMarksInAnyModeButOff() {
+    void dctcpOffersEcnUnlessItIsOff() {
         new Dialogue(accurate().congestionControl(Dctcp::new)).connect().says("SECe 0");
         new Dialogue(Dialogue.plain().ecn(TcpConfig.EcnMode.ACCURATE_PASSIVE).congestionControl(Dctcp::new)).connect()
                 .says("SEC 0");
     }
 
-    /** Table 4: what the last acknowledgement of the handshake tells a server of its SYN-ACK. */
+    /** Table 4: the last ACK of the handshake reports the IP-ECN codepoint of the SYN-ACK to the server. */
     @ParameterizedTest
     @CsvSource({"AC, ect, 0, true", "AE, ect, 0, true", "AEe, ect, 0, true", "AECe, ect, 0, true",
             "AEC, '', 0, true", "Ae, '', 0, true", "ACe, '', 1, true", "A, '', 0, false"})
-    void theLastAckOfTheHandshakeTellsHowTheSynAckCame(String flags, String ect, int reductions, boolean believed) {
+    void lastAckOfHandshakeEchoesSynAck(String flags, String ect, int reductions, boolean believed) {
         Dialogue d = new Dialogue(accurate()).listen(8);
         d.hears("SECe 0 mss 1000 sackOK").says("SAC 0 ack 1").hears(flags + " 1 ack 1").heard("accepted");
         assertEquals(reductions, d.engine.counters().ecnReductions);
         d.send(10).says(("PAEe 1 len 10 ack 1 " + ect).strip());
-        // The next mark is the first one, or the second.
+        // The next mark is the first or the second one.
         boolean had = flags.equals("ACe");
         d.after(10).hears(had ? "AECe 1 ack 11" : "ACe 1 ack 11");
         assertEquals(believed ? 1 : 0, echoed(d));
         assertEquals(reductions + (believed ? 1 : 0), d.engine.counters().ecnReductions);
-        // Whatever the peer says, what comes is counted for it.
+        // Marks from the peer are counted, whatever feedback it gives.
         d.c.quickAcks = 0;
         d.hears("AEe 1 len 10 ack 11 ce").says("ACe 11 ack 11");
     }
 
-    /** The IP-ECN of the SYN-ACK is told alone, before data, and a mark on it counts once. */
+    /** The IP-ECN codepoint of the SYN-ACK is echoed in a separate ACK before data. A mark on it counts once. */
     @ParameterizedTest
     @CsvSource({"'', AC 1 ack 1, PAEe", "ect, Ae 1 ack 1, PAEe", "ce, ACe 1 ack 1, PACe"})
-    void theSynAckIsAcknowledgedByWhatItCameWith(String ecn, String ack, String data) {
+    void ackOfSynAckEchoesItsCodepoint(String ecn, String ack, String data) {
         Dialogue d = new Dialogue(accurate()).connect();
         d.send(10).says("SECe 0").after(10);
         d.hears(("SAC 0 ack 1 mss 1000 " + ecn).strip()).says(ack, data + " 1 len 10 ack 1 ect");
-        // The acknowledgement was lost; the latest SYN-ACK counts for the handshake, none of them once more.
+        // The ACK was lost. The handshake uses the latest SYN-ACK, but its mark does not count again.
         d.after(200).hears("SAC 0 ack 1 mss 1000 ce");
         d.says("ACe 11 ack 1").hears("SAC 0 ack 1 mss 1000 ce").saysNothing();
         d.hears("AEe 1 ack 11").send(10).says("PACe 11 len 10 ack 1 ect");
     }
 
-    /** Section 3.2.2.1: SACK blocks do not go with the encoding of the handshake. */
+    /** Section 3.2.2.1: an ACK that echoes the handshake has no SACK blocks. */
     @Test
-    void dataBehindTheSynAckIsToldOfAfterwards() {
+    void dataAfterSynAckIsSackedInSecondAck() {
         Dialogue d = new Dialogue(accurate()).connect().says("SECe 0").after(10);
         d.hears("SAC 0 ack 1 mss 1000 sackOK").hears("AEe 101 len 100 ack 1 ce");
         d.says("AC 1 ack 1", "ACe 1 ack 1 sack 101-201");
     }
 
-    /** Section 3.1.4.1: once more with it, then without; whatever SYN the answer is for. */
+    /**
+     * Section 3.1.4.1: the first two SYNs offer accurate feedback, later ones do not. The answer may be for
+     * either.
+     */
     @Test
-    void lostSynsAskTwice() {
+    void firstTwoSynsOfferAccurateFeedback() {
         Dialogue d = new Dialogue(accurate()).connect().says("SECe 0");
         d.waits(1100);
         d.says("SECe 0").waits(2100);
@@ -176,52 +179,52 @@ class AccurateEcnTest {
         plain.says("SECe 0").hears("SAE 0 ack 1 mss 1000").says("A 1 ack 1").send(10).says("PA 1 len 10 ack 1 ect");
     }
 
-    /** RFC 3168 section 6.1.1.1. */
+    /** RFC 3168 section 6.1.1.1: only the first SYN offers ECN. */
     @Test
-    void lostSynsOfTheClassicKindAskOnce() {
+    void onlyFirstSynOffersClassicFeedback() {
         Dialogue d = new Dialogue(Dialogue.plain().ecn(TcpConfig.EcnMode.ACTIVE)).connect().says("SEC 0");
         d.waits(1100);
         d.says("S 0").hears("SAE 0 ack 1 mss 1000").says("A 1 ack 1").send(10).says("PA 1 len 10 ack 1");
     }
 
-    /** Sections 3.2.3.2.2 and 3.1.5: the client may have taken the last one for a refusal. */
+    /** Sections 3.2.3.2.2 and 3.1.5: the client may have read the last SYN-ACK as a refusal. */
     @Test
-    void lostSynAcksAgreeTwice() {
+    void thirdSynAckFallsBack() {
         Dialogue d = new Dialogue(accurate()).listen(8).hears("SECe 0 mss 1000").says("SAC 0 ack 1");
         d.waits(1100);
         d.says("SAC 0 ack 1").waits(2100);
         d.says("SA 0 ack 1").hears("AC 1 ack 1").heard("accepted");
         d.c.quickAcks = 0;
         d.send(10).says("PAEe 1 len 10 ack 1");
-        // Marks count in both directions all the same.
+        // Marks are still counted in both directions.
         d.hears("ACe 1 ack 11").hears("ACe 1 len 10 ack 11 ce").says("ACe 11 ack 11");
         assertEquals(1, echoed(d));
     }
 
-    /** Section 3.1.5. */
+    /** Section 3.1.5: a repeated SYN without the offer stops the use of ECT. */
     @Test
-    void aSynThatComesAgainWithoutItKeepsDataFromBeingEcnCapable() {
+    void repeatedSynWithoutOfferStopsEct() {
         Dialogue d = new Dialogue(accurate()).listen(8).hears("SECe 0 mss 1000").says("SAC 0 ack 1");
-        d.hears("SECe 0 ce mss 1000").says("SACe 0 ack 1");
+        d.hears("SECe 0 ce mss 1000").says("SACe 0 ack 1").after(100);
         d.hears("S 0 mss 1000").says("SAC 0 ack 1").hears("AC 1 ack 1").send(10).says("PAEe 1 len 10 ack 1");
         Dialogue none = new Dialogue(accurate()).listen(8).hears("S 0 mss 1000").says("SA 0 ack 1");
         none.hears("SECe 0 mss 1000").says("SA 0 ack 1").hears("AC 1 ack 1").send(10).says("PA 1 len 10 ack 1");
     }
 
-    /** Section 3.1.5: the ends could differ in what they take for agreed. */
+    /** Section 3.1.5: the two ends might disagree about the negotiated feedback. */
     @ParameterizedTest
     @ValueSource(strings = {"SECe 0,SAC 0 ack 1,SEC 0", "SEC 0,SAE 0 ack 1,SECe 0"})
-    void synsOfBothKindsEndTheHandshake(String texts) {
+    void synsWithDifferentOffersResetTheHandshake(String texts) {
         String[] text = texts.split(",");
         Dialogue d = new Dialogue(accurate()).listen(8).hears(text[0] + " mss 1000").says(text[1]);
         d.hears(text[2] + " mss 1000").says("RA 1 ack 1");
         assertEquals(0, d.engine.connectionCount());
-        // Who knows one kind alone does not tell them apart.
+        // A server without accurate feedback does not distinguish the two.
         Dialogue passive = new Dialogue(Dialogue.plain()).listen(8).hears("SEC 0 mss 1000").says("SAE 0 ack 1");
         passive.hears("SECe 0 mss 1000").says("SAE 0 ack 1");
     }
 
-    /** Section 3.1.2. */
+    /** Section 3.1.2: in a simultaneous open, each end answers as a listener. */
     @Test
     void simultaneousOpenAgreesAsAListenerWould() {
         Dialogue d = new Dialogue(accurate()).connect().says("SECe 0");
@@ -233,9 +236,9 @@ class AccurateEcnTest {
         classic.says("PA 1 len 10 ack 1");
     }
 
-    /** A server that waits for data has heard of the client before its SYN-ACK is late. */
+    /** A server that waits for data knows that the client has received its SYN-ACK. */
     @Test
-    void aDeferredAcceptIsNoRefusal() {
+    void deferredAcceptKeepsAccurateFeedback() {
         Dialogue d = new Dialogue(accurate());
         d.engine.listen(0, 0, Dialogue.PORT, 8, "listener").deferAccept(10);
         d.hears("SECe 0 mss 1000").says("SAC 0 ack 1").hears("AC 1 ack 1").after(8000).saysNothing();
@@ -249,7 +252,7 @@ class AccurateEcnTest {
 
     // ---- SYN cookies (section 5.1) ----
 
-    /** Opens a connection by a cookie, and returns the first segment with data that it sends. */
+    /** Opens a connection by a SYN cookie. Returns the first data segment that it sends. */
     private static Segment byCookie(TcpConfig.Builder config, boolean timestamps, int synFlags, int ackFlags,
             int dataBytes) {
         Dialogue d = new Dialogue(config.timestamps(true).synCookies(TcpConfig.SynCookieMode.ALWAYS)).listen(8);
@@ -282,7 +285,7 @@ class AccurateEcnTest {
 
     @ParameterizedTest
     @ValueSource(booleans = {true, false})
-    void aCookieKeepsWhatWasAgreed(boolean timestamps) {
+    void cookieKeepsNegotiatedFeedback(boolean timestamps) {
         int five = TcpFlags.AE | TcpFlags.ECE;
         for (int dataBytes : new int[] {0, 10}) {
             Segment data = byCookie(accurate(), timestamps, AccurateEcn.FLAGS, dataBytes > 0 ? five : TcpFlags.CWR,
@@ -297,14 +300,14 @@ class AccurateEcnTest {
         data = byCookie(accurate(), timestamps, 0, 0, 0);
         assertEquals(0, data.flags & AccurateEcn.FLAGS);
         assertEquals(Segment.ECN_NOT_ECT, data.ecn);
-        // A mark on a SYN-ACK, of a classic peer.
+        // The client uses classic ECN, and its ACK reports a mark on the SYN-ACK.
         data = byCookie(accurate(), timestamps, 0, TcpFlags.ECE, 0);
         assertEquals(0, data.flags & AccurateEcn.FLAGS);
         assertEquals(Segment.ECN_NOT_ECT, data.ecn);
     }
 
     @Test
-    void aServerWithoutItTakesNoCookieForAnAgreement() {
+    void serverWithoutAccurateFeedbackIgnoresAckFlags() {
         Segment data = byCookie(Dialogue.plain().ecn(TcpConfig.EcnMode.OFF), false, 0, TcpFlags.AE | TcpFlags.CWR, 0);
         assertEquals(0, data.flags & AccurateEcn.FLAGS);
         data = byCookie(Dialogue.plain(), false, 0, AccurateEcn.FLAGS, 0);
@@ -314,9 +317,9 @@ class AccurateEcnTest {
 
     // ---- the receiver (section 3.2.2) ----
 
-    /** Section 3.2.2.5.1: the first of several marks, then each second one, or each third one without data. */
+    /** Section 3.2.2.5.1: the first mark causes an ACK, then every second one, or every third one without data. */
     @Test
-    void marksAreToldInTime() {
+    void marksCauseAcks() {
         Dialogue d = server(accurate());
         d.hears("PAEe 1 len 10 ack 1 ect").saysNothing();
         d.hears("PAEe 11 len 10 ack 1 ce").says("ACe 1 ack 21");
@@ -330,15 +333,15 @@ class AccurateEcnTest {
         assertEquals(8, d.engine.counters().congestionMarksIn);
     }
 
-    /** What it tells is what there is now, whatever carries it. */
+    /** Data, retransmissions, ACKs and FINs all carry the present count. */
     @Test
-    void everySegmentTellsTheCount() {
+    void everySegmentCarriesTheCount() {
         Dialogue d = client(accurate());
         d.send(1000).says("PAEe 1 len 1000 ack 1 ect");
         d.hears("AEe 1 len 10 ack 1 ce").says("ACe 1001 ack 11");
         d.send(1000).says("PACe 1001 len 1000 ack 11 ect");
         d.hears("AEe 11 len 10 ack 1 ce").hears("AEe 21 len 10 ack 1 ce").says("A 2001 ack 31");
-        // Again, without ECT; a probe; the end.
+        // A retransmission without ECT, an ACK and a FIN.
         assertTrue(d.waits(1000) < 1000);
         d.says("PA 1001 len 1000 ack 31").hears("AEe 31 ack 2001");
         d.hears("FAEe 31 ack 2001 ce").says("AE 2001 ack 32");
@@ -346,17 +349,17 @@ class AccurateEcnTest {
         d.says("FAE 2001 ack 32");
     }
 
-    /** A run of frames that were put together has as many marks as it has segments. */
+    /** A run of merged frames has as many marks as segments. */
     @Test
-    void mergedFramesCountEachByItself() {
+    void eachMergedFrameCountsAsMarked() {
         Dialogue d = server(accurate());
         d.hears("AEe 1 len 4000 of 1000 ack 1 ce").says("AE 1 ack 4001");
         assertEquals(4, d.engine.counters().congestionMarksIn);
     }
 
-    /** Beyond seven the field would have gone round between two acknowledgements. */
+    /** With more than seven marks per ACK, the field would wrap. */
     @Test
-    void aBurstOfMarksIsToldInSeveralAcknowledgements() {
+    void burstOfMarksIsReportedInSeveralAcks() {
         Dialogue d = server(accurate());
         for (int i = 0; i < 10; i++) {
             d.hears("AEe " + (1 + 100 * i) + " len 100 ack 1 ce");
@@ -364,9 +367,9 @@ class AccurateEcnTest {
         d.says("Ae 1 ack 701", "AECe 1 ack 1001");
     }
 
-    /** Duplicates, and what lies outside of the window, are not acceptable. */
+    /** Duplicates and segments outside the window are not acceptable. */
     @Test
-    void whatIsNotTakenDoesNotCount() {
+    void marksOfUnacceptableSegmentsDoNotCount() {
         Dialogue d = server(accurate());
         d.hears("AEe 1 len 100 ack 1 ce").says("ACe 1 ack 101");
         d.hears("AEe 1 len 100 ack 1 ce").says("ACe 1 ack 101 sack 1-101");
@@ -377,7 +380,7 @@ class AccurateEcnTest {
     // ---- the sender ----
 
     @Test
-    void theCountGoesRound() {
+    void counterWrapsAround() {
         Dialogue d = client(accurate());
         String[] flags = {"ACe", "AECe", "A", "AE", "AC", "AEC", "Ae", "AEe", "ACe"};
         for (int i = 0; i < flags.length; i++) {
@@ -388,9 +391,9 @@ class AccurateEcnTest {
         }
     }
 
-    /** Appendix A.2.1: what the field may hide when acknowledgements are lost, but not where they are ever so few. */
+    /** Appendix A.2.1: if ACKs are lost, the field may have wrapped. A peer that thins its ACKs has lost none. */
     @Test
-    void lostAcknowledgementsAreTakenForMarked() {
+    void lostAcksAreAssumedMarked() {
         Dialogue d = client(accurate().initialWindowSegments(40));
         sends(d, 1).after(10).hears("AEe 1 ack 1001");
         sends(d, 7).after(10).hears("AECe 1 ack 8001");
@@ -406,9 +409,9 @@ class AccurateEcnTest {
         assertEquals(0, echoed(thinned));
     }
 
-    /** Section 3.2.2.5.2: the field is right, and the number of segments incomplete. */
+    /** Section 3.2.2.5.2: the counter is reliable even if the number of segments is incomplete. */
     @Test
-    void moreMarksThanSegmentsAreBelieved() {
+    void moreMarksThanSegmentsAreAccepted() {
         Dialogue d = client(accurate());
         sends(d, 2).after(10).hears("AEe 1 ack 1001").hears("A 1 ack 2001");
         assertEquals(3, echoed(d));
@@ -416,7 +419,7 @@ class AccurateEcnTest {
 
     /** Appendix A.1. */
     @Test
-    void whatIsSupersededIsPassedOver() {
+    void supersededAcksAreIgnored() {
         Dialogue d = client(accurate());
         sends(d, 4).after(10).hears("ACe 1 ack 3001").hears("AEe 1 ack 1001").hears("AEe 1 ack 3001");
         assertEquals(1, echoed(d));
@@ -432,14 +435,14 @@ class AccurateEcnTest {
         assertEquals(2, echoed(timed), "later, though it acknowledges nothing");
         timed.hears("ACe 1 ack 1001 ts 121/" + echo);
         assertEquals(2, echoed(timed));
-        // Ahead of a hole, so that PAWS does not know its time.
+        // Out of order, so PAWS does not record its timestamp.
         timed.hears("A 101 len 10 ack 1001 ts 125/" + echo).hears("AECe 1 ack 1001 ts 122/" + echo);
         assertEquals(3, echoed(timed));
     }
 
     /** Section 3.2.2.4. */
     @Test
-    void aClearedFieldIsNotBelieved() {
+    void clearedFieldIsIgnored() {
         Dialogue d = client(accurate());
         sends(d, 1).after(10).hears("A 1 ack 1001");
         d.send(1000).says("PAEe 1001 len 1000 ack 1");
@@ -468,15 +471,15 @@ class AccurateEcnTest {
     }
 
     @Test
-    void marksAreAnsweredByReno() {
+    void marksHalveTheWindowOfReno() {
         Dialogue d = client(accurate().congestionControl(NewReno::new));
         sends(d, 6).after(10).hears("ACe 1 ack 1001");
         assertEquals(5000, d.c.congestionWindowBytes(), "half of the window");
     }
 
-    /** In recovery the loss has been answered; a mark on what was sent since is, when it is over. */
+    /** The loss already reduced the window. A mark on data sent since then is answered after recovery. */
     @Test
-    void aMarkInRecoveryIsForTheRoundAfter() {
+    void markInRecoveryIsAnsweredAfterwards() {
         Dialogue d = client(accurate());
         sends(d, 8).after(10).hears("ACe 1 ack 1 sack 1001-8001");
         d.says("AEe 1 len 1000 ack 1");
@@ -488,9 +491,9 @@ class AccurateEcnTest {
         assertEquals(1, d.engine.counters().ecnReductions);
     }
 
-    /** RFC 4015 section 3.2: a mark is a sign of congestion of its own. */
+    /** RFC 4015 section 3.2: a mark is itself a sign of congestion. */
     @Test
-    void aMarkKeepsALossFromBeingUndone() {
+    void markPreventsUndo() {
         for (String flags : new String[] {"AEe", "ACe"}) {
             Dialogue d = client(accurate());
             sends(d, 5).after(10).hears("AEe 1 ack 1 sack 1001-5001").says("AEe 1 len 1000 ack 1");
@@ -499,7 +502,7 @@ class AccurateEcnTest {
         }
     }
 
-    /** Reno, and what it is told as one that counts marks. */
+    /** NewReno that records the reported marks. */
     private static final class Counting implements CongestionControl {
         final List<String> told = new ArrayList<>();
         private final NewReno reno = new NewReno();
@@ -531,20 +534,20 @@ class AccurateEcnTest {
     }
 
     @Test
-    void dctcpIsToldHowMuchWasMarked() {
+    void markedBytesAreReportedToDctcp() {
         Counting control = new Counting();
         Dialogue d = client(accurate().congestionControl(() -> control));
         sends(d, 8).after(10).hears("ACe 1 ack 2001").hears("A 1 ack 6001").hears("A 1 ack 8001");
         assertEquals(List.of("1000 of 2000", "2000 of 4000", "0 of 2000"), control.told);
         control.told.clear();
-        // What SACK tells of first counts when it is acknowledged.
+        // Data first reported by SACK counts when it is acknowledged.
         d = client(accurate().congestionControl(() -> control));
         sends(d, 3).after(10).hears("ACe 1 ack 1 sack 1001-2001").hears("ACe 1 ack 3001");
         assertEquals(List.of("1000 of 3000"), control.told);
     }
 
     @Test
-    void bbrHearsOfMarks() {
+    void marksAreReportedToBbr() {
         Dialogue d = client(accurate().congestionControl(Bbr::new));
         d.send(6000).says("AEe 1 len 1000 ack 1 ect", "AEe 1001 len 1000 ack 1 ect", "AEe 2001 len 1000 ack 1 ect",
                 "AEe 3001 len 1000 ack 1 ect", "AEe 4001 len 1000 ack 1 ect", "PAEe 5001 len 1000 ack 1 ect");
@@ -552,9 +555,9 @@ class AccurateEcnTest {
         assertEquals(1, d.engine.counters().ecnReductions);
     }
 
-    /** A device sets CWR in the first piece alone, and here it is a part of a number (section 3.3.4). */
+    /** A device sets CWR in the first segment only, but here it is a part of the count (section 3.3.4). */
     @Test
-    void nothingIsCutWhileTheFieldHasCwr() {
+    void noOffloadWhileFieldContainsCwr() {
         Dialogue d = client(accurate().segmentationBytes(65_400));
         d.send(2000).says("PAEe 1 len 2000 ack 1 ect");
         d.hears("AEe 1 len 10 ack 1 ce").send(2000);
@@ -562,7 +565,7 @@ class AccurateEcnTest {
     }
 
     @Test
-    void bothEndsTellThatItIsUsed() {
+    void infoReportsEcn() {
         Dialogue d = client(accurate());
         assertTrue(d.c.info().ecn());
         assertFalse(d.c.is(Tcb.CWR_OWED | Tcb.ECE_OWED));

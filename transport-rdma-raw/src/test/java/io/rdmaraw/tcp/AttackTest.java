@@ -13,10 +13,10 @@ import io.rdmaraw.wire.SipHash;
 
 import org.junit.jupiter.api.Test;
 
-/** Segments that are wrong, old or forged: RST rules, RFC 5961, PAWS, SYN cookies, ICMP. */
+/** Invalid, old and forged segments: RST rules, RFC 5961, PAWS, SYN cookies, ICMP. */
 class AttackTest {
     @Test
-    void onlyTheExactResetResets() {
+    void onlyExactResetEndsTheConnection() {
         Dialogue d = established(plain().receiveBufferBytes(10_000));
         d.hears("R 0").saysNothing().state(ESTABLISHED);
         d.hears("R 20000").saysNothing().state(ESTABLISHED);
@@ -44,7 +44,7 @@ class AttackTest {
     }
 
     @Test
-    void aSynInAConnectionEarnsAChallenge() {
+    void synInConnectionIsChallenged() {
         Dialogue d = established(plain());
         d.hears("S 1").says("A 1 ack 1").state(ESTABLISHED);
         d.after(200).hears("S 500000").says("A 1 ack 1").state(ESTABLISHED);
@@ -52,7 +52,7 @@ class AttackTest {
     }
 
     @Test
-    void challengesAreLimited() {
+    void challengeAcksAreRateLimited() {
         Dialogue d = established(plain());
         d.hears("S 1").hears("S 2").hears("S 3").says("A 1 ack 1");
         d.after(50).hears("S 1").saysNothing();
@@ -61,7 +61,7 @@ class AttackTest {
     }
 
     @Test
-    void acknowledgementsOfTheUnsentAndTheLongPastAreChallenged() {
+    void acksOfUnsentOrOldDataAreChallenged() {
         Dialogue d = established(plain(), "SA 0 ack 1 win 5000 mss 1000");
         d.hears("PA 1 len 10 ack 100").says("A 1 ack 1");
         assertEquals(0, d.events.received.size());
@@ -71,7 +71,7 @@ class AttackTest {
     }
 
     @Test
-    void segmentsWithoutAckMeanNothing() {
+    void segmentsWithoutAckAreIgnored() {
         Dialogue d = established(plain());
         d.hears("P 1 len 10").saysNothing();
         d.hears("F 1").saysNothing().state(ESTABLISHED);
@@ -90,16 +90,16 @@ class AttackTest {
     }
 
     @Test
-    void timestampsThatWrapAreNotOld() {
+    void wrappedTimestampsAreAccepted() {
         Dialogue d = established(TcpConfig.builder(), "SA 0 ack 1 mss 1000 ts -2/0");
         d.hears("PA 1 len 10 ack 1 ts -1/0").says("A 1 ack 11");
         d.hears("PA 11 len 10 ack 1 ts 3/0").says("A 1 ack 21");
-        // RFC 7323 section 5.5: after 24 days of silence the clock may have gone round.
+        // RFC 7323 section 5.5: the timestamp clock may have wrapped after 24 days without a segment.
         d.after(25L * 86_400_000).hears("PA 21 len 10 ack 1 ts -5/0").says("A 1 ack 31");
     }
 
     @Test
-    void theTimestampEchoedIsThatOfTheEarliestUnacknowledged() {
+    void echoedTimestampIsOfEarliestUnacknowledgedSegment() {
         Dialogue d = established(TcpConfig.builder(), "SA 0 ack 1 mss 1000 sackOK ts 1000/0").withoutQuickAcks();
         d.hears("A 1 len 1000 ack 1 ts 1010/0").hears("A 1001 len 1000 ack 1 ts 1020/0");
         assertEquals(1010, d.c.tsRecent);
@@ -117,7 +117,7 @@ class AttackTest {
     }
 
     @Test
-    void aFullBacklogAnswersWithCookiesThatOpenConnections() {
+    void fullBacklogIsAnsweredWithCookies() {
         Dialogue d = new Dialogue(TcpConfig.builder()).listen(1);
         d.hears("S 0 mss 1000").says("SA 0 ack 1");
         Segment answer = new Segment();
@@ -142,9 +142,9 @@ class AttackTest {
         assertEquals(78, data.ack);
     }
 
-    /** When the SYN-ACK of a cookie went out nobody remembers, so there is no round trip to be had from its answer. */
+    /** The send time of a SYN cookie is not stored, so the ACK that returns it gives no RTT sample. */
     @Test
-    void aConnectionFromACookieBeginsWithoutARoundTripTime() {
+    void connectionFromCookieHasNoRttSample() {
         Dialogue d = new Dialogue(TcpConfig.builder().synCookies(TcpConfig.SynCookieMode.ALWAYS)).listen(1);
         Segment answer = new Segment();
         d.engine.onSegment(syn(6000).timestamps(500, 0), d.now);
@@ -160,7 +160,7 @@ class AttackTest {
         c.send(io.netty.buffer.Unpooled.wrappedBuffer(new byte[10]));
         assertEquals(true, d.engine.pollSegment(d.now, answer));
         assertEquals(false, d.engine.pollSegment(d.now, answer));
-        // RFC 6298 (2.1): nothing again before the first second is over
+        // RFC 6298 (2.1): no retransmission during the first second.
         assertEquals(Tcb.RetransmitTimer.RTO, c.retransmitTimer);
         assertEquals(d.now + 1_000_000_000L, c.retransmitDeadlineNanos);
         d.now += 50_000_000L;
@@ -171,9 +171,11 @@ class AttackTest {
         assertEquals(50_000_000L, c.minRttNanos);
     }
 
-    /** Half-open connections are a flood's then, and their answers go nowhere; who waits for one asks again. */
+    /**
+     * If the backlog overflows, most half-open connections belong to a flood. A real client retransmits its SYN.
+     */
     @Test
-    void synAcksAreNotRepeatedWhileSynsOverflowTheBacklog() {
+    void synAcksAreNotRetransmittedWhileBacklogOverflows() {
         Dialogue d = new Dialogue(TcpConfig.builder()).listen(1);
         d.hears("S 0 mss 1000").says("SA 0 ack 1");
         Segment cookie = new Segment();
@@ -194,7 +196,7 @@ class AttackTest {
         d.engine.onSegment(syn(6000), d.now);
         d.engine.pollSegment(d.now, out);
         int cookie = out.seq;
-        // RFC 4987: without timestamps there is no room for options.
+        // RFC 4987: without timestamps, options cannot be encoded.
         assertEquals(false, out.sackPermitted);
         for (int flip = 0; flip < 32; flip++) {
             Segment forged = new Segment().source(0, Dialogue.THERE, 6000).destination(0, Dialogue.HERE, Dialogue.PORT)
@@ -203,7 +205,7 @@ class AttackTest {
             d.engine.pollSegment(d.now, out);
             assertEquals(TcpFlags.RST, out.flags, "bit " + flip);
         }
-        // Data that overtakes the ACK is no reason for a RST: the ACK will open the connection.
+        // Data that arrives before the ACK is not answered with RST, because the ACK will open the connection.
         Segment data = new Segment().source(0, Dialogue.THERE, 6000).destination(0, Dialogue.HERE, Dialogue.PORT)
                 .flags(TcpFlags.ACK).seq(88).ack(cookie + 1)
                 .payload(io.netty.buffer.Unpooled.wrappedBuffer(new byte[5]), 0, 5);
@@ -227,7 +229,7 @@ class AttackTest {
     }
 
     @Test
-    void icmpEndsAnOpenButNotAConnection() {
+    void icmpErrorEndsConnectionAttemptOnly() {
         Dialogue d = new Dialogue(plain()).connect();
         d.says("S 0");
         icmp(d, IcmpErrorKind.PORT_UNREACHABLE, 1, 0);
@@ -251,7 +253,7 @@ class AttackTest {
     }
 
     @Test
-    void packetTooBigCutsWhatIsInFlight() {
+    void packetTooBigSplitsSegmentsInFlight() {
         Dialogue d = established(plain(), "SA 0 ack 1 mss 1460 sackOK");
         d.send(2920).says("A 1 len 1460 ack 1", "PA 1461 len 1460 ack 1");
         int cwnd = d.c.congestionWindowBytes();
@@ -262,7 +264,8 @@ class AttackTest {
         assertEquals(1000, d.c.pathMtuBytes());
         d.hears("A 1 ack 2921");
         assertEquals(true, d.c.congestionWindowBytes() >= cwnd);
-        // Larger than believed: no news. RFC 1191 section 6.3: after ten minutes the link's MTU is tried again.
+        // A message with a larger MTU has no effect. RFC 1191 section 6.3: the link MTU is tried again after ten
+        // minutes.
         d.send(3000).says("A 2921 len 960 ack 1", "A 3881 len 960 ack 1", "A 4841 len 960 ack 1",
                 "PA 5801 len 120 ack 1");
         icmp(d, IcmpErrorKind.PACKET_TOO_BIG, 2921, 1200);
@@ -270,7 +273,7 @@ class AttackTest {
     }
 
     @Test
-    void aNextHopMtuOfZeroMeansTheNextPlateau() {
+    void nextHopMtuOfZeroSelectsNextPlateau() {
         Dialogue d = established(plain(), "SA 0 ack 1 mss 1460");
         d.send(10).says("PA 1 len 10 ack 1");
         icmp(d, IcmpErrorKind.PACKET_TOO_BIG, 1, 0);
@@ -283,9 +286,12 @@ class AttackTest {
         assertEquals(296, narrow.c.pathMtuBytes());
     }
 
-    /** RFC 5927 section 7.2: one blind message must not make all that is in flight go out again in small pieces. */
+    /**
+     * RFC 5927 section 7.2: a single forged message must not force the whole flight to be resent in small
+     * segments.
+     */
     @Test
-    void aMessageThatContradictsWhatHasArrivedWaitsForATimeout() {
+    void messageThatContradictsDeliveryWaitsForTimeout() {
         Dialogue d = established(plain(), "SA 0 ack 1 mss 1460 sackOK");
         d.send(1460).says("PA 1 len 1460 ack 1").hears("A 1 ack 1461");
         d.send(2920).says("A 1461 len 1460 ack 1", "PA 2921 len 1460 ack 1");
@@ -293,7 +299,7 @@ class AttackTest {
         d.saysNothing();
         assertEquals(1500, d.c.pathMtuBytes());
         assertEquals(1, d.engine.counters().pathMtuReductionsDelayed);
-        // What it is about arrives: it was wrong, and is forgotten.
+        // The quoted data arrives, so the message was wrong and is discarded.
         d.hears("A 1 ack 2921").after(50);
         d.after(1000);
         assertEquals(1500, d.c.pathMtuBytes());
@@ -308,7 +314,7 @@ class AttackTest {
         assertEquals(800, narrowed.c.pathMtuBytes());
         assertEquals(1, narrowed.engine.counters().pathMtuReductions);
         narrowed.events.events.clear();
-        // Sizes that have not arrived on the narrower path are believed at once again.
+        // On the narrower path, messages that do not contradict delivered segments are applied at once again.
         narrowed.hears("A 1 ack 4381");
         assertEquals(0, narrowed.c.queuedBytes());
         narrowed.send(700).after(0);
@@ -316,9 +322,12 @@ class AttackTest {
         assertEquals(800, narrowed.c.pathMtuBytes());
     }
 
-    /** What is cut into smaller segments may be more than may be in flight: new data does not go then, that goes on. */
+    /**
+     * Splitting into smaller segments may exceed the limit of segments in flight. New data waits then;
+     * retransmissions continue.
+     */
     @Test
-    void moreThanMayBeInFlightAfterItWasCutIsRepeated() {
+    void splitSegmentsBeyondFlightLimitAreRetransmitted() {
         TcpLimits limits = TcpLimits.builder().maxSegmentsInFlight(64).build();
         Dialogue d = established(plain().limits(limits), "SA 0 ack 1 mss 1460 ws 8 sackOK");
         d.c.cwnd = 1 << 20;
@@ -332,7 +341,7 @@ class AttackTest {
     }
 
     @Test
-    void whatNoHopTakesIsNoMessage() {
+    void impossibleMtuIsIgnored() {
         Dialogue d = established(plain(), "SA 0 ack 1 mss 1460 sackOK");
         d.send(1460).says("PA 1 len 1460 ack 1");
         icmp(d, IcmpErrorKind.PACKET_TOO_BIG, 1, 0x80000000);
@@ -342,9 +351,9 @@ class AttackTest {
         assertEquals(2, d.engine.counters().icmpIgnored);
     }
 
-    /** RFC 8201 section 4: what says less than 1280 must be discarded. */
+    /** RFC 8201 section 4: messages with an MTU below 1280 must be discarded. */
     @Test
-    void ipv6PathsAreNeverTakenForNarrowerThan1280() {
+    void ipv6PathMtuNeverFallsBelow1280() {
         long high = 0x2001_0db8_0000_0000L;
         Recorder events = new Recorder();
         TcpEngine engine = new TcpEngine(TcpConfig.DEFAULT, events, new java.util.SplittableRandom(1), 0);

@@ -13,7 +13,7 @@ import io.rdmaraw.tcp.segment.Segment;
 import io.rdmaraw.tcp.segment.TcpFlags;
 import org.junit.jupiter.api.Test;
 
-/** Closing: RFC 9293 section 3.6, and what Linux does where the RFC leaves it open. */
+/** Closing: RFC 9293 section 3.6, and Linux's behaviour where the RFC is silent. */
 class CloseTest {
     @Test
     void activeClose() {
@@ -47,7 +47,7 @@ class CloseTest {
     }
 
     @Test
-    void halfCloseGoesOnReceiving() {
+    void halfClosedConnectionReceives() {
         Dialogue d = established(plain());
         d.c.shutdownOutput();
         d.says("FA 1 ack 1").hears("A 1 ack 2").state(FIN_WAIT_2);
@@ -56,12 +56,12 @@ class CloseTest {
         ByteBuf late = Unpooled.wrappedBuffer(new byte[1]);
         assertThrows(IllegalStateException.class, () -> d.c.send(late));
         assertEquals(0, late.refCnt());
-        // Nobody closed: no time limit
+        // The user has not closed the connection, so FIN-WAIT-2 has no time limit.
         d.after(300_000).saysNothing().state(FIN_WAIT_2);
         d.hears("FA 101 ack 2").says("A 2 ack 102").heard("peerFinished", "closed FINISHED");
     }
 
-    /** The acknowledgement is owed still when the connection moves to TIME-WAIT. */
+    /** The ACK is still owed when the connection moves to TIME-WAIT. */
     @Test
     void simultaneousCloseInOneBurst() {
         Dialogue d = established(plain());
@@ -75,9 +75,9 @@ class CloseTest {
         acknowledged.says("FA 1 ack 1").hears("FA 1 ack 1").says("A 2 ack 2").hears("A 2 ack 2").saysNothing();
     }
 
-    /** What comes behind a FIN is the peer's own fault; what it said before stays. */
+    /** Data after a FIN is invalid, but the first FIN and the data before it remain valid. */
     @Test
-    void aSecondFinDoesNotMoveTheFirst() {
+    void secondFinDoesNotMoveTheFirst() {
         Dialogue before = established(plain());
         before.hears("FA 11 len 10 ack 1").says("A 1 ack 1 sack 11-22");
         before.hears("FA 16 ack 1").says("A 1 ack 1 sack 11-22");
@@ -146,12 +146,13 @@ class CloseTest {
         d.c.abort();
         d.says("RA 5001 ack 1").heard("closed ABORTED").state(CLOSED);
         d.assertReleased();
-        // The peer had not seen all of it: its challenge is answered with the number it wants (RFC 5961).
+        // The peer had not received everything. Its challenge ACK is answered with the number that it expects
+        // (RFC 5961).
         d.hears("A 1 ack 2001").says("R 2001");
     }
 
     @Test
-    void finWait2EndsAfterAMinuteOnceClosed() {
+    void closedFinWait2EndsAfterAMinute() {
         Dialogue d = established(plain());
         d.c.close();
         d.says("FA 1 ack 1").hears("A 1 ack 2").state(FIN_WAIT_2);
@@ -160,12 +161,12 @@ class CloseTest {
     }
 
     @Test
-    void theMinuteBeginsWithTheCallEvenAfterALongSilence() {
+    void finWait2TimeCountsFromClose() {
         Dialogue d = established(plain());
         d.c.shutdownOutput();
         d.says("FA 1 ack 1").hears("A 1 ack 2").after(300_000).state(FIN_WAIT_2);
         d.c.close();
-        // The loop looks at its timers before it polls.
+        // The loop advances the timers before it polls.
         d.engine.advance(d.now);
         d.after(59_900).saysNothing().state(FIN_WAIT_2);
         d.after(200).saysNothing().state(CLOSED).heard("closed FINISHED");
@@ -210,7 +211,7 @@ class CloseTest {
     private static final String PLAIN_SYN_ACK = "SA 0 ack 1 mss 1000";
 
     @Test
-    void timeWaitAnswersARepeatedFinAndStartsAnew() {
+    void repeatedFinRestartsTimeWait() {
         Dialogue d = timeWait(plain(), PLAIN_SYN_ACK);
         d.after(50_000).hears("FA 1 ack 2").says("A 2 ack 2");
         d.after(50_000);
@@ -231,7 +232,7 @@ class CloseTest {
     }
 
     @Test
-    void timeWaitDoesNotArgueWithAcknowledgements() {
+    void timeWaitLimitsAnswersToAcks() {
         Dialogue d = timeWait(plain(), PLAIN_SYN_ACK);
         d.after(20).hears("A 500 ack 2").hears("A 500 ack 2").says("A 2 ack 2");
         d.after(50).hears("A 500 ack 2").saysNothing();
@@ -239,45 +240,45 @@ class CloseTest {
     }
 
     @Test
-    void timeWaitGivesWayToASynWithALargerNumber() {
+    void synWithLargerNumberEndsTimeWait() {
         Dialogue d = timeWait(plain(), PLAIN_SYN_ACK);
         d.hears("S 1 mss 1000").says("A 2 ack 2");
-        // RFC 9293 section 3.4.1: the new ISN lies beyond the old numbers.
+        // RFC 9293 section 3.4.1: the new ISN lies beyond the old sequence numbers.
         d.hears("S 3 mss 1000").says("SA 65538 ack 4");
         assertEquals(0, d.engine.timeWaitCount());
         assertEquals(1, d.engine.counters().timeWaitReuses);
     }
 
     @Test
-    void timeWaitGivesWayToASynWithALaterTimestamp() {
+    void synWithLaterTimestampEndsTimeWait() {
         Dialogue d = timeWait(TcpConfig.builder(), "SA 0 ack 1 mss 1000 ts 900/" + 0);
         d.hears("S -500 mss 1000 ts 999/0").says("A 2 ack 2");
         d.hears("S -500 mss 1000 ts 1001/0").says("SA 65538 ack -499");
     }
 
-    // ---- opening what is in TIME-WAIT ----
+    // ---- active open from TIME-WAIT ----
 
     private static final String STAMPED_SYN_ACK = "SA 0 ack 1 mss 1000 ts 900/0";
 
     @Test
-    void anOpenTakesThePlaceOfATimeWaitThatUsedTimestamps() {
+    void activeOpenReusesTimeWaitWithTimestamps() {
         Dialogue d = timeWait(TcpConfig.builder(), STAMPED_SYN_ACK);
         assertThrows(IllegalStateException.class, d::connect);
         d.after(1000).connect();
         assertEquals(0, d.engine.timeWaitCount());
         assertEquals(1, d.engine.counters().timeWaitReuses);
-        // RFC 9293 section 3.4.1: beyond the old numbers; and the clock of the timestamps goes on.
+        // RFC 9293 section 3.4.1: the ISN lies beyond the old numbers, and the timestamp clock continues.
         int offset = d.c.timestampOffset;
         d.says("S 65538");
         d.after(1).hears("SA 70000 ack 65539 mss 1000 ts 2000/" + ((int) (d.now / 1_000_000) + offset));
         d.says("A 65539 ack 70001").state(ESTABLISHED).heard("connected");
-        // A duplicate of the old connection.
+        // A duplicate from the old connection.
         d.hears("A 70001 len 10 ack 65539 ts 1000/1").says("A 65539 ack 70001");
         assertEquals(1, d.engine.counters().pawsDrops);
     }
 
     @Test
-    void withoutTimestampsATimeWaitKeepsItsPorts() {
+    void timeWaitWithoutTimestampsIsNotReused() {
         Dialogue d = timeWait(plain(), PLAIN_SYN_ACK);
         d.after(5000);
         assertThrows(IllegalStateException.class, d::connect);
@@ -287,7 +288,7 @@ class CloseTest {
     }
 
     @Test
-    void portsThatAreFreeAltogetherAreChosenBefore() {
+    void freePortsArePreferredToTimeWait() {
         Dialogue d = timeWait(TcpConfig.builder().firstEphemeralPort(4000).lastEphemeralPort(4001), STAMPED_SYN_ACK);
         d.engine.listen(0, 0, 4002, 8, null);
         d.after(2000);
@@ -296,9 +297,9 @@ class CloseTest {
         assertEquals(4001, first);
     }
 
-    /** Not that of the last segment before it. */
+    /** The timestamp of the FIN is not that of the segment before it. */
     @Test
-    void aFinHasTheTimeOfItsSending() {
+    void finHasCurrentTimestamp() {
         Dialogue d = Dialogue.established(TcpConfig.builder(), "SA 0 ack 1 win 65535 mss 1000 ts 7/0");
         d.after(1_000);
         d.c.shutdownOutput();
@@ -310,7 +311,7 @@ class CloseTest {
 
     /** RFC 7323 section 3.2. */
     @Test
-    void aResetHasTheTimeOfItsSending() {
+    void resetHasCurrentTimestamp() {
         Dialogue d = Dialogue.established(TcpConfig.builder(), "SA 0 ack 1 win 65535 mss 1000 ts 7/0");
         d.after(1_000).saysNothing();
         d.c.abort();
@@ -319,5 +320,16 @@ class CloseTest {
         assertTrue(out.timestamps);
         assertEquals(d.c.timestamp(d.now), out.tsValue);
         assertEquals(7, out.tsEcho);
+    }
+
+    /** As on Linux: a SYN that no listener accepts does not end TIME-WAIT (RFC 1337). */
+    @Test
+    void synWithoutListenerDoesNotEndTimeWait() {
+        Dialogue d = established(plain());
+        d.c.close();
+        d.says("FA 1 ack 1").hears("A 1 ack 2").hears("FA 1 ack 2").says("A 2 ack 2");
+        d.state(TcpState.TIME_WAIT);
+        d.hears("S 5000 mss 1000").says("A 2 ack 2");
+        d.hears("FA 1 ack 2").says("A 2 ack 2");
     }
 }

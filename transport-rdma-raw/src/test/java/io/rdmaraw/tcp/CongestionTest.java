@@ -18,11 +18,11 @@ import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
-/** The growth of the window, against the formulas of the RFCs. */
+/** Window growth, compared with the formulas of the RFCs. */
 class CongestionTest {
     private static final int MSS = 1000;
 
-    /** A sender that always fills its window, seen once per round trip. */
+    /** A sender that always fills its window, simulated one round trip at a time. */
     private static final class Sender implements CongestionWindow {
         final CongestionControl control;
         long rttNanos;
@@ -105,7 +105,7 @@ class CongestionTest {
     }
 
     @Test
-    void slowStartIsBoundedPerAcknowledgement() {
+    void slowStartGrowthPerAckIsLimited() {
         Sender s = new Sender(new NewReno(), 10, 50);
         assertEquals(10_000 + 8 * MSS, s.control.onAcked(s, 100 * MSS, 0));
     }
@@ -120,7 +120,7 @@ class CongestionTest {
         while (s.now - start < 4_540_000_000L) {
             s.round();
         }
-        // Half way the curve has 1000 - 0.4 * 4.54^3 = 962 segments.
+        // Half way, the curve has 1000 - 0.4 * 4.54^3 = 962 segments.
         assertEquals(962, s.cwnd / MSS, 15);
         while (s.now - start < 9_090_000_000L) {
             s.round();
@@ -149,7 +149,7 @@ class CongestionTest {
     }
 
     @Test
-    void cubicFreesItsShareOfAFallenMaximum() {
+    void cubicConvergesFastBelowLastMaximum() {
         Sender s = new Sender(new Cubic(), 1000, 100);
         s.congestion();
         s.congestion();
@@ -163,7 +163,7 @@ class CongestionTest {
     }
 
     @Test
-    void cubicUndoneGoesOnWhereItWas() {
+    void cubicContinuesItsCurveAfterUndo() {
         Sender s = new Sender(new Cubic(), 1000, 100);
         s.congestion();
         for (int i = 0; i < 20; i++) {
@@ -176,7 +176,7 @@ class CongestionTest {
         s.ssthresh = ssthresh;
         s.control.onUndo();
         s.round();
-        // One step along the old curve, and not a new one from a lower maximum
+        // One step along the old curve, not a new curve from a lower maximum.
         assertTrue(s.cwnd > cwnd && s.cwnd < cwnd * 1.02, cwnd + " to " + s.cwnd);
         while (s.now < 9_200_000_000L) {
             s.round();
@@ -184,13 +184,13 @@ class CongestionTest {
         assertEquals(1000, s.cwnd / MSS, 12);
     }
 
-    /** RFC 9438 section 4.8: what the window was before says nothing any more. */
+    /** RFC 9438 section 4.8: the window before the timeout no longer describes the path. */
     @Test
-    void cubicBeginsAnewAfterATimeout() {
+    void cubicStartsNewCurveAfterTimeout() {
         Sender s = new Sender(new Cubic(), 1000, 100);
         s.congestion();
         s.control.onTimeout(s.now);
-        // slow start has come to the threshold, 700: K is 0 and W_max 700
+        // Slow start has reached the threshold of 700: K is 0 and W_max 700.
         long start = s.now;
         s.round();
         while (s.now - start < 5_000_000_000L) {
@@ -211,9 +211,9 @@ class CongestionTest {
         assertEquals(1000, undone.cwnd / MSS, 12);
     }
 
-    /** The slow start after a timeout may end by a loss: that tells what the path carries now. */
+    /** The slow start after a timeout may end with a loss, which shows the present capacity of the path. */
     @Test
-    void cubicReturnsToWhereASlowStartAfterATimeoutEnded() {
+    void cubicUsesMaximumOfSlowStartAfterTimeout() {
         Sender s = new Sender(new Cubic(), 1000, 100);
         s.congestion();
         s.control.onTimeout(s.now);
@@ -226,9 +226,9 @@ class CongestionTest {
         assertEquals(973, s.cwnd / MSS, 15);
     }
 
-    /** RFC 6928 section 2: ten segments, 14,600 bytes of larger ones, but two at least. */
+    /** RFC 6928 section 2: ten segments, but at most 14,600 bytes, and at least two segments. */
     @Test
-    void theInitialWindowIsBoundedInBytes() {
+    void initialWindowIsLimitedInBytes() {
         int[][] mssAndWindow = {{536, 5360}, {1460, 14_600}, {1461, 9 * 1461}, {4000, 3 * 4000}, {8960, 2 * 8960}};
         for (int[] expected : mssAndWindow) {
             Dialogue d = Dialogue.established(Dialogue.plain().mtuBytes(9000),
@@ -237,9 +237,9 @@ class CongestionTest {
         }
     }
 
-    /** An idle time is told once, when it ends, however often somebody looked what there is to send. */
+    /** An idle time is reported once, when it ends, regardless of the number of polls. */
     @Test
-    void anIdleTimeIsToldOnce() {
+    void idleTimeIsReportedOnce() {
         List<Long> told = new ArrayList<>();
         NewReno control = new NewReno();
         CongestionControl listening = (CongestionControl) Proxy.newProxyInstance(getClass().getClassLoader(),
@@ -250,10 +250,10 @@ class CongestionTest {
                     return method.invoke(control, arguments);
                 });
         Dialogue d = Dialogue.established(Dialogue.plain().congestionControl(() -> listening),
-                "SA 0 ack 1 win 1000 mss 1000");
+                "SA 0 ack 1 win 2000 mss 1000");
         d.send(1000).says("PA 1 len 1000 ack 1").hears("A 1 ack 1001 win 100");
         d.after(3000);
-        // too little room for what is queued, with a window that was larger: silly window avoidance waits
+        // The window is too small for the queued data and was larger before, so silly window avoidance waits.
         d.send(1000).saysNothing();
         d.hears("A 1 ack 1001 win 110").saysNothing();
         d.hears("A 1 ack 1001 win 120").saysNothing();
@@ -264,11 +264,11 @@ class CongestionTest {
 
     /** RFC 8511 section 3. */
     @Test
-    void aMarkCostsLessThanALossWhereItIsWanted() {
+    void alternativeBackoffReducesLessForMark() {
         for (CongestionControl.Factory factory : List.<CongestionControl.Factory>of(NewReno::new, Cubic::new)) {
             boolean reno = factory.create() instanceof NewReno;
             Sender s = new Sender(factory.create(), 100, 100);
-            // As after every reduction: the window is the threshold.
+            // As after every reduction, the window equals the threshold.
             s.ssthresh = 100 * MSS;
             assertEquals(reno ? 50_000 : 70_000, s.control.onMarked(s, s.cwnd, s.now), "not wanted");
             s.alternativeBackoff = true;
@@ -284,17 +284,17 @@ class CongestionTest {
         }
     }
 
-    /** CUBIC's curve leads back to the window before the mark, from where the mark has left it. */
+    /** CUBIC's curve leads from the window after the mark back to the window before it. */
     @Test
-    void cubicReturnsSoonerAfterAMarkThatCostLess() {
+    void cubicRecoversSoonerWithAlternativeBackoff() {
         int asLoss = roundsToReturn(false);
         int less = roundsToReturn(true);
         assertTrue(less < asLoss, less + " rounds, and " + asLoss + " as after a loss");
     }
 
-    /** RFC 9438 section 4.7 leaves a plateau below the last maximum, which a mark's own share must not take away. */
+    /** RFC 9438 section 4.7: fast convergence lowers the maximum, independent of the factor used for a mark. */
     @Test
-    void cubicFreesItsShareAfterAMarkToo() {
+    void cubicConvergesFastAfterMark() {
         Sender s = new Sender(new Cubic(), 400, 100);
         s.alternativeBackoff = true;
         s.ssthresh = 400 * MSS;
@@ -309,11 +309,11 @@ class CongestionTest {
     }
 
     @Test
-    void aMarkCostsAConnectionLessWhereItIsWanted() {
+    void alternativeBackoffAppliesToConnection() {
         for (boolean wanted : new boolean[]{false, true}) {
             Dialogue d = Dialogue.established(Dialogue.plain().ecn(TcpConfig.EcnMode.ACTIVE)
                     .alternativeBackoff(wanted), "SAE 0 ack 1 mss 1000");
-            // Section 3 is about congestion avoidance: a first mark ends slow start.
+            // Section 3 applies to congestion avoidance; a first mark ends slow start.
             d.send(2000).says("A 1 len 1000 ack 1 ect", "PA 1001 len 1000 ack 1 ect");
             d.after(10).hears("AE 1 ack 2001");
             assertEquals(7000, d.c.congestionWindowBytes());
@@ -337,13 +337,16 @@ class CongestionTest {
         return rounds;
     }
 
-    /** RFC 8257 section 3.3: alpha is 1 at first, and goes by 1/16 to what part of a window was marked. */
+    /**
+     * RFC 8257 section 3.3: alpha starts at 1 and moves by 1/16 of the difference to the marked share of a
+     * window.
+     */
     @Test
-    void dctcpFallsInProportionToTheMarks() {
+    void dctcpReducesInProportionToMarks() {
         Sender s = new Sender(new Dctcp(), 100, 1);
         s.ssthresh = 1;
         assertEquals(50_000, s.control.onMarked(s, s.cwnd, s.now));
-        // DCTCP.WindowEnd is SND.UNA at first, so the first acknowledgement is a window.
+        // DCTCP.WindowEnd is initialized to SND.UNA, so the first ACK ends a window.
         s.control.onMarksEchoed(MSS, 0, s.seq, s.seq + 99 * MSS);
         double alpha = 15.0 / 16;
         assertEquals(100_000 * (1 - alpha / 2), s.control.onMarked(s, s.cwnd, s.now), 1);
@@ -363,9 +366,12 @@ class CongestionTest {
         assertEquals(2 * MSS, s.control.onMarked(s, s.cwnd, s.now));
     }
 
-    /** RFC 8257 section 3.2: what came before a change is acknowledged as it was, and what came with it at once. */
+    /**
+     * RFC 8257 section 3.2: when the mark changes, earlier data is acknowledged with the old flag, then the new
+     * data at once.
+     */
     @Test
-    void dctcpEchoesWhatWasMarked() {
+    void dctcpEchoesEachChangeOfMark() {
         Dialogue d = new Dialogue(Dialogue.plain().congestionControl(Dctcp::new)).connect();
         d.says("SEC 0").after(10).hears("SAE 0 ack 1 win 65535 mss 1000 ws 0 sackOK").says("A 1 ack 1");
         d.withoutQuickAcks();
@@ -377,7 +383,7 @@ class CongestionTest {
     }
 
     @Test
-    void ecnIsOfferedByWhatCountsMarksUnlessItIsOff() {
+    void controlThatCountsMarksOffersEcn() {
         new Dialogue(Dialogue.plain().congestionControl(Dctcp::new).ecn(TcpConfig.EcnMode.OFF)).connect().says("S 0");
         Dialogue d = new Dialogue(Dialogue.plain()).connect();
         d.c.congestionControl("dctcp");
@@ -395,9 +401,9 @@ class CongestionTest {
                 assertThrows(IllegalArgumentException.class, () -> CongestionControls.named("vegas")).getMessage());
     }
 
-    /** BBR has no threshold; who follows it in the middle of recovery must not take that for the window. */
+    /** BBR has no threshold. The control that replaces it during recovery must not use that as its window. */
     @Test
-    void anotherAlgorithmTakesOverInRecovery() {
+    void algorithmChangeInRecoveryKeepsWindow() {
         Dialogue d = Dialogue.established(Dialogue.plain().congestionControl(Bbr::new));
         d.send(4000).says("A 1 len 1000 ack 1", "A 1001 len 1000 ack 1", "A 2001 len 1000 ack 1",
                 "PA 3001 len 1000 ack 1");
@@ -408,7 +414,10 @@ class CongestionTest {
         assertTrue(d.c.congestionWindowBytes() <= window, d.c.congestionWindowBytes() + " bytes");
     }
 
-    /** RFC 5682 section 3.1 step 2b: it has a least window of four segments, and a timeout that may be spurious two. */
+    /**
+     * RFC 5682 section 3.1 step 2b: BBR's minimum window is four segments, but a possibly spurious timeout allows
+     * two.
+     */
     @Test
     void bbrSendsTwoNewSegmentsAfterATimeout() {
         Dialogue d = Dialogue.established(Dialogue.plain().congestionControl(Bbr::new));
@@ -418,9 +427,9 @@ class CongestionTest {
         d.send(6000).after(10).hears("A 1 ack 1001").says("A 4001 len 1000 ack 1", "A 5001 len 1000 ack 1");
     }
 
-    /** The pacer is the old one's; nothing is in flight whose acknowledgement would wake the connection. */
+    /** The pacer is removed while nothing is in flight, so that no ACK makes the connection ready. */
     @Test
-    void whatWaitsForAPacerGoesOutWhenThereIsNoneAnyMore() {
+    void dataHeldByPacerIsSentWhenPacerIsRemoved() {
         Dialogue d = new Dialogue(Dialogue.plain().congestionControl(Bbr::new)).connect().says("S 0");
         d.after(900).hears("SA 0 ack 1 win 65535 mss 1000 sackOK").says("A 1 ack 1");
         d.send(1000).says("PA 1 len 1000 ack 1").after(900).hears("A 1 ack 1001");
@@ -431,9 +440,9 @@ class CongestionTest {
         d.after(0).says("A 6001 len 1000 ack 1", "A 7001 len 1000 ack 1", "PA 8001 len 1000 ack 1");
     }
 
-    /** As on Linux: the window is the path's, whoever governs it. */
+    /** As on Linux: the window describes the path, so it is kept when the algorithm changes. */
     @Test
-    void anotherAlgorithmGoesOnWithTheWindow() {
+    void algorithmChangeKeepsWindow() {
         Dialogue d = Dialogue.established(Dialogue.plain());
         int window = d.c.congestionWindowBytes();
         CongestionControl before = d.c.congestion;
@@ -453,8 +462,8 @@ class CongestionTest {
         assertEquals(40_000, s.cwnd);
         s.rttNanos += 10_000_000;
         s.round();
-        // RFC 9406 section 4.2: eight samples later it is conservative, a quarter of the growth; five rounds, then
-        // done.
+        // RFC 9406 section 4.2: after eight samples, conservative slow start grows by a quarter; it ends after
+        // five rounds.
         int before = s.cwnd;
         s.round();
         assertEquals(before * 1.25, s.cwnd, before * 0.05);
@@ -468,7 +477,7 @@ class CongestionTest {
     }
 
     @Test
-    void hyStartGoesBackWhenTheRiseWasSpurious() {
+    void hyStartReturnsToSlowStartAfterSpuriousRise() {
         Sender s = new Sender(new Cubic(), 10, 50);
         s.round();
         s.round();

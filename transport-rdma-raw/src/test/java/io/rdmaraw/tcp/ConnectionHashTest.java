@@ -9,7 +9,7 @@ import org.junit.jupiter.api.Test;
 class ConnectionHashTest {
     private static final int CONNECTIONS = 2048;
     private static final int PLACES = 4 * CONNECTIONS;
-    /** With so many balls in so many places one that has more is less likely than one in a million million. */
+    /** A random function fills a place with more entries with a probability below 1e-12. */
     private static final int MOST_OF_A_PLACE = 12;
 
     private static int mostOfAPlace(ConnectionHash hash, int lowStep, int portStep) {
@@ -23,9 +23,12 @@ class ConnectionHashTest {
         return most;
     }
 
-    /** Who has a /64 of IPv6 chooses 64 bits and the port: no fixed steps of them share a place. */
+    /**
+     * A peer with an IPv6 /64 chooses 64 address bits and the port. No arithmetic sequence of them shares a
+     * place.
+     */
     @Test
-    void peersCannotAimForOnePlace() {
+    void peersCannotProvokeCollisions() {
         Random random = new Random(1);
         for (int key = 0; key < 20; key++) {
             ConnectionHash hash = new ConnectionHash(random);
@@ -36,7 +39,7 @@ class ConnectionHashTest {
     }
 
     @Test
-    void everyPartCounts() {
+    void hashDependsOnEveryField() {
         ConnectionHash hash = new ConnectionHash(new Random(2));
         int whole = hash.hash(1, 2, 3, 4, 5, 6);
         assertNotEquals(whole, hash.hash(0, 2, 3, 4, 5, 6));

@@ -11,12 +11,12 @@ import io.netty.buffer.Unpooled;
 import io.rdmaraw.tcp.segment.Segment;
 import org.junit.jupiter.api.Test;
 
-/** What tcp(7) of Linux lets users set of a socket, beside keepalive and timeouts. */
+/** The socket options of tcp(7), except those for keepalive and timeouts. */
 class ConnectionOptionsTest {
     // ---- TCP_CORK ----
 
     @Test
-    void aCorkHoldsBackWhatFillsNoSegment() {
+    void corkHoldsBackPartialSegment() {
         Dialogue d = Dialogue.established(Dialogue.plain());
         d.c.cork(true);
         d.send(100).saysNothing();
@@ -27,7 +27,7 @@ class ConnectionOptionsTest {
     }
 
     @Test
-    void whatACorkHoldsBackGoesAfter200Milliseconds() {
+    void corkEndsAfter200Milliseconds() {
         Dialogue d = Dialogue.established(Dialogue.plain());
         d.c.cork(true);
         d.send(100).saysNothing();
@@ -39,7 +39,7 @@ class ConnectionOptionsTest {
     }
 
     @Test
-    void whatThePeerSendsDoesNotProlongThat() {
+    void dataFromPeerDoesNotProlongCork() {
         Dialogue d = Dialogue.established(Dialogue.plain());
         d.c.cork(true);
         d.send(100).after(150).hears("PA 1 ack 1 len 10").says("A 1 ack 11");
@@ -48,7 +48,7 @@ class ConnectionOptionsTest {
     }
 
     @Test
-    void theEndOfTheOutputPullsTheCork() {
+    void shutdownOutputEndsCork() {
         Dialogue d = Dialogue.established(Dialogue.plain());
         d.c.cork(true);
         d.send(100).saysNothing();
@@ -56,9 +56,9 @@ class ConnectionOptionsTest {
         d.says("FPA 1 len 100 ack 1");
     }
 
-    /** As packetdrill's sockopt_cork_nodelay asks of Linux. */
+    /** As packetdrill's sockopt_cork_nodelay requires of Linux. */
     @Test
-    void settingNoDelayPushesWhatACorkHoldsBack() {
+    void settingNoDelaySendsCorkedData() {
         Dialogue d = Dialogue.established(Dialogue.plain());
         d.c.cork(true);
         d.send(100).saysNothing();
@@ -68,7 +68,7 @@ class ConnectionOptionsTest {
 
     /** A closed window is probed as without the option. */
     @Test
-    void aCorkDoesNotHideAClosedWindow() {
+    void corkedDataStillProbesClosedWindow() {
         Dialogue d = Dialogue.established(Dialogue.plain());
         d.hears("A 1 ack 1 win 0");
         d.c.cork(true);
@@ -80,7 +80,7 @@ class ConnectionOptionsTest {
     }
 
     @Test
-    void aProbeForTheTailSendsNothingThatACorkHoldsBack() {
+    void tailLossProbeDoesNotSendCorkedData() {
         Dialogue d = Dialogue.established(Dialogue.plain());
         d.c.cork(true);
         d.send(1100).says("A 1 len 1000 ack 1");
@@ -91,7 +91,7 @@ class ConnectionOptionsTest {
     // ---- TCP_QUICKACK ----
 
     @Test
-    void quickAcknowledgementsAreNeverDelayed() {
+    void quickAckDisablesDelayedAcks() {
         Dialogue d = Dialogue.established(Dialogue.plain()).withoutQuickAcks();
         d.hears("PA 1 ack 1 len 10").saysNothing();
         d.c.quickAck(true);
@@ -102,7 +102,7 @@ class ConnectionOptionsTest {
     }
 
     @Test
-    void delayedAcknowledgementsBeginAtOnceIfTheUserWantsThem() {
+    void clearingQuickAckDelaysFirstAcks() {
         Dialogue d = Dialogue.established(Dialogue.plain());
         d.c.quickAck(false);
         d.hears("PA 1 ack 1 len 10").saysNothing();
@@ -113,7 +113,7 @@ class ConnectionOptionsTest {
     // ---- TCP_MAXSEG ----
 
     @Test
-    void theLargestSegmentIsToldInTheSynAndKept() {
+    void maxSegmentIsAnnouncedInSynAndObserved() {
         Dialogue d = new Dialogue(Dialogue.plain()).connect();
         d.c.maxSegment(500);
         d.says("S 0 mss 500").after(10).hears("SA 0 ack 1 win 65535 mss 1000").says("A 1 ack 1");
@@ -121,7 +121,7 @@ class ConnectionOptionsTest {
     }
 
     @Test
-    void aPeerThatTakesLessGetsLess() {
+    void smallerMssOfPeerIsObserved() {
         Dialogue d = new Dialogue(Dialogue.plain()).connect();
         d.c.maxSegment(500);
         d.says("S 0 mss 500").hears("SA 0 ack 1 win 65535 mss 300").says("A 1 ack 1");
@@ -133,7 +133,7 @@ class ConnectionOptionsTest {
     }
 
     @Test
-    void aServersLargestSegmentIsThatOfItsConnections() {
+    void maxSegmentOfListenerAppliesToConnections() {
         Dialogue d = new Dialogue(Dialogue.plain());
         listener(d).maxSegment(500);
         d.hears("S 0 win 65535 mss 1000").says("SA 0 ack 1 mss 500").hears("A 1 ack 1").heard("accepted");
@@ -141,7 +141,7 @@ class ConnectionOptionsTest {
     }
 
     @Test
-    void aSynCookieTellsTheLargestSegmentToo() {
+    void synCookieAnnouncesMaxSegment() {
         Dialogue d = new Dialogue(Dialogue.plain().synCookies(TcpConfig.SynCookieMode.ALWAYS));
         listener(d).maxSegment(500);
         d.hears("S 0 win 65535 mss 1000");
@@ -156,6 +156,15 @@ class ConnectionOptionsTest {
         return s;
     }
 
+    /** A connection gets its channel's buffer after the SYN-ACK, which has fixed the scale by then. */
+    @Test
+    void aListenersReceiveBufferDecidesTheWindowScale() {
+        Dialogue d = new Dialogue(Dialogue.plain());
+        listener(d).receiveBuffer(32 << 20);
+        d.hears("S 0 mss 1000 ws 0").says("SA 0 ack 1 win 65535 ws 10").hears("A 1 ack 1").heard("accepted");
+        d.hears("A 1 len 10 ack 1").says("A 1 ack 11 win 32768");
+    }
+
     private static TcpListener listener(Dialogue d) {
         return d.engine.listen(0, 0, Dialogue.PORT, 8, "listener");
     }
@@ -163,7 +172,7 @@ class ConnectionOptionsTest {
     // ---- TCP_LINGER2 ----
 
     @Test
-    void theUserSaysHowLongToWaitForThePeersEnd() {
+    void finWait2TimeOfConnectionApplies() {
         Dialogue d = Dialogue.established(Dialogue.plain());
         d.c.finWait2Millis(5_000);
         d.c.close();
@@ -172,7 +181,7 @@ class ConnectionOptionsTest {
     }
 
     @Test
-    void theUserNeedNotWaitForThePeersEnd() {
+    void negativeFinWait2TimeResetsAtOnce() {
         Dialogue d = Dialogue.established(Dialogue.plain());
         d.c.finWait2Millis(-1);
         d.c.close();
@@ -180,7 +189,7 @@ class ConnectionOptionsTest {
     }
 
     @Test
-    void whoClosesLateNeedNotWaitEither() {
+    void negativeFinWait2TimeResetsOnLateClose() {
         Dialogue d = Dialogue.established(Dialogue.plain());
         d.c.finWait2Millis(-5);
         d.c.shutdownOutput();
@@ -192,7 +201,7 @@ class ConnectionOptionsTest {
     // ---- TCP_NOTSENT_LOWAT ----
 
     @Test
-    void theUserHearsWhenLittleIsUnsent() {
+    void notSentLowIsReportedAfterAck() {
         Dialogue d = Dialogue.established(Dialogue.plain());
         assertEquals(Integer.MAX_VALUE, d.c.notSentRoom());
         d.c.notSentLowWater(2_000);
@@ -207,9 +216,9 @@ class ConnectionOptionsTest {
         assertEquals(0, d.c.unsentBytes());
     }
 
-    /** What fits the windows goes at once: no acknowledgement has to come first. */
+    /** Data within the windows is sent at once, so the notification needs no ACK. */
     @Test
-    void theUserHearsWhenItIsSent() {
+    void notSentLowIsReportedOnTransmission() {
         Dialogue d = Dialogue.established(Dialogue.plain());
         d.c.notSentLowWater(2_000);
         d.send(3_000);
@@ -217,9 +226,9 @@ class ConnectionOptionsTest {
         d.after(0).heard("notSentLow");
     }
 
-    /** What was polled is there until the engine is called next, though the connection has none of it any more. */
+    /** A polled segment keeps its payload until the next call of the engine, even if the connection has ended. */
     @Test
-    void theUserEndsTheConnectionWhenItIsSent() {
+    void userMayAbortWithinNotSentLow() {
         Dialogue d = Dialogue.established(Dialogue.plain());
         d.c.notSentLowWater(2_000);
         ByteBuf buffer = Unpooled.buffer(3_000).writeZero(3_000);
@@ -240,9 +249,9 @@ class ConnectionOptionsTest {
         d.says("RA 3001 ack 1").state(TcpState.CLOSED);
     }
 
-    /** The segment has left, and the turn of the connection is over with this engine. */
+    /** The segment was sent, and the connection no longer belongs to this engine. */
     @Test
-    void theUserMovesTheConnectionWhenItIsSent() {
+    void userMayMoveConnectionWithinNotSentLow() {
         Dialogue d = Dialogue.established(Dialogue.plain());
         d.c.notSentLowWater(100);
         d.send(200);
@@ -259,7 +268,7 @@ class ConnectionOptionsTest {
     }
 
     @Test
-    void halfOfItMustBeSent() {
+    void notSentLowNeedsHalfOfLimitSent() {
         Dialogue d = Dialogue.established(Dialogue.plain(), "SA 0 ack 1 win 2000 mss 1000");
         d.c.notSentLowWater(2_000);
         d.send(4_000);
@@ -269,7 +278,7 @@ class ConnectionOptionsTest {
     }
 
     @Test
-    void aSegmentIsTakenHoweverLowTheMark() {
+    void notSentRoomIsAtLeastOneSegment() {
         Dialogue d = Dialogue.established(Dialogue.plain());
         d.c.notSentLowWater(1);
         assertEquals(1_000, d.c.notSentRoom());
@@ -283,7 +292,7 @@ class ConnectionOptionsTest {
     // ---- TCP_DEFER_ACCEPT ----
 
     @Test
-    void aServerAcceptsWhenThereIsData() {
+    void deferredAcceptHappensOnData() {
         Dialogue d = deferring(3);
         d.hears("A 1 ack 1").saysNothing().heard();
         assertNull(d.c);
@@ -293,15 +302,18 @@ class ConnectionOptionsTest {
     }
 
     @Test
-    void theTimeUntilTheDataCameIsNoRoundTrip() {
+    void deferredAcceptGivesNoRttSample() {
         Dialogue d = deferring(3);
         d.after(10).hears("A 1 ack 1").after(900).hears("PA 1 ack 1 len 100").heard("accepted");
         assertEquals(0, d.c.info().smoothedRttNanos());
     }
 
-    /** As on Linux: the SYN-ACK goes out again when the time is nearly over, and its answer opens the connection. */
+    /**
+     * As on Linux: shortly before the time is over, the SYN-ACK is retransmitted, and its answer opens the
+     * connection.
+     */
     @Test
-    void aServerAcceptsWithoutDataWhenTheTimeIsOver() {
+    void deferredAcceptEndsWithoutData() {
         Dialogue d = deferring(3);
         d.hears("A 1 ack 1");
         assertEquals(3_000, d.waits(10_000), 4, "the second time that it is due");
@@ -310,7 +322,7 @@ class ConnectionOptionsTest {
     }
 
     @Test
-    void aClientThatDoesNotAnswerIsForgottenAsWithoutTheOption() {
+    void unansweredSynAckTimesOutWithDeferAccept() {
         Dialogue d = new Dialogue(Dialogue.plain().synAckRetries(2));
         listener(d).deferAccept(60);
         d.hears("S 0 win 65535 mss 1000").says("SA 0 ack 1");
@@ -319,7 +331,7 @@ class ConnectionOptionsTest {
     }
 
     @Test
-    void aClientThatHasAnsweredIsWaitedForAsLong() {
+    void deferAcceptTimeExceedsSynAckRetries() {
         Dialogue d = new Dialogue(Dialogue.plain().synAckRetries(2));
         listener(d).deferAccept(60);
         d.hears("S 0 win 65535 mss 1000").says("SA 0 ack 1").hears("A 1 ack 1");
@@ -329,14 +341,14 @@ class ConnectionOptionsTest {
     }
 
     @Test
-    void theEndOfWhatAClientSendsIsReasonEnough() {
+    void deferredAcceptHappensOnFin() {
         Dialogue d = deferring(3);
         d.hears("FA 1 ack 1").heard("accepted", "peerFinished");
     }
 
-    /** Who has answered a SYN-ACK is no address that a flood has made up, and thinks that it is connected. */
+    /** A client that has answered a SYN-ACK is not a forged address, and it considers itself connected. */
     @Test
-    void aClientThatHasAnsweredIsAskedAgainInAFloodToo() {
+    void deferredSynAckIsRetransmittedDuringFlood() {
         Dialogue d = new Dialogue(Dialogue.plain());
         TcpListener listener = listener(d);
         listener.deferAccept(3);
@@ -346,7 +358,7 @@ class ConnectionOptionsTest {
     }
 
     @Test
-    void aSynCookieIsNotWaitedFor() {
+    void connectionFromCookieIsAcceptedAtOnce() {
         Dialogue d = new Dialogue(Dialogue.plain().synCookies(TcpConfig.SynCookieMode.ALWAYS));
         listener(d).deferAccept(3);
         int cookie = d.engine.synCookies.cookie(syn(d), d.now) - Dialogue.ISS;

@@ -10,7 +10,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.util.SplittableRandom;
 import org.junit.jupiter.api.Test;
 
-/** What can be set for one connection, and what it tells of itself. */
+/** Settings of a single connection, and the information that it reports. */
 class ConnectionSettingsTest {
     // ---- mark ----
 
@@ -27,7 +27,7 @@ class ConnectionSettingsTest {
     }
 
     @Test
-    void whatAServerSaysHasItsMark() {
+    void repliesOfListenerHaveItsMark() {
         Dialogue d = markedServer(Dialogue.plain(), 7);
         says(d.hears("A 1 ack 1"), "R 1", 7);
         says(d.hears("S 0 mss 1000"), "SA 0 ack 1", 7);
@@ -39,16 +39,16 @@ class ConnectionSettingsTest {
         d.c.abort();
         says(d, "RA 1 ack 11", 8);
         says(d.hears("A 11 ack 1"), "R 1", 7);
-        // A cookie's number is not to be foretold.
+        // The sequence number of a cookie cannot be predicted.
         Dialogue cookies = markedServer(Dialogue.plain().synCookies(TcpConfig.SynCookieMode.ALWAYS), 9);
         cookies.hears("S 0 mss 1000").after(1);
         assertEquals(1, cookies.engine.counters().synCookiesSent);
         assertEquals(9, cookies.mark);
     }
 
-    /** Its server's mark is another one, and its server has gone. */
+    /** The listener has another mark and may be closed. */
     @Test
-    void whatATimeWaitAnswersHasTheMarkOfItsConnection() {
+    void repliesOfTimeWaitHaveMarkOfConnection() {
         for (int mark : new int[] {-3, 0}) {
             Dialogue d = new Dialogue(Dialogue.plain());
             TcpListener listener = d.engine.listen(0, 0, Dialogue.PORT, 8, "listener");
@@ -64,7 +64,7 @@ class ConnectionSettingsTest {
     }
 
     @Test
-    void whatAClientRefusesHasItsMark() {
+    void resetsOfClientHaveItsMark() {
         Dialogue d = new Dialogue(Dialogue.plain()).connect();
         d.c.mark(5);
         says(d, "S 0", 5);
@@ -77,7 +77,7 @@ class ConnectionSettingsTest {
     // ---- keepalive ----
 
     @Test
-    void keepAliveTimesAreThoseOfTheConnection() {
+    void keepAliveTimesOfConnectionApply() {
         Dialogue d = Dialogue.established(Dialogue.plain());
         d.c.keepAliveIdleMillis(5_000);
         d.c.keepAliveIntervalMillis(1_000);
@@ -91,8 +91,21 @@ class ConnectionSettingsTest {
         d.says("RA 1 ack 1").heard("closed TIMED_OUT");
     }
 
+    /** As on Linux, an answer delays the next probe by the idle time. */
     @Test
-    void withoutSettingsTheConfigurationHolds() {
+    void nextProbeFollowsAnswerAfterIdleTime() {
+        Dialogue d = Dialogue.established(Dialogue.plain());
+        d.c.keepAliveIdleMillis(1_000);
+        d.c.keepAliveIntervalMillis(1_000);
+        d.c.keepAlive(true);
+        d.waits(2_000);
+        d.says("A 0 ack 1").after(100).hears("A 1 ack 1");
+        assertEquals(1_000, d.waits(3_000), 2);
+        d.says("A 0 ack 1");
+    }
+
+    @Test
+    void keepAliveTimesOfConfigurationApplyByDefault() {
         Dialogue d = Dialogue.established(Dialogue.plain().keepAliveIdleNanos(3_000_000_000L));
         d.c.keepAliveIdleMillis(5_000);
         d.c.keepAliveIdleMillis(0);
@@ -103,7 +116,7 @@ class ConnectionSettingsTest {
     }
 
     @Test
-    void theUserTimeoutTakesThePlaceOfTheNumberOfProbes() {
+    void userTimeoutReplacesNumberOfProbes() {
         Dialogue d = Dialogue.established(Dialogue.plain());
         d.c.keepAliveIdleMillis(1_000);
         d.c.keepAliveIntervalMillis(1_000);
@@ -121,7 +134,7 @@ class ConnectionSettingsTest {
     // ---- user timeout ----
 
     @Test
-    void unacknowledgedDataEndsTheConnectionAfterTheUserTimeout() {
+    void unacknowledgedDataTimesOut() {
         Dialogue d = Dialogue.established(Dialogue.plain());
         d.c.userTimeoutMillis(2_500);
         d.after(60_000).send(10).says("PA 1 len 10 ack 1");
@@ -132,7 +145,7 @@ class ConnectionSettingsTest {
     }
 
     @Test
-    void progressStartsTheUserTimeoutAnew() {
+    void progressRestartsUserTimeout() {
         Dialogue d = Dialogue.established(Dialogue.plain());
         d.c.userTimeoutMillis(1_000);
         d.send(10).says("PA 1 len 10 ack 1").send(10).says("PA 11 len 10 ack 1");
@@ -141,7 +154,7 @@ class ConnectionSettingsTest {
     }
 
     @Test
-    void aLongUserTimeoutOutlastsTheRetries() {
+    void userTimeoutReplacesRetries() {
         Dialogue d = Dialogue.established(Dialogue.plain().retries(3));
         d.c.userTimeoutMillis(300_000);
         d.send(10).after(290_000).state(TcpState.ESTABLISHED);
@@ -149,7 +162,7 @@ class ConnectionSettingsTest {
     }
 
     @Test
-    void aWindowThatStaysClosedEndsTheConnectionThoughThePeerAnswers() {
+    void closedWindowTimesOutAlthoughPeerAnswers() {
         Dialogue d = Dialogue.established(Dialogue.plain());
         d.c.userTimeoutMillis(3_000);
         d.hears("A 1 ack 1 win 0").send(10);
@@ -161,7 +174,7 @@ class ConnectionSettingsTest {
     }
 
     @Test
-    void aWindowThatOpensStartsTheUserTimeoutAnew() {
+    void openingWindowRestartsUserTimeout() {
         Dialogue d = Dialogue.established(Dialogue.plain());
         d.c.userTimeoutMillis(3_000);
         d.hears("A 1 ack 1 win 0").send(10).after(2_900).hears("A 1 ack 1 win 100");
@@ -170,7 +183,7 @@ class ConnectionSettingsTest {
     }
 
     @Test
-    void openingEndsWithTheUserTimeoutToo() {
+    void userTimeoutEndsConnectionAttempt() {
         Dialogue d = new Dialogue(Dialogue.plain().userTimeoutNanos(2_000_000_000L)).connect();
         d.says("S 0").after(1_900).state(TcpState.SYN_SENT);
         d.after(102).state(TcpState.CLOSED).heard("closed TIMED_OUT");
@@ -178,7 +191,7 @@ class ConnectionSettingsTest {
     }
 
     @Test
-    void anIdleConnectionHasNoUserTimeout() {
+    void idleConnectionHasNoUserTimeout() {
         Dialogue d = Dialogue.established(Dialogue.plain());
         d.c.userTimeoutMillis(1_000);
         d.after(100_000).state(TcpState.ESTABLISHED);
@@ -188,7 +201,7 @@ class ConnectionSettingsTest {
     // ---- retransmissions of the SYN ----
 
     @Test
-    void theNumberOfSynsIsTheConnections() {
+    void synRetriesOfConnectionApply() {
         Dialogue d = new Dialogue(Dialogue.plain().synRetries(5)).connect();
         d.c.synRetries(2);
         d.says("S 0");
@@ -200,7 +213,7 @@ class ConnectionSettingsTest {
     }
 
     @Test
-    void withoutANumberOfSynsTheConfigurationHolds() {
+    void synRetriesOfConfigurationApplyByDefault() {
         Dialogue d = new Dialogue(Dialogue.plain().synRetries(1)).connect();
         d.c.synRetries(5);
         d.c.synRetries(0);
@@ -209,9 +222,9 @@ class ConnectionSettingsTest {
         assertThrows(IllegalArgumentException.class, () -> d.c.synRetries(128));
     }
 
-    /** As on Linux; the configuration's number gives way to a user timeout. */
+    /** As on Linux; a user timeout replaces only the configured number. */
     @Test
-    void theNumberOfSynsHoldsBesideAUserTimeout() {
+    void synRetriesOfConnectionApplyWithUserTimeout() {
         Dialogue d = new Dialogue(Dialogue.plain().userTimeoutNanos(300_000_000_000L)).connect();
         d.c.synRetries(1);
         d.says("S 0").after(1_100).says("S 0").after(1_800).state(TcpState.SYN_SENT);
@@ -221,7 +234,7 @@ class ConnectionSettingsTest {
     // ---- statistics ----
 
     @Test
-    void infoTellsWhereTheConnectionStands() {
+    void infoReportsStateOfConnection() {
         Dialogue d = Dialogue.established(TcpConfig.builder(),
                 "SA 0 ack 1 win 65535 mss 1012 ws 3 sackOK ts 7/0");
         d.hears("PA 1 ack 1 len 300 win 1000 ts 8/0").says("A 1 ack 301");
@@ -250,9 +263,9 @@ class ConnectionSettingsTest {
         assertEquals(0, info.sinceLastReceivedNanos());
     }
 
-    /** As {@code ss -o} names them. */
+    /** Named as by {@code ss -o}. */
     @Test
-    void infoTellsWhichTimerRuns() {
+    void infoReportsRunningTimer() {
         Dialogue d = Dialogue.established(Dialogue.plain());
         assertEquals("", d.c.info().timer());
         assertEquals(0, d.c.info().timerNanos());

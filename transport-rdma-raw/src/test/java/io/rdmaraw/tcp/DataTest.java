@@ -11,14 +11,14 @@ import io.rdmaraw.tcp.segment.Segment;
 import io.rdmaraw.tcp.segment.TcpFlags;
 import org.junit.jupiter.api.Test;
 
-/** Data without loss: windows, acknowledgements, small segments, probes. */
+/** Data transfer without loss: windows, ACKs, small segments, probes. */
 class DataTest {
     private static final String NO_SACK = "SA 0 ack 1 win 65535 mss 1000 ws 0";
 
     // ---- receiving ----
 
     @Test
-    void firstSegmentsAreAcknowledgedAtOnceLaterOnesAfter40Milliseconds() {
+    void acksAreDelayedAfterFirstSegments() {
         Dialogue d = established(plain());
         int seq = 1;
         for (int i = 0; i < 16; i++, seq += 10) {
@@ -33,7 +33,7 @@ class DataTest {
     }
 
     @Test
-    void everySecondFullSegmentIsAcknowledgedAtOnce() {
+    void everySecondFullSegmentIsAcknowledged() {
         Dialogue d = established(plain()).withoutQuickAcks();
         d.hears("A 1 len 1460 ack 1").saysNothing();
         d.hears("A 1461 len 1460 ack 1").says("A 1 ack 2921");
@@ -42,14 +42,14 @@ class DataTest {
     }
 
     @Test
-    void aBurstIsAcknowledgedOnce() {
+    void burstIsAcknowledgedOnce() {
         Dialogue d = established(plain());
         d.hears("A 1 len 1000 ack 1").hears("A 1001 len 1000 ack 1").hears("A 2001 len 1000 ack 1")
                 .says("A 1 ack 3001");
     }
 
     @Test
-    void anAnswerCarriesTheAcknowledgement() {
+    void dataCarriesDelayedAck() {
         Dialogue d = established(plain()).withoutQuickAcks();
         d.hears("PA 1 len 10 ack 1").send(20).says("PA 1 len 20 ack 11");
         d.after(60).saysNothing();
@@ -61,13 +61,13 @@ class DataTest {
         d.hears("A 101 len 100 ack 1").says("A 1 ack 1 sack 101-201");
         d.hears("A 301 len 100 ack 1").says("A 1 ack 1 sack 301-401,101-201");
         d.hears("A 501 len 100 ack 1").says("A 1 ack 1 sack 501-601,301-401,101-201");
-        // RFC 2018 section 4: the block that grew last goes first.
+        // RFC 2018 section 4: the block that grew last comes first.
         d.hears("A 201 len 50 ack 1").says("A 1 ack 1 sack 101-251,501-601,301-401");
         assertEquals(350, d.c.outOfOrderBytes());
         d.hears("A 1 len 100 ack 1").says("A 1 ack 251 sack 501-601,301-401");
         assertEquals(250, d.events.received.size());
-        // It covers both gaps and what lies between.
-        // RFC 2883 section 4.2: what was held has come again
+        // The segment covers both gaps and the held range between them.
+        // RFC 2883 section 4.2: the held range is a duplicate.
         d.hears("A 251 len 400 ack 1").says("A 1 ack 651 sack 301-401");
         assertEquals(650, d.events.received.size());
         assertEquals(0, d.c.outOfOrderBytes());
@@ -80,14 +80,14 @@ class DataTest {
         d.hears("A 1 len 100 ack 1").says("A 1 ack 101 sack 1-101");
         d.hears("A 51 len 100 ack 1").says("A 1 ack 151 sack 51-101");
         d.hears("A 301 len 100 ack 1").says("A 1 ack 151 sack 301-401");
-        // RFC 2883 section 4.2: inside a block that follows
+        // RFC 2883 section 4.2: a duplicate within the following block
         d.hears("A 301 len 50 ack 1").says("A 1 ack 151 sack 301-351,301-401");
         assertEquals(150, d.events.received.size());
     }
 
     /** RFC 2883 section 4.2. */
     @Test
-    void ofASegmentThatIsHeldInPartThatPartIsReported() {
+    void partialDuplicateIsReported() {
         Dialogue d = Dialogue.established(Dialogue.plain());
         d.hears("A 101 len 100 ack 1").says("A 1 ack 1 sack 101-201");
         d.hears("A 301 len 100 ack 1").says("A 1 ack 1 sack 301-401,101-201");
@@ -98,21 +98,21 @@ class DataTest {
     }
 
     @Test
-    void withoutSackEachSegmentOutOfOrderEarnsADuplicateAck() {
+    void outOfOrderSegmentsCauseDuplicateAcksWithoutSack() {
         Dialogue d = established(plain(), NO_SACK);
         d.hears("A 101 len 100 ack 1").hears("A 201 len 100 ack 1").hears("A 301 len 100 ack 1");
         d.says("A 1 ack 1", "A 1 ack 1", "A 1 ack 1");
     }
 
     @Test
-    void segmentsBeyondTheWindowAreCutOrRefused() {
+    void segmentsBeyondWindowAreCutOrDropped() {
         Dialogue d = established(plain().receiveBufferBytes(4096));
         d.events.readAtOnce = false;
         d.hears("A 1 len 4000 ack 1").says("A 1 ack 4001 win 96");
         d.hears("FA 4001 len 200 ack 1").says("A 1 ack 4097 win 0").state(ESTABLISHED);
         d.hears("A 4097 len 1 ack 1").says("A 1 ack 4097 win 0");
         assertEquals(4096, d.events.received.size());
-        // A closed window still takes acknowledgements.
+        // A closed window still accepts ACKs.
         d.send(10).says("PA 1 len 10 ack 4097");
         d.hears("A 4097 ack 11");
         assertEquals(10, d.events.ackedBytes);
@@ -131,11 +131,11 @@ class DataTest {
     }
 
     @Test
-    void windowOpensOnlyByGoodSteps() {
+    void windowOpensInLargeSteps() {
         Dialogue d = established(plain().receiveBufferBytes(8192));
         d.events.readAtOnce = false;
         d.hears("A 1 len 8000 ack 1").says("A 1 ack 8001 win 192");
-        // RFC 9293 section 3.8.6.2.2: neither a segment nor half the buffer yet
+        // RFC 9293 section 3.8.6.2.2: neither a full segment nor half the buffer was read.
         d.c.readWindowOpened(1000);
         d.saysNothing();
         d.hears("A 8001 len 1 ack 1").says("A 1 ack 8002 win 191");
@@ -145,15 +145,15 @@ class DataTest {
     }
 
     @Test
-    void readingIsNotAnnouncedWhenTheWindowCannotSayMore() {
-        // No window scaling: of 256 KiB the peer sees 64.
+    void noWindowUpdateIfFieldCannotGrow() {
+        // Without window scaling, the peer sees only 64 of 256 KiB.
         Dialogue d = established(plain(), "SA 0 ack 1 mss 1000 sackOK").withoutQuickAcks();
         d.hears("A 1 len 1000 ack 1").saysNothing();
         d.hears("A 1001 len 1000 ack 1").says("A 1 ack 2001 win 65535");
     }
 
     @Test
-    void aLargerBufferOpensTheWindowAndASmallerOneTakesNothingBack() {
+    void changedReceiveBufferNeverRetractsWindow() {
         Dialogue d = established(plain().receiveBufferBytes(8000));
         d.c.receiveBuffer(20_000);
         d.says("A 1 ack 1 win 20000");
@@ -164,17 +164,20 @@ class DataTest {
     }
 
     /**
-     * RFC 7323 section 2.4: the field says the edge in units, so what the peer reads may vary within one. It varies
-     * around one place: it neither moves back nor, rounded up again and again, past what the buffer holds.
+     * RFC 7323 section 2.4: the field expresses the edge in units, so the edge that the peer computes may vary
+     * within one unit. It must neither move back nor, by repeated rounding up, move beyond the end of the buffer.
      */
     @Test
-    void theRightEdgeStaysWithinAUnitWhateverTheScale() {
+    void rightEdgeVariesWithinOneUnit() {
         for (int bits = 16; bits <= 30; bits++) {
             assertEdgeStays((1 << bits) - (bits & 1));
         }
     }
 
-    /** A segment says the edge in units of the scale, rounded down; what the connection keeps never moves back. */
+    /**
+     * Checks that the edge in segments varies within a unit and that the edge stored by the connection never
+     * moves back.
+     */
     private static void assertEdgeStays(int bufferBytes) {
         int bufferEnd = 1 + bufferBytes;
         Dialogue d = established(plain().receiveBufferBytes(bufferBytes), "SA 0 ack 1 mss 1000 ws 7");
@@ -197,7 +200,7 @@ class DataTest {
     }
 
     @Test
-    void outOfOrderMemoryIsBounded() {
+    void outOfOrderMemoryIsLimited() {
         Dialogue d = established(plain().maxOutOfOrderBytes(2000));
         d.hears("A 101 len 600 ack 1").says("A 1 ack 1 sack 101-701");
         d.hears("A 801 len 600 ack 1").says("A 1 ack 1 sack 801-1401,101-701");
@@ -207,23 +210,49 @@ class DataTest {
     }
 
     @Test
-    void urgentDataArrivesInLine() {
+    void urgentByteIsLeftOutOfTheStream() {
         Dialogue d = established(plain());
-        Segment s = new Segment().source(0, Dialogue.THERE, Dialogue.PEER_PORT).destination(0, Dialogue.HERE, 4000)
-                .seq(Dialogue.IRS + 1).ack(Dialogue.ISS + 1).window(1000).flags(TcpFlags.ACK | TcpFlags.URG)
-                .urgentPointer(3).payload(io.netty.buffer.Unpooled.wrappedBuffer(new byte[5]), 0, 5);
-        d.engine.onSegment(s, d.now);
-        d.says("A 1 ack 6");
-        assertEquals(5, d.events.received.size());
+        urgent(d, 1, "abc!de", 4);
+        d.says("A 1 ack 7");
+        assertEquals("abcde", received(d));
+        // A pointer beyond the segment; the urgent byte arrives in a later one.
+        urgent(d, 7, "f", 3);
+        d.says("A 1 ack 8");
+        urgent(d, 8, "g!h", 0);
+        d.says("A 1 ack 11");
+        assertEquals("abcdefgh", received(d));
+    }
+
+    @Test
+    void urgentByteAfterGapIsLeftOut() {
+        Dialogue d = established(plain());
+        urgent(d, 3, "!c", 1);
+        d.says("A 1 ack 1 sack 3-5");
+        urgent(d, 1, "ab", 0);
+        d.says("A 1 ack 5");
+        assertEquals("abc", received(d));
+    }
+
+    /** @param pointer 0 for a segment without URG */
+    private static void urgent(Dialogue d, int seq, String text, int pointer) {
+        byte[] payload = text.getBytes(java.nio.charset.StandardCharsets.US_ASCII);
+        d.engine.onSegment(new Segment().source(0, Dialogue.THERE, Dialogue.PEER_PORT)
+                .destination(0, Dialogue.HERE, 4000).seq(Dialogue.IRS + seq).ack(Dialogue.ISS + 1).window(1000)
+                .flags(TcpFlags.ACK | (pointer > 0 ? TcpFlags.URG : 0)).urgentPointer(pointer)
+                .payload(io.netty.buffer.Unpooled.wrappedBuffer(payload), 0, payload.length), d.now);
+    }
+
+    private static String received(Dialogue d) {
+        return d.events.received.toString(java.nio.charset.StandardCharsets.US_ASCII);
     }
 
     // ---- sending ----
 
     @Test
-    void sendsInFullSegmentsAsFarAsTheWindowsAllow() {
+    void sendsFullSegmentsWithinWindows() {
         Dialogue d = established(plain(), "SA 0 ack 1 win 2500 mss 1000 sackOK");
         d.send(5000).says("A 1 len 1000 ack 1", "A 1001 len 1000 ack 1");
-        // Half of the largest window isn't enough while something is outstanding; alone it would be.
+        // Half of the largest window is sent only if nothing is outstanding.
         d.hears("A 1 ack 1001 win 2500").says("A 2001 len 1000 ack 1");
         d.hears("A 1 ack 3001 win 2500").says("A 3001 len 1000 ack 1", "PA 4001 len 1000 ack 1");
         d.hears("A 1 ack 5001 win 2500").saysNothing();
@@ -232,7 +261,7 @@ class DataTest {
     }
 
     @Test
-    void aTinyWindowIsUsedInHalvesOfTheLargest() {
+    void tinyWindowIsUsedAfterOverrideTimeout() {
         Dialogue d = established(plain(), "SA 0 ack 1 win 100 mss 1000");
         d.send(250).says("A 1 len 100 ack 1");
         d.hears("A 1 ack 101 win 30").saysNothing();
@@ -242,8 +271,16 @@ class DataTest {
         d.hears("A 1 ack 131 win 50").says("A 131 len 50 ack 1");
     }
 
+    /** One segment alone would wait for the peer's delayed acknowledgement. */
     @Test
-    void nagleHoldsSmallSegmentsWhileSomethingIsOutstanding() {
+    void aWindowOfOneSegmentIsUsedInHalves() {
+        Dialogue d = established(plain(), "SA 0 ack 1 win 1000 mss 1000");
+        d.send(3000).says("A 1 len 500 ack 1", "A 501 len 500 ack 1");
+        d.hears("A 1 ack 1001 win 2000").says("A 1001 len 1000 ack 1", "PA 2001 len 1000 ack 1");
+    }
+
+    @Test
+    void nagleHoldsSmallSegmentsWhileDataIsOutstanding() {
         Dialogue d = established(plain().noDelay(false));
         d.send(10).says("PA 1 len 10 ack 1");
         d.send(10).send(10).saysNothing();
@@ -253,6 +290,27 @@ class DataTest {
         d.says("PA 1031 len 500 ack 1");
     }
 
+    /** The peer delays its acknowledgement, and a response would wait for it. */
+    @Test
+    void nagleSendsTheTailOfALargeWriteAtOnce() {
+        Dialogue d = established(plain().noDelay(false));
+        d.send(1500).says("A 1 len 1000 ack 1", "PA 1001 len 500 ack 1");
+        d.send(500).saysNothing();
+        d.hears("A 1 ack 1001").saysNothing();
+        d.hears("A 1 ack 1501").says("PA 1501 len 500 ack 1");
+        d.send(2000).says("A 2001 len 1000 ack 1", "PA 3001 len 1000 ack 1").send(10).saysNothing();
+        d.hears("A 1 ack 2001").says("PA 4001 len 10 ack 1");
+    }
+
+    /** After 2 GiB without a small segment, the end of the last one seems to be ahead. */
+    @Test
+    void nagleForgetsASmallSegmentBeforeTheSequenceNumbersWrapped() {
+        Dialogue d = established(plain().noDelay(false));
+        d.send(1000).says("PA 1 len 1000 ack 1");
+        d.c.flight.smallEndSeq = d.c.sndNxt + (1 << 30);
+        d.send(500).says("PA 1001 len 500 ack 1");
+    }
+
     @Test
     void noDelaySendsSmallSegmentsAtOnce() {
         Dialogue d = established(plain());
@@ -260,9 +318,9 @@ class DataTest {
     }
 
     @Test
-    void aClosedWindowIsProbedAtGrowingIntervalsAsLongAsThePeerAnswers() {
+    void closedWindowIsProbedWhilePeerAnswers() {
         Dialogue d = established(plain().retries(3), "SA 0 ack 1 win 1000 mss 1000");
-        d.send(2000).says("A 1 len 1000 ack 1");
+        d.send(2000).says("A 1 len 500 ack 1", "A 501 len 500 ack 1");
         d.hears("A 1 ack 1001 win 0").saysNothing();
         long expected = 209;
         for (int i = 0; i < 8; i++) {
@@ -271,13 +329,13 @@ class DataTest {
             d.hears("A 1 ack 1001 win 0").saysNothing();
             expected *= 2;
         }
-        d.hears("A 1 ack 1001 win 1000").says("PA 1001 len 1000 ack 1");
+        d.hears("A 1 ack 1001 win 1000").says("A 1001 len 500 ack 1", "PA 1501 len 500 ack 1");
     }
 
     @Test
-    void aClosedWindowWithoutAnswersTimesOut() {
+    void closedWindowWithoutAnswersTimesOut() {
         Dialogue d = established(plain().retries(3), "SA 0 ack 1 win 1000 mss 1000");
-        d.send(2000).says("A 1 len 1000 ack 1").hears("A 1 ack 1001 win 0");
+        d.send(2000).says("A 1 len 500 ack 1", "A 501 len 500 ack 1").hears("A 1 ack 1001 win 0");
         d.after(20_000).says("A 1000 ack 1", "A 1000 ack 1", "A 1000 ack 1").heard("closed TIMED_OUT");
         d.assertReleased();
     }
@@ -287,7 +345,7 @@ class DataTest {
         Dialogue d = established(plain(), "SA 0 ack 1 win 1000 mss 1000");
         d.send(1000);
         d.c.shutdownOutput();
-        d.says("PA 1 len 1000 ack 1");
+        d.says("A 1 len 500 ack 1", "PA 501 len 500 ack 1");
         d.hears("A 1 ack 1001 win 0").saysNothing();
         d.after(212).says("A 1000 ack 1");
         d.hears("A 1 ack 1001 win 10").says("FA 1001 ack 1");
@@ -310,25 +368,28 @@ class DataTest {
         for (int i = 0; i < 7; i++) {
             d.send(10);
         }
-        // Nothing was outstanding, so all of it goes.
+        // Nothing was outstanding, so everything is sent.
         d.says("A 1 len 21 ack 1", "A 22 len 30 ack 1", "PA 52 len 20 ack 1");
         d.send(10).saysNothing();
         d.hears("A 1 ack 72").says("PA 72 len 10 ack 1");
     }
 
     @Test
-    void whatTheSliceLimitCutsOffASegmentFollowsAtOnce() {
-        Dialogue d = established(plain().maxSlices(3).noDelay(false), "SA 0 ack 1 win 100 mss 1000 ws 0 sackOK");
-        for (int i = 0; i < 15; i++) {
+    void restOfSegmentBeyondSliceLimitFollowsAtOnce() {
+        Dialogue d = established(plain().maxSlices(3).noDelay(false), "SA 0 ack 1 win 2000 mss 1000 ws 0 sackOK");
+        for (int i = 0; i < 10; i++) {
             d.send(10);
         }
-        d.says("A 1 len 30 ack 1", "A 31 len 30 ack 1", "A 61 len 30 ack 1", "A 91 len 10 ack 1");
-        d.hears("A 1 ack 31 win 100").saysNothing();
-        d.hears("A 1 ack 101 win 100").says("A 101 len 30 ack 1", "PA 131 len 20 ack 1");
+        d.says("A 1 len 30 ack 1", "A 31 len 30 ack 1", "A 61 len 30 ack 1", "PA 91 len 10 ack 1");
+        for (int i = 0; i < 5; i++) {
+            d.send(10);
+        }
+        d.hears("A 1 ack 31 win 2000").saysNothing();
+        d.hears("A 1 ack 101 win 2000").says("A 101 len 30 ack 1", "PA 131 len 20 ack 1");
     }
 
     @Test
-    void theWindowStartsAnewAfterAnIdleTime() {
+    void congestionWindowRestartsAfterIdleTime() {
         Dialogue d = established(plain());
         for (int i = 0; i < 5; i++) {
             d.send(d.c.congestionWindowBytes());
@@ -345,7 +406,7 @@ class DataTest {
     // ---- keepalive ----
 
     @Test
-    void keepAliveProbesAndGivesUp() {
+    void keepAliveProbesAndTimesOut() {
         Dialogue d = established(plain().keepAliveProbes(2));
         d.c.keepAlive(true);
         d.after(7_199_000).saysNothing();
@@ -364,21 +425,21 @@ class DataTest {
         d.after(200).hears("A 0 len 1 ack 1").says("A 1 ack 1 sack 0-1");
     }
 
-    /** RFC 9293 SHLD-19 after the path's MTU has fallen: what is full-sized falls with it. */
+    /** RFC 9293 SHLD-19 after a reduction of the path MTU: the size of a full segment shrinks too. */
     @Test
-    void everySecondFullSegmentIsAcknowledgedWhenSegmentsGetSmaller() {
+    void everySecondSegmentIsAcknowledgedAfterMtuReduction() {
         Dialogue d = established(plain()).withoutQuickAcks();
         d.hears("A 1 len 1000 ack 1").saysNothing().hears("A 1001 len 1000 ack 1").hears("A 2001 len 1000 ack 1")
                 .says("A 1 ack 3001");
         d.hears("A 3001 len 500 ack 1").saysNothing().hears("A 3501 len 500 ack 1").says("A 1 ack 4001");
         d.hears("A 4001 len 500 ack 1").saysNothing().hears("A 4501 len 500 ack 1").says("A 1 ack 5001");
-        // Messages are no full segments, however many of the same length there are.
+        // Short messages with PSH are not full-sized segments, even if their lengths are equal.
         d.hears("PA 5001 len 100 ack 1").hears("PA 5101 len 100 ack 1").hears("PA 5201 len 100 ack 1").saysNothing();
     }
 
-    /** RFC 9293 section 3.10.7.4: both ends' windows are closed, and each probes with a byte that acknowledges. */
+    /** RFC 9293 section 3.10.7.4: both windows are closed, and each end probes with a byte that carries an ACK. */
     @Test
-    void aProbeOfAClosedWindowAcknowledges() {
+    void ackOfWindowProbeIsProcessed() {
         Dialogue d = established(plain().receiveBufferBytes(2048));
         d.events.readAtOnce = false;
         d.hears("A 1 len 1000 ack 1").hears("A 1001 len 1000 ack 1").hears("PA 2001 len 48 ack 1")
@@ -388,10 +449,20 @@ class DataTest {
         assertEquals(0, d.c.queuedBytes());
         assertEquals(700, d.c.sendWindowBytes());
         assertEquals(2048, d.events.received.size());
-        // nothing else of it is taken, and a probe elsewhere says nothing
+        // Nothing else of the probe is used, and a probe at another position is ignored.
         d.send(100).says("PA 501 len 100 ack 2049 win 0");
         d.hears("A 2050 len 1 ack 601").says("A 601 ack 2049 win 0");
         assertEquals(100, d.c.queuedBytes());
-        d.hears("FA 2049 ack 601").says("A 601 ack 2049 win 0").state(ESTABLISHED);
+    }
+
+    @Test
+    void aClosedWindowTakesAFinWithoutData() {
+        Dialogue d = established(plain().receiveBufferBytes(2048));
+        d.events.readAtOnce = false;
+        d.hears("A 1 len 2048 ack 1").says("A 1 ack 2049 win 0");
+        d.hears("FA 2049 len 1 ack 1").says("A 1 ack 2049 win 0").state(ESTABLISHED);
+        d.hears("FA 2050 ack 1").says("A 1 ack 2049 win 0").state(ESTABLISHED);
+        d.hears("FA 2049 ack 1").says("A 1 ack 2050 win 0").state(CLOSE_WAIT).heard("peerFinished");
+        assertEquals(2048, d.c.unreadBytes());
     }
 }

@@ -9,28 +9,28 @@ import java.util.Map;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** The hash of 4-tuples, on the tuples that there are: addresses and ports that follow each other. */
+/** Distribution of the 4-tuple hash for realistic tuples: sequential addresses and ports. */
 class DemultiplexerTest {
     private static final int TUPLES = 100_000;
-    /** As many slots as the table has for these: at most half full. */
+    /** Number of slots of the table for these tuples; it is at most half full. */
     private static final int SLOTS = 1 << 18;
 
     private enum Pattern {
-        /** One client, its ports one after the other, as behind a proxy. */
+        /** One client with sequential ports, as behind a proxy. */
         PORTS {
             @Override
             int hash(ConnectionTable table, int i) {
                 return table.hash(0, SERVER, 1 + i / 50_000, 0, CLIENT, 10_000 + i % 50_000);
             }
         },
-        /** Clients that follow each other, all with the same port. */
+        /** Sequential client addresses, all with the same port. */
         ADDRESSES {
             @Override
             int hash(ConnectionTable table, int i) {
                 return table.hash(0, SERVER, 443, 0, CLIENT + i, 50_000);
             }
         },
-        /** IPv6 networks, one host each: only the high half differs. */
+        /** IPv6 networks with one host each, which differ only in the high half. */
         NETWORKS {
             @Override
             int hash(ConnectionTable table, int i) {
@@ -44,10 +44,10 @@ class DemultiplexerTest {
         abstract int hash(ConnectionTable table, int i);
     }
 
-    /** A random function leaves m * e^(-n/m) of m slots empty; a bad one leaves more. */
+    /** A random function leaves m * e^(-n/m) of m slots empty; a poor one leaves more. */
     @ParameterizedTest
     @EnumSource
-    void spreadsAsARandomFunctionDoes(Pattern pattern) {
+    void distributesLikeARandomFunction(Pattern pattern) {
         ConnectionTable table = new ConnectionTable(0x0123_4567_89AB_CDEFL, 0x1122_3344_5566_7788L);
         BitSet taken = new BitSet(SLOTS);
         for (int i = 0; i < TUPLES; i++) {
@@ -57,10 +57,10 @@ class DemultiplexerTest {
         assertEquals(expected, taken.cardinality(), 0.01 * expected);
     }
 
-    /** Tuples that fall into one slot under one key do not under another: nobody outside can prepare them. */
+    /** Tuples that collide under one key do not collide under another, so outsiders cannot prepare collisions. */
     @ParameterizedTest
     @EnumSource
-    void anotherKeySeparatesWhatCollided(Pattern pattern) {
+    void collisionsDependOnKey(Pattern pattern) {
         ConnectionTable table = new ConnectionTable(1, 2);
         ConnectionTable other = new ConnectionTable(0x7EDC_BA98_7654_3210L, 0x55AA_1234_9876_0F0FL);
         Map<Integer, Integer> first = new HashMap<>();

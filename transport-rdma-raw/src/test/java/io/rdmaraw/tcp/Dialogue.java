@@ -14,11 +14,11 @@ import java.util.List;
 import java.util.SplittableRandom;
 
 /**
- * One engine and the segments it exchanges with the test, which plays the peer. Segments are written as
- * {@code FLAGS seq [len n] [ack n] [win n] [mss n] [ws n] [sackOK] [cookie length/value] [ts value/echo]
- * [sack a-b,c-d] [ect] [ce]}. Numbers count from each end's initial sequence number, so a SYN has number 0 and the
- * first byte 1; the true ones begin shortly before zero. E, C and e are ECE, CWR and AE. What the engine sends must
- * match in full, except that win, ts and the options of a SYN are only compared if they are given.
+ * An engine and the segments that it exchanges with the test, which plays the peer. Segments are written as
+ * {@code FLAGS seq [len n] [ack n] [win n] [mss n] [ws n] [sackOK] [cookie length/value] [ts value/echo] [sack
+ * a-b,c-d] [ect] [ce]}. Numbers are relative to each end's initial sequence number, so a SYN has number 0 and the
+ * first byte 1; the actual ones start shortly before zero. E, C and e are ECE, CWR and AE. Sent segments must
+ * match completely, but win, ts and the options of a SYN are compared only if they are given.
  */
 final class Dialogue {
     static final int ISS = -7;
@@ -35,7 +35,7 @@ final class Dialogue {
     final TcpConfig config;
     TcpConnection c;
     long now = 5_000 * MS;
-    /** Right edge of the window as the last segment told it. */
+    /** Right edge of the window in the last segment. */
     int edge;
     /** SO_MARK of the last segment. */
     int mark;
@@ -49,12 +49,12 @@ final class Dialogue {
         engine = new TcpEngine(config, events, new SplittableRandom(3), now);
     }
 
-    /** No timestamps, so that segments are short to write. */
+    /** Returns a configuration without timestamps, which keeps segments short. */
     static TcpConfig.Builder plain() {
         return TcpConfig.builder().timestamps(false);
     }
 
-    /** A connection opened by us, after the handshake; RTT 10 ms. */
+    /** Returns a connection opened by us, after the handshake. The RTT is 10 ms. */
     static Dialogue established(TcpConfig.Builder builder) {
         return established(builder, "SA 0 ack 1 win 65535 mss 1000 ws 0 sackOK");
     }
@@ -70,7 +70,7 @@ final class Dialogue {
         return d;
     }
 
-    /** As above, after all acknowledgements that are sent at once have been used up. */
+    /** Disables the immediate ACKs at the start of a connection. */
     Dialogue withoutQuickAcks() {
         c.quickAcks = 0;
         return this;
@@ -87,9 +87,9 @@ final class Dialogue {
         return this;
     }
 
-    // ---- the conversation ----
+    // ---- the dialogue ----
 
-    /** A segment from the peer; what it provokes is kept for {@link #says}. */
+    /** Passes a segment from the peer to the engine. Its replies are stored for {@link #says}. */
     Dialogue hears(String text) {
         parse(text, segment);
         engine.onSegment(segment, now);
@@ -100,7 +100,7 @@ final class Dialogue {
         return this;
     }
 
-    /** The engine sends exactly these segments now. */
+    /** Checks that the engine sends exactly these segments now. */
     Dialogue says(String... expected) {
         poll();
         List<String> actual = new ArrayList<>();
@@ -120,7 +120,7 @@ final class Dialogue {
         return says();
     }
 
-    /** Time passes; timers run when they are due. */
+    /** Lets time pass and runs timers when they expire. */
     Dialogue after(long millis) {
         poll();
         long limit = now + millis * MS;
@@ -133,7 +133,10 @@ final class Dialogue {
         return this;
     }
 
-    /** Time passes, up to {@code millis}, until the engine says something; it must. Returns how long it took. */
+    /**
+     * Lets time pass until the engine sends a segment, at most {@code millis}. Fails if it sends none. Returns
+     * the time in milliseconds.
+     */
     long waits(long millis) {
         poll();
         long begin = now;
@@ -165,7 +168,7 @@ final class Dialogue {
         return this;
     }
 
-    /** Nothing that was sent is still referenced. */
+    /** Checks that all sent buffers are released. */
     void assertReleased() {
         for (ByteBuf buffer : buffers) {
             assertEquals(0, buffer.refCnt());
@@ -235,7 +238,7 @@ final class Dialogue {
         }
     }
 
-    /** As it comes of several frames. */
+    /** Splits the payload into slices, as if merged from several frames. */
     private static void merge(Segment s, int segmentBytes) {
         int length = s.payloadLength;
         s.transmitted();
@@ -285,7 +288,7 @@ final class Dialogue {
         return text + (s.ecn == Segment.ECN_ECT0 ? " ect" : "");
     }
 
-    /** Leaves out of {@code actual} what {@code expected} doesn't ask for. */
+    /** Removes from {@code actual} the fields that are compared only if {@code expected} has them. */
     private static String reduce(String actual, String expected) {
         List<String> wanted = List.of(expected.split(" "));
         String[] words = actual.split(" ");

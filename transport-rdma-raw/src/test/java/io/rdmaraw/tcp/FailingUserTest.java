@@ -8,12 +8,15 @@ import org.junit.jupiter.api.Test;
 
 import java.util.concurrent.TimeUnit;
 
-/** The user of the core fails to take received bytes: the connection ends, as its stream would have a hole. */
+/**
+ * If the user of the core fails to accept received bytes, the connection is aborted, as its stream would have a
+ * hole.
+ */
 class FailingUserTest {
     private final TwoEnds ends = new TwoEnds(TcpConfig.builder().build(), TcpConfig.builder().build(), 1);
 
     @Test
-    void bytesThatWereNotTakenEndTheConnection() {
+    void failureInDataEventAbortsConnection() {
         TcpConnection connection = ends.connect();
         ends.run(TimeUnit.SECONDS.toNanos(1));
         ends.serverEvents.failsNextData = true;

@@ -9,7 +9,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.rdmaraw.tcp.send.Flight;
 import org.junit.jupiter.api.Test;
 
-/** When what a connection needs for sending is given back: at the end of a turn that leaves it nothing to send. */
+/** The flight of a connection is released at the end of a turn that leaves nothing to send. */
 class FlightTest {
     private static Dialogue sent(int bytes) {
         Dialogue d = Dialogue.established(Dialogue.plain());
@@ -18,7 +18,7 @@ class FlightTest {
     }
 
     @Test
-    void aConnectionWithoutAnythingToSendHasNone() {
+    void idleConnectionHasNoFlight() {
         Dialogue d = sent(100);
         assertNotNull(d.c.flight);
         d.hears("A 1 ack 101");
@@ -27,9 +27,9 @@ class FlightTest {
         assertNull(d.c.flight);
     }
 
-    /** A request that acknowledges the answer before, and is answered in the same turn. */
+    /** A request that acknowledges the previous reply is answered in the same turn. */
     @Test
-    void anAnswerInTheSameTurnGoesOnWithIt() {
+    void replyInSameTurnReusesFlight() {
         Dialogue d = sent(100);
         Flight flight = d.c.flight;
         d.hears("PA 1 len 10 ack 101");
@@ -43,9 +43,9 @@ class FlightTest {
         d.assertReleased();
     }
 
-    /** What the segment behind the last acknowledgement says is for a connection with nothing in flight. */
+    /** The second segment arrives while nothing is in flight. */
     @Test
-    void itIsNoFlightWhileItRests() {
+    void idleFlightCountsAsNoFlight() {
         Dialogue d = sent(100);
         d.hears("A 1 ack 101").hears("A 1 ack 101 win 2000");
         assertEquals(0, d.c.inFlightBytes());
@@ -54,9 +54,9 @@ class FlightTest {
         assertEquals(Integer.MAX_VALUE, d.c.slowStartThresholdBytes());
     }
 
-    /** What recovery remembers is of one flight. */
+    /** Recovery state belongs to a single flight. */
     @Test
-    void oneThatRecoveryHasUsedIsGivenBackAtOnce() {
+    void flightUsedByRecoveryIsReleasedAtOnce() {
         Dialogue d = sent(100);
         Flight flight = d.c.flight;
         flight.recovery.oneByOne = true;
@@ -67,9 +67,9 @@ class FlightTest {
         assertTrue(flight.recovery.isUnused());
     }
 
-    /** Nothing waits for the peer, however late the loop looks at the time. */
+    /** No data waits for the peer, even if the loop advances the time late. */
     @Test
-    void aConnectionWhoseFlightRestsDoesNotTimeOut() {
+    void connectionWithIdleFlightDoesNotTimeOut() {
         Dialogue d = Dialogue.established(Dialogue.plain());
         d.c.userTimeoutMillis(1_000);
         d.send(100).says("PA 1 len 100 ack 1");
@@ -80,9 +80,9 @@ class FlightTest {
         assertNull(d.c.flight);
     }
 
-    /** The time until the turn ends is none in which it had something to send. */
+    /** Time between the ACK and the end of the turn is not busy time. */
     @Test
-    void whatIsMeasuredEndsWithTheAcknowledgement() {
+    void busyTimeEndsWithAck() {
         Dialogue d = sent(100);
         d.now += 10_000_000;
         d.hears("A 1 ack 101");
@@ -94,7 +94,7 @@ class FlightTest {
     }
 
     @Test
-    void aFinGoesOnWithIt() {
+    void finReusesFlight() {
         Dialogue d = sent(100);
         Flight flight = d.c.flight;
         d.hears("A 1 ack 101");

@@ -12,13 +12,13 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** What a peer can make an engine hold has an end: in number, in bytes and in time. */
+/** The state that a peer can make an engine hold is limited in number, bytes and time. */
 class HeldStateTest {
     private static Segment from(int port) {
         return new Segment().source(0, Dialogue.THERE, port).destination(0, Dialogue.HERE, Dialogue.PORT);
     }
 
-    /** An answer to the SYN of {@code port}, which must be a cookie. */
+    /** Returns the answer to a SYN from {@code port}, which must be a cookie. */
     private static Segment cookie(Dialogue d, int port) {
         d.engine.onSegment(from(port).flags(TcpFlags.SYN).seq(77).mss(1400).window(5000).windowScale(5)
                 .sackPermitted(true).timestamps(500, 0), d.now);
@@ -32,7 +32,7 @@ class HeldStateTest {
 
     @ParameterizedTest
     @ValueSource(ints = {-1 << 30, -200_000, 1_000, 1 << 30})
-    void aCookieWithATimeThatWasNeverSentOpensNothing(int milliseconds) {
+    void cookieWithInvalidTimestampIsRejected(int milliseconds) {
         Dialogue d = new Dialogue(TcpConfig.builder()).listen(1);
         d.hears("S 0 mss 1000").says("SA 0 ack 1");
         Segment cookie = cookie(d, 6000);
@@ -43,7 +43,7 @@ class HeldStateTest {
         assertEquals(1, d.engine.counters().synCookiesRejected);
         assertEquals(0, d.engine.counters().synCookiesAccepted);
         d.heard();
-        // The place in the backlog is still the first one's, and goes with it.
+        // The first connection still occupies its place in the backlog and frees it when it ends.
         d.after(200_000);
         assertEquals(0, d.engine.connectionCount());
         assertEquals(Tcb.NEVER, d.engine.nextDeadlineNanos());
@@ -52,9 +52,9 @@ class HeldStateTest {
 
     @ParameterizedTest
     @ValueSource(ints = {0, 64_000, 127_900})
-    void aCookieOpensAConnectionAsLongAsItIsGood(int milliseconds) {
+    void cookieIsAcceptedDuringItsLifetime(int milliseconds) {
         Dialogue d = new Dialogue(TcpConfig.builder()).listen(1);
-        // A period of cookies begins here: the whole life of one is before it.
+        // A period of cookies starts now, so the cookie has its full lifetime.
         d.now = 64_000_000_000L * 5;
         d.hears("S 0 mss 1000").says("SA 0 ack 1");
         Segment cookie = cookie(d, 6000);
@@ -68,14 +68,17 @@ class HeldStateTest {
 
     // ---- connections that their user has closed ----
 
-    /** For so many timeouts a peer may keep its window shut: some 200 ms and all doublings below 120 s. */
+    /** Sum of the backoff factors until the maximum of 120 s is reached, for a timeout of about 200 ms. */
     private static final int TIMEOUTS = 1023;
 
     private static Dialogue established() {
         return Dialogue.established(Dialogue.plain()).withoutQuickAcks();
     }
 
-    /** Whatever the engine asks, the peer answers that its window is shut. Returns how long the connection lived. */
+    /**
+     * Answers everything that the engine sends with {@code answers}. Returns the lifetime of the connection in
+     * milliseconds.
+     */
     private static long livesWhileAnswered(Dialogue d, String... answers) {
         long begin = d.now;
         for (int i = 0; d.engine.connectionCount() > 0; i++) {
@@ -88,7 +91,7 @@ class HeldStateTest {
     }
 
     @Test
-    void aClosedConnectionDoesNotOutliveAClosedWindow() {
+    void closedConnectionTimesOutOnClosedWindow() {
         Dialogue d = established().hears("A 1 ack 1 win 0").send(5000);
         d.saysNothing();
         d.c.close();
@@ -99,7 +102,7 @@ class HeldStateTest {
     }
 
     @Test
-    void norDoesAFinAlone() {
+    void closedConnectionWithFinOnlyTimesOut() {
         Dialogue d = established().hears("A 1 ack 1 win 0");
         d.c.close();
         livesWhileAnswered(d, "A 1 ack 1 win 0");
@@ -107,11 +110,11 @@ class HeldStateTest {
     }
 
     @Test
-    void norOneWhoseWindowOpensAndShuts() {
+    void closedConnectionTimesOutIfWindowOpensAndCloses() {
         Dialogue d = established().hears("A 1 ack 1 win 0").send(5000);
         d.c.close();
         long begin = d.now;
-        // A window of one byte ends the persist timer; too little to send anything into before it has run out again.
+        // A window of one byte stops the persist timer, but it closes again before a segment may be sent into it.
         while (d.engine.connectionCount() > 0) {
             d.after(90).hears("A 1 ack 1 win 1").after(90).hears("A 1 ack 1 win 0");
             assertEquals(true, d.now - begin < 3_600_000_000_000L, "lives for an hour");
@@ -120,7 +123,7 @@ class HeldStateTest {
     }
 
     @Test
-    void norDataInFlightWhoseWindowIsTakenBack() {
+    void closedConnectionTimesOutIfWindowIsRetracted() {
         Dialogue d = established().send(5000);
         d.says("A 1 len 1000 ack 1", "A 1001 len 1000 ack 1", "A 2001 len 1000 ack 1", "A 3001 len 1000 ack 1",
                 "PA 4001 len 1000 ack 1");
@@ -130,7 +133,7 @@ class HeldStateTest {
     }
 
     @Test
-    void aUserTimeoutIsNoWayAround() {
+    void userTimeoutDoesNotProlongClosedConnection() {
         Dialogue d = established();
         d.c.userTimeoutMillis(TcpConnection.MAX_MILLIS);
         d.hears("A 1 ack 1 win 0").send(5000);
@@ -140,11 +143,11 @@ class HeldStateTest {
     }
 
     @Test
-    void aClosedConnectionThatGetsOnLivesAsLongAsItTakes() {
+    void closedConnectionWithProgressLives() {
         Dialogue d = established().hears("A 1 ack 1 win 0").send(20);
         d.c.close();
         for (int acked = 1; acked <= 20; acked++) {
-            // One byte every three minutes; its user would have no reason to complain.
+            // One byte every three minutes: slow, but steady progress.
             for (int seconds = 0; seconds < 180; seconds += 20) {
                 d.after(20_000).hears("A 1 ack " + acked + " win 0");
             }
@@ -158,7 +161,7 @@ class HeldStateTest {
     }
 
     @Test
-    void aUserWhoHoldsTheConnectionMayWait() {
+    void openConnectionWaitsOnClosedWindow() {
         Dialogue d = established().hears("A 1 ack 1 win 0").send(5000);
         for (int i = 0; i < 1000; i++) {
             d.after(100_000).hears("A 1 ack 1 win 0");
@@ -166,7 +169,7 @@ class HeldStateTest {
         d.state(ESTABLISHED);
     }
 
-    /** Connections that peers have opened, with {@code bytes} queued by the user before he closes them. */
+    /** Opens connections from peers. The user queues {@code bytes} on each and closes it. */
     private static List<TcpConnection> closedOnes(Dialogue d, int count, int bytes) {
         d.listen(count);
         List<TcpConnection> all = new ArrayList<>();
@@ -189,10 +192,10 @@ class HeldStateTest {
     }
 
     @Test
-    void ofTooManyClosedConnectionsThoseWithoutProgressGoFirst() {
+    void closedConnectionsWithoutProgressAreDroppedFirst() {
         Dialogue d = new Dialogue(Dialogue.plain().limits(TcpLimits.builder().maxOrphans(3).build()));
         List<TcpConnection> all = closedOnes(d, 3, 0);
-        // The first one's peer takes the FIN, which the others' windows keep back.
+        // The first peer acknowledges the FIN. The windows of the others hold it back.
         d.engine.onSegment(from(6000).flags(TcpFlags.ACK).seq(78).ack(all.get(0).sndUna).window(1000), d.now);
         d.after(1);
         d.engine.onSegment(from(6000).flags(TcpFlags.ACK).seq(78).ack(all.get(0).sndNxt).window(1000), d.now);
@@ -210,7 +213,7 @@ class HeldStateTest {
     }
 
     @Test
-    void whatClosedConnectionsHoldHasABound() {
+    void bytesOfClosedConnectionsAreLimited() {
         Dialogue d = new Dialogue(Dialogue.plain().limits(TcpLimits.builder().maxOrphanBytes(10_000).build()));
         List<TcpConnection> all = closedOnes(d, 20, 1000);
         assertEquals(10, d.engine.orphanCount());

@@ -17,8 +17,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /**
- * Segments at random, near the numbers that matter, from a peer that keeps to no rule, and calls of a user in between.
- * Nothing may throw, loop, leak or break what holds for every connection.
+ * Random segments, with numbers near the critical ones, from a peer that follows no rules, mixed with calls of
+ * the user. The engine must not throw, loop, leak or violate an invariant of a connection.
  */
 class HostilePeerTest {
     private static final long HERE = 0xFFFF_0A00_0001L;
@@ -26,13 +26,13 @@ class HostilePeerTest {
 
     private final List<ByteBuf> buffers = new ArrayList<>();
     private final List<TcpConnection> connections = new ArrayList<>();
-    /** The last SYN-ACK without a connection: its sender would take an ACK of it for a good one. */
+    /** The last SYN-ACK without a connection. An ACK can return its cookie. */
     private final Segment cookie = new Segment();
     private long now = 1_000_000_000;
 
     @ParameterizedTest
     @ValueSource(ints = {0, 1, 2, 3})
-    void nothingBreaks(int kind) {
+    void invariantsHold(int kind) {
         for (int seed = 0; seed < 400; seed++) {
             run(new Random(seed * 4L + kind), kind);
         }
@@ -127,7 +127,7 @@ class HostilePeerTest {
         }
     }
 
-    /** Mostly what could be right, each field sometimes not. */
+    /** Returns a segment with mostly valid fields. Each field has a small probability of being wrong. */
     private Segment segment(Random random, TcpConnection c, int port, int last) {
         Segment s = new Segment().source(0, THERE, port == 80 ? 6000 + random.nextInt(4) : 5000)
                 .destination(0, HERE, port);
@@ -162,7 +162,7 @@ class HostilePeerTest {
         return s;
     }
 
-    /** The ACK of a cookie, with whatever else may be wrong about it. */
+    /** Returns an ACK that returns the cookie, with other fields possibly wrong. */
     private Segment cookieReturned(Random random) {
         Segment s = new Segment().source(0, THERE, cookie.destinationPort).destination(0, HERE, 80)
                 .flags(TcpFlags.ACK | (random.nextInt(4) == 0 ? random.nextInt(256) & ~TcpFlags.SYN : 0))

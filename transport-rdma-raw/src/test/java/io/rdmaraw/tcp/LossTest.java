@@ -11,7 +11,7 @@ import io.rdmaraw.tcp.congestion.NewReno;
 import io.rdmaraw.tcp.segment.Segment;
 import org.junit.jupiter.api.Test;
 
-/** Loss and its recovery: RFC 6298, 5681, 6582, 6675, 8985, 6937, 5682, 4015. MSS 1000, RTT 10 ms. */
+/** Loss and its recovery: RFC 6298, 5681, 6582, 6675, 8985, 6937, 5682, 4015. The MSS is 1000, the RTT 10 ms. */
 class LossTest {
     private static final String NO_SACK = "SA 0 ack 1 win 65535 mss 1000 ws 0";
 
@@ -25,7 +25,7 @@ class LossTest {
     }
 
     @Test
-    void retransmissionTimesOutAtDoublingIntervalsAndGivesUp() {
+    void timeoutsDoubleUntilConnectionFails() {
         Dialogue d = established(plain().retries(4), NO_SACK).send(500).says("PA 1 len 500 ack 1");
         for (long expected = 210; expected <= 1680; expected *= 2) {
             assertEquals(expected, d.waits(10_000), 3);
@@ -61,23 +61,23 @@ class LossTest {
         d.after(10).hears("A 1 ack 1001");
         assertEquals(before, d.c.smoothedRttNanos());
         d.send(10).says("PA 1001 len 10 ack 1");
-        // The backoff stays until there is a sample (RFC 6298 section 5).
+        // The backoff remains until the next sample (RFC 6298 section 5).
         assertEquals(840, d.waits(1000), 3);
     }
 
     @Test
-    void karnTakesNoSampleFromWhatWaitedBehindARetransmission() {
+    void karnTakesNoSampleFromSegmentsAfterRetransmission() {
         Dialogue d = sent(established(plain(), NO_SACK), 3);
         long before = d.c.smoothedRttNanos();
         d.after(212).says("A 1 len 1000 ack 1");
-        // The second and third were sent once, but their acknowledgement had to wait for the first.
+        // The second and third segment were sent once, but their ACK had to wait for the first.
         d.after(10).hears("A 1 ack 3001");
         assertEquals(before, d.c.smoothedRttNanos());
     }
 
-    /** The variance of a steady path goes to nothing, but the peer may delay an acknowledgement all the same. */
+    /** The variance of a steady path approaches 0, but the peer may still delay an ACK. */
     @Test
-    void aSteadyRoundTripLeavesRoomForADelayedAck() {
+    void timeoutLeavesRoomForDelayedAck() {
         for (int rtt : new int[] {1, 50, 100, 180, 300}) {
             Dialogue d = new Dialogue(plain()).connect().says("S 0").after(rtt);
             d.hears("SA 0 ack 1 win 65535 mss 1000 sackOK").says("A 1 ack 1");
@@ -90,7 +90,7 @@ class LossTest {
             assertEquals(rtt, d.c.smoothedRttNanos() / 1e6, 0.5);
             assertTrue(d.c.retransmissionTimeoutNanos() >= (rtt + 200) * 999_000L,
                     d.c.retransmissionTimeoutNanos() + " ns at " + rtt + " ms");
-            // RFC 8985 section 7.2: neither a probe nor a repetition while a delayed ACK may be on its way
+            // RFC 8985 section 7.2: no probe and no retransmission while a delayed ACK may be on its way
             d.send(100).says("PA " + sent + " len 100 ack 1");
             d.after(rtt + 140).saysNothing().hears("A 1 ack " + (sent + 100));
             assertEquals(0, d.engine.counters().retransmittedSegments);
@@ -109,11 +109,11 @@ class LossTest {
     }
 
     @Test
-    void aQueueOnTheWayIsNoPartOfWhatThePathCarries() {
+    void pathBytesExcludeQueues() {
         Dialogue d = established(plain());
         assertEquals(d.c.congestionWindowBytes(), d.c.pathBytes());
         d.send(10).says("PA 1 len 10 ack 1").after(50).hears("A 1 ack 11");
-        // The shortest round trip took 10 ms, the usual one takes 15 by now.
+        // The minimum RTT is 10 ms, the smoothed RTT 15 ms by now.
         assertEquals(d.c.congestionWindowBytes() * 2 / 3, d.c.pathBytes(), 1);
     }
 
@@ -125,7 +125,7 @@ class LossTest {
         d.hears("A 1 ack 1").says("A 1 len 1000 ack 1");
         assertEquals(4000, d.c.slowStartThresholdBytes());
         d.hears("A 1 ack 1").hears("A 1 ack 1").saysNothing();
-        // RFC 6582: a partial acknowledgement retransmits the next hole at once.
+        // RFC 6582: a partial ACK retransmits the next hole at once.
         d.after(10).hears("A 1 ack 3001").says("A 3001 len 1000 ack 1");
         d.hears("A 1 ack 8001").saysNothing();
         assertEquals(4000, d.c.congestionWindowBytes());
@@ -134,8 +134,8 @@ class LossTest {
     }
 
     @Test
-    void twoDuplicateAcksLetNewDataOut() {
-        // RFC 3042: ten segments fill the window; each of the first two duplicates allows one more.
+    void firstTwoDuplicateAcksSendNewData() {
+        // RFC 3042: ten segments fill the window; each of the first two duplicate ACKs allows one more.
         Dialogue d = established(plain(), NO_SACK);
         d.send(14_000);
         d.says("A 1 len 1000 ack 1", "A 1001 len 1000 ack 1", "A 2001 len 1000 ack 1", "A 3001 len 1000 ack 1",
@@ -147,12 +147,12 @@ class LossTest {
     }
 
     @Test
-    void rackRetransmitsWhatLaterArrivalsOvertook() {
+    void rackRetransmitsOvertakenSegment() {
         Dialogue d = established(plain());
         d.send(1000).says("PA 1 len 1000 ack 1").after(1);
         d.send(1000).says("PA 1001 len 1000 ack 1").after(1);
         d.send(1000).says("PA 2001 len 1000 ack 1").after(10);
-        // Sent 1 ms later and arrived: a quarter of the RTT is left for reordering.
+        // A segment sent 1 ms later has arrived: a quarter of the RTT remains for reordering.
         d.hears("A 1 ack 1 sack 1001-2001").saysNothing();
         assertEquals(2, d.waits(100), 1);
         d.says("A 1 len 1000 ack 1");
@@ -164,7 +164,7 @@ class LossTest {
     void threeSackedSegmentsNeedNoReorderingWindow() {
         Dialogue d = sent(established(plain()), 8);
         d.after(10).hears("A 1 ack 1 sack 1001-4001").says("A 1 len 1000 ack 1");
-        // PRR: one segment out for one in while pipe is above ssthresh.
+        // PRR: one segment is sent per delivered one while the pipe is above ssthresh.
         assertEquals(7000, d.c.slowStartThresholdBytes());
         d.after(10).hears("A 1 ack 8001").saysNothing();
         assertEquals(7000, d.c.congestionWindowBytes());
@@ -172,7 +172,7 @@ class LossTest {
     }
 
     @Test
-    void aLostRetransmissionIsFoundToo() {
+    void lostRetransmissionIsDetected() {
         Dialogue d = sent(established(plain()), 5);
         d.after(10).hears("A 1 ack 1 sack 1001-4001").says("A 1 len 1000 ack 1");
         d.after(1).send(2000).says("A 5001 len 1000 ack 1", "PA 6001 len 1000 ack 1");
@@ -181,30 +181,30 @@ class LossTest {
         assertEquals(0, d.engine.counters().retransmissionTimeouts);
     }
 
-    /** With nothing else to send nobody overtakes it: a probe does, long before the timeout of 210 ms. */
+    /** No later segment exists that RACK could use. A probe detects the loss long before the timeout of 210 ms. */
     @Test
-    void aLostRetransmissionIsProbedForWhenNothingFollows() {
+    void lostRetransmissionIsProbedIfNothingFollows() {
         Dialogue d = sent(established(plain()), 4);
         d.after(10).hears("A 1 ack 1 sack 1001-4001").says("A 1 len 1000 ack 1");
         d.after(21).saysNothing();
         d.after(3).says("A 1 len 1000 ack 1");
         assertEquals(1, d.engine.counters().tailLossProbes);
         assertEquals(0, d.engine.counters().retransmissionTimeouts);
-        // Only once: then it is the timeout's turn.
+        // Only one probe is sent; then the RTO applies.
         d.after(150).saysNothing();
         d.after(60).says("A 1 len 1000 ack 1");
         assertEquals(1, d.engine.counters().retransmissionTimeouts);
     }
 
     @Test
-    void theTailIsProbedAfterTwoRoundTrips() {
+    void tailIsProbedAfterTwoRoundTrips() {
         Dialogue d = sent(established(plain()), 4);
         assertEquals(22, d.waits(1000), 2);
         d.says("PA 3001 len 1000 ack 1");
         assertEquals(1, d.engine.counters().tailLossProbes);
-        // The probe shows that the rest is missing.
+        // The probe shows that the other segments are missing.
         d.after(10).hears("A 1 ack 1 sack 3001-4001");
-        // PRR: one has arrived, one may go.
+        // PRR: one segment was delivered, so one may be sent.
         d.after(5).says("A 1 len 1000 ack 1");
         d.after(5).hears("A 1 ack 1001 sack 3001-4001").says("A 1001 len 1000 ack 1", "A 2001 len 1000 ack 1");
         assertEquals(0, d.engine.counters().retransmissionTimeouts);
@@ -217,9 +217,9 @@ class LossTest {
     }
 
     @Test
-    void aProbeThatRepairsTheTailReducesTheWindowOnce() {
+    void probeThatRepairsLossReducesWindowOnce() {
         Dialogue d = probed().hears("A 1 ack 4001");
-        // It may be a late acknowledgement of the original; what follows tells.
+        // The ACK may be a late one for the original; the next ACK decides.
         assertTrue(d.c.congestionWindowBytes() >= 10_000);
         d.send(1000).says("PA 4001 len 1000 ack 1").after(10).hears("A 1 ack 5001");
         assertTrue(d.c.congestionWindowBytes() < 10_000, "window " + d.c.congestionWindowBytes());
@@ -229,7 +229,7 @@ class LossTest {
     }
 
     @Test
-    void aProbeThatWasNotNeededReducesNothing() {
+    void unnecessaryProbeDoesNotReduceWindow() {
         Dialogue together = probed().hears("A 1 ack 4001 sack 3001-4001");
         together.send(1000).says("PA 4001 len 1000 ack 1").after(10).hears("A 1 ack 5001");
         assertTrue(together.c.congestionWindowBytes() >= 10_000);
@@ -240,18 +240,18 @@ class LossTest {
     }
 
     @Test
-    void newDataServesAsTheProbe() {
+    void newDataServesAsProbe() {
         Dialogue d = established(plain().noDelay(false));
-        d.send(1000).says("PA 1 len 1000 ack 1").send(1000).says("PA 1001 len 1000 ack 1");
+        d.send(990).says("PA 1 len 990 ack 1").send(1000).says("PA 991 len 1000 ack 1");
         d.send(10).saysNothing();
-        // Not what Nagle holds back
+        // Data held back by Nagle does not serve as a probe.
         d.waits(1000);
-        d.says("A 1001 len 1000 ack 1").hears("A 1 ack 2001 sack 1001-2001").says("PA 2001 len 10 ack 1");
+        d.says("A 991 len 1000 ack 1").hears("A 1 ack 1991 sack 991-1991").says("PA 1991 len 10 ack 1");
         d.c.noDelay(true);
-        d.hears("A 1 ack 2011").c.cwnd = 2000;
-        d.send(3000).says("A 2011 len 1000 ack 1", "A 3011 len 1000 ack 1");
+        d.hears("A 1 ack 2001").c.cwnd = 2000;
+        d.send(3000).says("A 2001 len 1000 ack 1", "A 3001 len 1000 ack 1");
         d.waits(1000);
-        d.says("PA 4011 len 1000 ack 1");
+        d.says("PA 4001 len 1000 ack 1");
     }
 
     private static Dialogue timedOut(TcpConfig.Builder builder, String synAck, int segments) {
@@ -259,15 +259,15 @@ class LossTest {
         d.send(segments * 1000).c.cwnd = 6000;
         d.says("A 1 len 1000 ack 1", "A 1001 len 1000 ack 1", "A 2001 len 1000 ack 1", "A 3001 len 1000 ack 1",
                 "A 4001 len 1000 ack 1", "A 5001 len 1000 ack 1");
-        // New data as the tail loss probe, then the timeout
+        // New data as the tail loss probe, then the timeout.
         d.after(24).says("A 6001 len 1000 ack 1");
         return d.after(212).says("A 1 len 1000 ack 1");
     }
 
     @Test
-    void aSpuriousTimeoutIsUndone() {
+    void spuriousTimeoutIsUndone() {
         Dialogue d = timedOut(plain(), "SA 0 ack 1 win 65535 mss 1000 ws 0 sackOK", 20);
-        // RFC 5682 section 3.1 step 2b: two new segments, whose acknowledgement decides.
+        // RFC 5682 section 3.1 step 2b: two new segments are sent, and their ACK decides.
         d.hears("A 1 ack 2001").says("A 7001 len 1000 ack 1", "A 8001 len 1000 ack 1");
         assertEquals(0, d.engine.counters().spuriousRecoveries);
         // Step 3b: an original is acknowledged.
@@ -278,37 +278,37 @@ class LossTest {
     }
 
     @Test
-    void theAckOfTheRetransmissionProvesNothingAboutTheOriginals() {
-        // A middlebox strips the SACK blocks: the second and third have long arrived, and nothing has told of it.
+    void ackOfRetransmissionDoesNotUndoTimeout() {
+        // A middlebox strips the SACK blocks. The second and third segment arrived long before without a report.
         Dialogue d = timedOut(plain(), "SA 0 ack 1 win 65535 mss 1000 ws 0 sackOK", 20);
         d.hears("A 1 ack 3001").says("A 7001 len 1000 ack 1", "A 8001 len 1000 ack 1");
         assertEquals(2000, d.c.congestionWindowBytes());
-        // Step 3a: a duplicate, so the timeout was right and what follows is lost as well.
+        // Step 3a: a duplicate ACK, so the timeout was justified and the following segment is lost too.
         d.hears("A 1 ack 3001").says("A 3001 len 1000 ack 1");
         assertEquals(0, d.engine.counters().spuriousRecoveries);
     }
 
     @Test
-    void sackBlocksBeforeTheAckOfTheRetransmissionAreWaitedOut() {
+    void sackBlocksBeforeAckOfRetransmissionDoNotUndoTimeout() {
         Dialogue d = timedOut(plain(), "SA 0 ack 1 win 65535 mss 1000 ws 0 sackOK", 20);
-        // RFC 5682 section 3.1 step 2: the scoreboard learns of them, the timeout stands.
+        // RFC 5682 section 3.1 step 2: the scoreboard records the blocks, but the timeout is not undone.
         d.hears("A 1 ack 1 sack 1001-2001");
         assertEquals(0, d.engine.counters().spuriousRecoveries);
         d.hears("A 1 ack 2001").hears("A 1 ack 3001");
         assertEquals(1, d.engine.counters().spuriousRecoveries);
     }
 
-    /** What Nagle holds back is no new data that could go out, and must not hold retransmissions back either. */
+    /** Data held back by Nagle is not sendable, and must not delay retransmissions. */
     @Test
-    void frtoDoesNotWaitForWhatNagleHoldsBack() {
+    void frtoDoesNotWaitForDataHeldByNagle() {
         Dialogue d = established(plain().noDelay(false), NO_SACK);
-        d.send(3000).says("A 1 len 1000 ack 1", "A 1001 len 1000 ack 1", "PA 2001 len 1000 ack 1");
+        d.send(2900).says("A 1 len 1000 ack 1", "A 1001 len 1000 ack 1", "PA 2001 len 900 ack 1");
         d.send(100).after(212).says("A 1 len 1000 ack 1");
-        d.hears("A 1 ack 1001").says("A 1001 len 1000 ack 1", "A 2001 len 1000 ack 1");
+        d.hears("A 1 ack 1001").says("A 1001 len 1000 ack 1", "A 2001 len 900 ack 1");
     }
 
     @Test
-    void frtoSendsNewDataBeforeItBelievesInALoss() {
+    void frtoSendsNewDataBeforeRetransmissions() {
         Dialogue d = established(plain(), NO_SACK);
         d.send(14_000);
         d.after(0);
@@ -318,7 +318,7 @@ class LossTest {
         d.after(212).says("A 1 len 1000 ack 1");
         // Step 2b: only the retransmission is acknowledged; two new segments decide.
         d.hears("A 1 ack 1001").says("A 10001 len 1000 ack 1", "A 11001 len 1000 ack 1");
-        // Step 3a: a duplicate: the loss was real, the rest follows.
+        // Step 3a: a duplicate ACK, so the loss was real and the rest is retransmitted.
         d.hears("A 1 ack 1001").says("A 1001 len 1000 ack 1");
 
         Dialogue spurious = established(plain(), NO_SACK);
@@ -326,14 +326,14 @@ class LossTest {
         spurious.after(212);
         spurious.hears("A 1 ack 1001");
         spurious.after(1);
-        // Step 3b: an advance over what was sent once
+        // Step 3b: an ACK of data that was sent once
         spurious.hears("A 1 ack 2001");
         assertEquals(1, spurious.engine.counters().spuriousRecoveries);
     }
 
     @Test
-    void timestampsTellASpuriousRetransmission() {
-        // RFC 3522: the acknowledgement echoes a time before the retransmission.
+    void timestampRevealsSpuriousRetransmission() {
+        // RFC 3522: the ACK echoes a timestamp before the retransmission.
         Dialogue d = established(TcpConfig.builder().sack(false), "SA 0 ack 1 mss 1012 ts 1000/0");
         int before = d.c.timestamp(d.now);
         d.send(4000);
@@ -345,13 +345,13 @@ class LossTest {
         assertEquals(1, d.engine.counters().retransmittedSegments);
         d.hears("A 1 ack 2001 ts 1001/" + before);
         assertEquals(1, d.engine.counters().spuriousRecoveries);
-        // RFC 4015 section 3.2: no burst; what is in flight and what was acknowledged, and slow start to where it was.
+        // RFC 4015 section 3.2: to avoid a burst, the window is the data in flight plus the acknowledged data.
         assertEquals(2000 + 2000, d.c.congestionWindowBytes());
         assertEquals(CongestionControl.UNBOUNDED, d.c.slowStartThresholdBytes());
     }
 
     @Test
-    void dsackTellsASpuriousRetransmission() {
+    void dsackRevealsSpuriousRetransmission() {
         Dialogue d = established(plain());
         d.send(1000).says("PA 1 len 1000 ack 1").after(1);
         d.send(5000).after(9);
@@ -363,16 +363,16 @@ class LossTest {
         d.hears("A 1 ack 4001 sack 1-1001").saysNothing();
         assertEquals(1, d.engine.counters().spuriousRecoveries);
         assertTrue(d.c.slowStartThresholdBytes() > reduced);
-        // RFC 8985 section 6.2: and reordering has been seen, so the window for it is wider.
+        // RFC 8985 section 6.2: reordering was detected, so the reordering window is wider.
         assertEquals(2, d.c.rackWindowMultiplier);
     }
 
     @Test
-    void renegedSacksAreForgottenAtTheTimeout() {
+    void renegedSacksAreClearedOnTimeout() {
         Dialogue d = sent(established(plain()), 3);
         d.after(10).hears("A 1 ack 1 sack 1001-3001");
         d.after(4).says("A 1 len 1000 ack 1");
-        // The peer has the first now, but has thrown away the others.
+        // The peer has received the first segment, but has dropped the others.
         d.after(10).hears("A 1 ack 1001").saysNothing();
         d.after(250).says("A 1001 len 1000 ack 1");
         assertEquals(1, d.engine.counters().sackReneges);
@@ -382,7 +382,7 @@ class LossTest {
     }
 
     @Test
-    void nonsenseInTheSackOptionIsIgnored() {
+    void invalidSackBlocksAreIgnored() {
         Dialogue d = sent(established(plain()), 3);
         d.hears("A 1 ack 1 sack 5001-6001").hears("A 1 ack 1 sack 2001-1001").hears("A 1 ack 1 sack 1-900000");
         d.saysNothing();
@@ -393,7 +393,7 @@ class LossTest {
     }
 
     @Test
-    void aPartiallyAcknowledgedSegmentIsTrimmed() {
+    void partiallyAcknowledgedSegmentIsTrimmed() {
         Dialogue d = sent(established(plain(), NO_SACK), 2);
         d.hears("A 1 ack 501");
         assertEquals(1500, d.c.inFlightBytes());
@@ -401,11 +401,11 @@ class LossTest {
     }
 
     @Test
-    void aShrunkenWindowHoldsBackAllButTheFirst() {
+    void shrunkWindowAllowsFirstSegmentOnly() {
         Dialogue d = sent(established(plain(), NO_SACK), 4);
         d.after(10).hears("A 1 ack 1001 win 100").saysNothing();
         d.after(212).says("A 1001 len 1000 ack 1");
-        // A closed window makes the first segment the probe.
+        // With a closed window, the first segment serves as the probe.
         d.hears("A 1 ack 2001 win 0").says("A 2001 len 1000 ack 1");
         d.after(470).says("A 2001 len 1000 ack 1");
         d.hears("A 1 ack 2001 win 5000").saysNothing();
@@ -440,7 +440,7 @@ class LossTest {
     // ---- ECN ----
 
     @Test
-    void ecnIsGrantedWhenAskedFor() {
+    void listenerAcceptsEcn() {
         Dialogue d = new Dialogue(plain()).listen(8);
         d.hears("SEC 0 mss 1000").says("SAE 0 ack 1").hears("A 1 ack 1");
         d.c.quickAcks = 0;
@@ -452,7 +452,7 @@ class LossTest {
     }
 
     @Test
-    void anEchoedMarkReducesTheWindowOncePerRoundTrip() {
+    void echoedMarkReducesWindowOncePerRoundTrip() {
         Dialogue d = established(plain().ecn(TcpConfig.EcnMode.ACTIVE), "SAE 0 ack 1 mss 1000");
         d.send(6000);
         d.says("A 1 len 1000 ack 1 ect", "A 1001 len 1000 ack 1 ect", "A 2001 len 1000 ack 1 ect",
@@ -464,10 +464,10 @@ class LossTest {
         d.send(10).says("PA 6011 len 10 ack 1 ect");
     }
 
-    // ---- what goes out again ----
+    // ---- retransmitted segments ----
 
     @Test
-    void adjacentSmallSegmentsAreRepeatedTogether() {
+    void adjacentSmallSegmentsAreRetransmittedTogether() {
         Dialogue d = established(plain().noDelay(true));
         for (int i = 0; i < 8; i++) {
             d.send(300).says("PA " + (1 + 300 * i) + " len 300 ack 1");
@@ -482,8 +482,8 @@ class LossTest {
     }
 
     @Test
-    void whatIsTooBigTogetherIsRepeatedOneByOne() {
-        // The path takes no packet as large as the peer's MSS, and no ICMP tells.
+    void smallSegmentsAreRetransmittedOneByOneAfterTimeouts() {
+        // The path drops packets as large as the peer's MSS without an ICMP message.
         Dialogue d = established(plain(), NO_SACK);
         d.send(300).says("PA 1 len 300 ack 1").send(300).says("PA 301 len 300 ack 1");
         d.after(212).says("PA 1 len 600 ack 1");

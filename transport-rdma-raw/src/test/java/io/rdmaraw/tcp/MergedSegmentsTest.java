@@ -4,10 +4,12 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import org.junit.jupiter.api.Test;
 
-/** Several received segments that the core gets as one: it answers and counts as if they had come one by one. */
+/**
+ * Several received segments merged into one for the core, which answers and counts them as if they were separate.
+ */
 class MergedSegmentsTest {
     @Test
-    void theyAreDeliveredPieceByPieceAndAcknowledgedTogether() {
+    void mergedSegmentsAreDeliveredInPiecesAndAcknowledgedOnce() {
         Dialogue d = Dialogue.established(Dialogue.plain()).withoutQuickAcks();
         int before = d.c.info().segmentsIn();
         d.hears("PA 1 len 3500 of 1000 ack 1").says("A 1 ack 3501");
@@ -19,7 +21,7 @@ class MergedSegmentsTest {
     }
 
     @Test
-    void whatIsThereAlreadyIsPassedOver() {
+    void receivedPartIsSkipped() {
         Dialogue d = Dialogue.established(Dialogue.plain()).withoutQuickAcks();
         d.hears("A 1 len 1500 ack 1").says();
         d.hears("A 1 len 3000 of 1000 ack 1").says("A 1 ack 3001 sack 1-1501");
@@ -27,7 +29,7 @@ class MergedSegmentsTest {
     }
 
     @Test
-    void aheadOfTheirTurnTheyWait() {
+    void outOfOrderMergedSegmentsAreHeld() {
         Dialogue d = Dialogue.established(Dialogue.plain());
         d.hears("A 1001 len 3000 of 1000 ack 1").says("A 1 ack 1 sack 1001-4001");
         assertEquals(3, d.engine.counters().outOfOrderSegments);
@@ -35,9 +37,12 @@ class MergedSegmentsTest {
         assertEquals(4000, d.events.received.size());
     }
 
-    /** One that was held already is told as if it had come alone, so that its sender can undo what was not needed. */
+    /**
+     * A duplicate is reported as if the segment had arrived alone, so that its sender can undo the
+     * retransmission.
+     */
     @Test
-    void oneOfThemThatIsHeldAlreadyIsReported() {
+    void duplicateWithinMergedSegmentIsReported() {
         Dialogue d = Dialogue.established(Dialogue.plain());
         d.hears("A 2001 len 1000 ack 1").says("A 1 ack 1 sack 2001-3001");
         d.hears("A 1001 len 4000 of 1000 ack 1").says("A 1 ack 1 sack 2001-3001,1001-5001");
@@ -46,16 +51,16 @@ class MergedSegmentsTest {
         assertEquals(4, d.engine.counters().duplicateSegments);
     }
 
-    /** RFC 5681 section 4.2: a sender without SACK counts duplicate acknowledgements. */
+    /** RFC 5681 section 4.2: a sender without SACK counts duplicate ACKs. */
     @Test
-    void withoutSackEachIsAnswered() {
+    void eachOutOfOrderSegmentIsAnsweredWithoutSack() {
         Dialogue d = Dialogue.established(Dialogue.plain(), "SA 0 ack 1 win 65535 mss 1000 ws 0");
         d.hears("A 1001 len 3000 of 1000 ack 1").says("A 1 ack 1", "A 1 ack 1", "A 1 ack 1");
         d.hears("A 1 len 1000 ack 1").says("A 1 ack 4001");
     }
 
     @Test
-    void whatIsBeyondTheWindowIsCutOff() {
+    void partBeyondWindowIsCutOff() {
         Dialogue d = Dialogue.established(Dialogue.plain().receiveBufferBytes(2500));
         d.events.readAtOnce = false;
         d.hears("A 1 len 4000 of 1000 ack 1");

@@ -4,9 +4,9 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import org.junit.jupiter.api.Test;
 
-/** What the limit of a connection's rate (SO_MAX_PACING_RATE) holds back, and for how long. */
+/** The rate limit of a connection (SO_MAX_PACING_RATE): the data it holds back, and for how long. */
 class PacerTest {
-    /** At 10 bytes per second the next segment would leave after five minutes. */
+    /** At 10 bytes per second, the next segment would be sent after five minutes. */
     private static Dialogue held() {
         Dialogue d = Dialogue.established(Dialogue.plain());
         d.c.maxPacingRate(10);
@@ -15,7 +15,7 @@ class PacerTest {
         return d.after(10).hears("A 1 ack 5001").saysNothing();
     }
 
-    /** Five segments have left, and the bucket is empty. */
+    /** Returns a connection that has sent five segments, so that its bucket is empty. */
     private static Dialogue afterABurst(long bytesPerSecond) {
         Dialogue d = Dialogue.established(Dialogue.plain());
         d.c.maxPacingRate(bytesPerSecond);
@@ -24,15 +24,15 @@ class PacerTest {
     }
 
     @Test
-    void aHigherLimitHoldsAtOnce() {
+    void higherLimitAppliesAtOnce() {
         Dialogue d = held();
         d.c.maxPacingRate(1_000_000);
         d.after(10).says("A 5001 len 1000 ack 1", "A 6001 len 1000 ack 1", "PA 7001 len 1000 ack 1");
     }
 
-    /** As on Linux (tcp_pacing_delay): that nothing was sent again is not the path's fault. */
+    /** As on Linux (tcp_pacing_delay): if the pacer holds back the retransmission, the path is not to blame. */
     @Test
-    void theTimeoutOfWhatWaitsForThePacerBeginsWhenItMayLeave() {
+    void timeoutOfDataHeldByPacerStartsAtTransmission() {
         Dialogue d = afterABurst(1_000);
         d.after(10).hears("A 1 ack 1 sack 1001-5001").saysNothing();
         assertEquals(2_990, d.waits(10_000), 50, "the bucket is empty");
@@ -40,9 +40,9 @@ class PacerTest {
         assertEquals(0, d.engine.counters().tailLossProbes + d.engine.counters().retransmissionTimeouts);
     }
 
-    /** RFC 6298 section 5.6: the next timeout counts from the retransmission, not from the timeout that it is for. */
+    /** RFC 6298 section 5.6: the next timeout counts from the retransmission, not from the previous timeout. */
     @Test
-    void theTimeoutAfterATimeoutBeginsWhenItsRetransmissionLeaves() {
+    void secondTimeoutCountsFromRetransmission() {
         Dialogue d = afterABurst(7_000);
         d.waits(100);
         d.says("PA 4001 len 1000 ack 1");
@@ -52,9 +52,9 @@ class PacerTest {
         d.says("A 1 len 1000 ack 1");
     }
 
-    /** The timeout was counted from when the former rate would have let it leave, in minutes. */
+    /** At the previous rate, the retransmission would be sent minutes later, and the timeout counted from then. */
     @Test
-    void aTimeoutCountsFromWhenTheHigherLimitLetsItsRetransmissionLeave() {
+    void timeoutCountsFromRetransmissionAfterLimitIsRaised() {
         Dialogue d = afterABurst(10);
         d.waits(100);
         d.says("PA 4001 len 1000 ack 1").after(1_000).saysNothing();
@@ -65,9 +65,9 @@ class PacerTest {
         d.says("A 1 len 1000 ack 1");
     }
 
-    /** What leaves together is two segments at least, which have no length before the handshake. */
+    /** A burst has at least two segments. Their size is unknown before the handshake. */
     @Test
-    void aLimitFromTheBeginningLetsTheSameBurstsLeave() {
+    void limitSetBeforeHandshakeAllowsSameBursts() {
         Dialogue d = new Dialogue(Dialogue.plain()).connect();
         d.c.maxPacingRate(1_000);
         d.says("S 0").after(10).hears("SA 0 ack 1 win 65535 mss 1000 ws 0 sackOK").says("A 1 ack 1");
@@ -76,7 +76,7 @@ class PacerTest {
     }
 
     @Test
-    void withoutALimitNothingWaits() {
+    void removedLimitReleasesData() {
         Dialogue d = held();
         d.c.maxPacingRate(0);
         d.says("A 5001 len 1000 ack 1", "A 6001 len 1000 ack 1", "PA 7001 len 1000 ack 1");

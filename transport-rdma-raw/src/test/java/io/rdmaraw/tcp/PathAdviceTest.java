@@ -20,7 +20,10 @@ import java.util.Set;
 import java.util.SplittableRandom;
 import java.util.concurrent.TimeUnit;
 
-/** What the core says of a path: by flow labels to routers, and to who looks for next hops, when nobody answers. */
+/**
+ * Path changes if the peer does not answer: IPv6 flow labels for routers, and the pathSuspect event for next-hop
+ * selection.
+ */
 class PathAdviceTest {
     private static final long HIGH = 0x2001_0db8_0000_0000L;
     private static final int MAX_LABEL = (1 << 20) - 1;
@@ -43,7 +46,7 @@ class PathAdviceTest {
         return new TcpEngine(config.build(), events, new SplittableRandom(3), now);
     }
 
-    /** Goes to the next deadlines, until something is said. */
+    /** Advances to the next deadlines until a segment is sent. */
     private void expire(TcpEngine engine) {
         for (int i = 0; i < 100; i++) {
             now = Math.max(now, engine.nextDeadlineNanos());
@@ -69,9 +72,9 @@ class PathAdviceTest {
         return out.flowLabel;
     }
 
-    /** RFC 6437 section 3: from a uniform distribution, one for each flow, and the same on all loops of a host. */
+    /** RFC 6437 section 3: labels are uniformly distributed, one per flow, and the same on all loops of a host. */
     @Test
-    void eachFlowHasALabel() {
+    void eachFlowHasOwnLabel() {
         TcpSecrets secrets = new TcpSecrets(new SplittableRandom(9));
         TcpEngine one = engine(TcpConfig.builder().secrets(secrets));
         TcpEngine other = engine(TcpConfig.builder().secrets(secrets));
@@ -93,7 +96,7 @@ class PathAdviceTest {
     }
 
     @Test
-    void itIsInTheHeader() {
+    void labelIsInHeader() {
         TcpEngine engine = engine(TcpConfig.builder());
         int label = labelOfSyn(engine, HIGH, 7, 4000);
         long memory = Libc.allocateZeroed(256);
@@ -108,9 +111,9 @@ class PathAdviceTest {
         }
     }
 
-    /** A path that loses everything may be one of several: each timeout tries another, as Linux does. */
+    /** A path that loses everything may be one of several. Each timeout tries another, as on Linux. */
     @Test
-    void aTimeoutChangesIt() {
+    void timeoutChangesLabel() {
         TcpEngine engine = engine(TcpConfig.builder());
         Set<Integer> labels = new HashSet<>();
         labels.add(labelOfSyn(engine, HIGH, 7, 4000));
@@ -122,14 +125,14 @@ class PathAdviceTest {
     }
 
     @Test
-    void ipv4HasNone() {
+    void ipv4HasNoLabel() {
         assertEquals(0, labelOfSyn(engine(TcpConfig.builder()), 0, 0xFFFF_0A00_0001L, 4000));
     }
 
-    /** RFC 9293 section 3.8.3, MUST-20: R1 is for the layer below, once in a row. */
+    /** RFC 9293 section 3.8.3, MUST-20: at R1, the layer below is notified, once per series of timeouts. */
     @ParameterizedTest
     @ValueSource(ints = {1, 3, 5})
-    void whoDoesNotAnswerMakesThePathSuspect(int retries) {
+    void missingAnswersMakePathSuspect(int retries) {
         TcpEngine engine = engine(TcpConfig.builder().pathRetries(retries));
         labelOfSyn(engine, HIGH, 7, 4000);
         for (int i = 1; i <= 6; i++) {

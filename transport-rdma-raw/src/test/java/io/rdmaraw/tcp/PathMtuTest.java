@@ -6,16 +6,17 @@ import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.rdmaraw.tcp.segment.Segment;
 import java.util.Random;
 import org.junit.jupiter.api.Test;
 
-/** Paths that drop large packets in silence, and those that only seem to. */
+/** Paths that drop large packets without an ICMP message, and lossy paths that look the same. */
 class PathMtuTest {
     private static final long SECOND = 1_000_000_000L;
     private static final String SYN_ACK = "SA 0 ack 1 mss 1460 sackOK";
     private static final int SEEDS = 200;
 
-    /** Up to the third timeout, which makes segments of 1240 bytes. */
+    /** Returns a connection after the third timeout, which reduces segments to 1240 bytes. */
     private static Dialogue suspicious(TcpConfig.Builder config) {
         return suspicious(config, SYN_ACK, 1460);
     }
@@ -32,8 +33,8 @@ class PathMtuTest {
     }
 
     /**
-     * The same, what was in flight has arrived, and so has what was measured after it; the congestion window is no
-     * hindrance.
+     * As {@link #suspicious}, but the data in flight was delivered and an RTT sample taken. The congestion window
+     * is not a limit.
      */
     private static Dialogue suspiciousAndIdle() {
         Dialogue d = suspicious(plain()).says("A 1 len 1240 ack 1");
@@ -43,15 +44,15 @@ class PathMtuTest {
         return d;
     }
 
-    /** 100 bytes that are sent once: what is known of the round trip time ends the backoff of the timeout. */
+    /** Sends 100 bytes without loss. The RTT sample ends the backoff of the timeout. */
     private static void measure(Dialogue d, int from) {
         d.send(100).says(last(from, 100)).after(10).hears("A 1 ack " + (from + 100));
         assertEquals(0, d.c.backoff);
     }
 
-    /** What the path to the peer carries says nothing of what may come from there (RFC 9293 section 3.7.1). */
+    /** The MTU towards the peer does not limit packets from the peer (RFC 9293 section 3.7.1). */
     @Test
-    void aPathThatIsKnownToBeNarrowBoundsWhatIsSentAlone() {
+    void knownPathMtuLimitsSentSegmentsOnly() {
         Dialogue d = new Dialogue(plain()).connect();
         d.c.limitPathMtu(1280);
         d.says("S 0 mss 1460").after(10).hears(SYN_ACK).says("A 1 ack 1");
@@ -61,30 +62,30 @@ class PathMtuTest {
         d.send(1460).says("PA 2001 len 1460 ack 1");
     }
 
-    /** What no path is taken to fall short of may be more than the link carries. */
+    /** The minimum path MTU may exceed the MTU of the link. */
     @Test
-    void aNarrowPathDoesNotWidenTheLink() {
+    void minimumPathMtuDoesNotExceedLinkMtu() {
         Dialogue d = new Dialogue(plain().mtuBytes(1000).minPathMtuBytes(1280)).connect();
         d.c.limitPathMtu(900);
         assertEquals(1000, d.c.pathMtuBytes());
     }
 
     @Test
-    void aLinkThatIsNarrowBoundsWhatComesToo() {
+    void linkMtuLimitsAnnouncedMss() {
         Dialogue d = new Dialogue(plain()).connect();
         d.c.limitMtu(1280);
         d.says("S 0 mss 1240");
     }
 
     @Test
-    void aBlackHoleIsFoundByTimeouts() {
+    void blackHoleIsDetectedByTimeouts() {
         Dialogue d = suspicious(plain()).says("A 1 len 1240 ack 1");
         assertEquals(1, d.engine.counters().pathMtuBlackHoles);
         d.hears("A 1 ack 1241").says("PA 1241 len 220 ack 1");
     }
 
     @Test
-    void itIsNotLookedForWhereThatIsOff() {
+    void blackHoleDetectionCanBeDisabled() {
         Dialogue d = suspicious(plain().blackHoleTimeouts(0)).says("PA 1 len 1460 ack 1");
         d.after(2_000).says("PA 1 len 1460 ack 1");
         assertEquals(0, d.engine.counters().pathMtuBlackHoles);
@@ -92,7 +93,7 @@ class PathMtuTest {
     }
 
     @Test
-    void aLargeSegmentThatArrivesEndsTheSuspicion() {
+    void deliveredProbeEndsSuspicion() {
         Dialogue d = suspiciousAndIdle();
         d.send(3000).says(data(1561, 1460), data(3021, 1240), last(4261, 300));
         d.hears("A 1 ack 3021");
@@ -100,9 +101,12 @@ class PathMtuTest {
         d.hears("A 1 ack 4561").send(1460).says("PA 4561 len 1460 ack 1");
     }
 
-    /** What a probe carried goes again in small segments; three probes, and the path is believed for ten minutes. */
+    /**
+     * The data of a probe is resent in small segments. After three lost probes, the reduced MTU is kept for ten
+     * minutes.
+     */
     @Test
-    void lostProbesConfirmTheSuspicion() {
+    void lostProbesConfirmSuspicion() {
         Dialogue d = suspiciousAndIdle();
         int next = 1561;
         for (int probe = 0; probe < 3; probe++) {
@@ -117,9 +121,9 @@ class PathMtuTest {
         d.send(3000).says(data(next, 1460), data(next + 1460, 1240), last(next + 2700, 300));
     }
 
-    /** Probes that went out late are no reason to send the next ones early. */
+    /** The ten minutes count from the last probe, even if it was sent late. */
     @Test
-    void aPathIsBelievedForTenMinutesAfterTheLastProbe() {
+    void reducedMtuIsKeptTenMinutesAfterLastProbe() {
         Dialogue d = suspiciousAndIdle();
         d.after(590_000);
         int next = 1561;
@@ -131,9 +135,12 @@ class PathMtuTest {
         d.send(3000).says(data(next, 1240), data(next + 1240, 1240), last(next + 2480, 520));
     }
 
-    /** A link's segment of 9000 bytes is many small ones: with nothing outstanding too it waits for the window. */
+    /**
+     * A segment of a link with an MTU of 9000 equals many small ones, so it must fit into the window even with
+     * nothing in flight.
+     */
     @Test
-    void aProbeStaysWithinTheCongestionWindow() {
+    void probeStaysWithinCongestionWindow() {
         Dialogue d = suspicious(plain().mtuBytes(9000), "SA 0 ack 1 mss 8960 sackOK", 1300).says(data(1, 1240));
         d.hears("A 1 ack 1241").says(last(1241, 60)).hears("A 1 ack 1301");
         measure(d, 1301);
@@ -145,9 +152,9 @@ class PathMtuTest {
                 data(16561, 1240), data(17801, 1240), data(19041, 1240), last(20281, 1120));
     }
 
-    /** A lost probe may cost a timeout, and one that is backed off is long. */
+    /** A lost probe may cost a timeout, which is long after backoff. */
     @Test
-    void aProbeWaitsUntilTheTimeoutIsNotBackedOff() {
+    void probeWaitsForEndOfBackoff() {
         Dialogue d = suspicious(plain()).says(data(1, 1240));
         d.hears("A 1 ack 1241").says(last(1241, 220)).hears("A 1 ack 1461");
         assertTrue(d.c.backoff > 0);
@@ -175,7 +182,7 @@ class PathMtuTest {
     }
 
     @Test
-    void muchLossCostsASegmentsSizeOnlyForAWhile() {
+    void heavyLossReducesMtuOnlyTemporarily() {
         long suspicions = 0;
         int stillSmall = 0;
         for (int seed = 0; seed < SEEDS; seed++) {
@@ -190,12 +197,12 @@ class PathMtuTest {
             stillSmall += c.sndMss < mss ? 1 : 0;
         }
         assertTrue(suspicions > SEEDS / 2, suspicions + " suspicions");
-        // Three probes are lost in a row now and then.
+        // Occasionally, three probes in a row are lost.
         assertTrue(stillSmall <= suspicions / 50, stillSmall + " of " + suspicions);
     }
 
     @Test
-    void aBlackHoleKeepsSegmentsSmall() {
+    void blackHoleKeepsSegmentsSmall() {
         TwoEnds ends = new TwoEnds(TcpConfig.DEFAULT, TcpConfig.DEFAULT, 1);
         TcpConnection c = connect(ends);
         ends.mostPayloadBytes = 1300;
@@ -212,7 +219,7 @@ class PathMtuTest {
         return c;
     }
 
-    /** Comes back when all has arrived. */
+    /** Sends random bytes and returns when all are acknowledged. */
     private static void send(TwoEnds ends, TcpConnection c, int bytes, long seed) {
         byte[] content = new byte[bytes];
         new Random(seed).nextBytes(content);
@@ -222,5 +229,26 @@ class PathMtuTest {
             ends.run(SECOND / 10);
         }
         assertArrayEquals(content, ends.serverEvents.received.toByteArray());
+    }
+
+    /** Options must leave room for data; otherwise the engine would send empty segments for ever. */
+    @Test
+    void minimumPathMtuLeavesRoomForData() {
+        Dialogue d = established(TcpConfig.builder().minPathMtuBytes(68),
+                "SA 0 ack 1 win 65535 mss 1460 ws 0 sackOK ts 1/0");
+        d.c.limitPathMtu(68);
+        for (int hole = 0; hole < 4; hole++) {
+            d.hears("A " + (101 + 200 * hole) + " len 100 ack 1 ts 2/0");
+        }
+        d.after(0);
+        d.send(40);
+        Segment out = new Segment();
+        int payloadBytes = 0;
+        for (int count = 0; payloadBytes < 40; count++) {
+            assertTrue(count < 10 && d.engine.pollSegment(d.now, out));
+            assertTrue(out.payloadLength() >= 8, "eight bytes beside all options");
+            payloadBytes += out.payloadLength();
+            out.transmitted();
+        }
     }
 }

@@ -8,23 +8,25 @@ import io.netty.buffer.Unpooled;
 import io.rdmaraw.tcp.segment.Segment;
 import io.rdmaraw.tcp.segment.TcpFlags;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
+import java.util.Random;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** What received data takes of an engine's memory, as peers and readers make the most of it. */
+/** Memory that received data occupies in an engine, with peers and readers that try to maximize it. */
 class ReceiveMemoryTest {
-    /** A receive slot. */
+    /** Size of a receive slot. */
     private static final int SLOT_BYTES = 2048;
     private static final int ISN = 1000;
 
     private final List<ByteBuf> slots = new ArrayList<>();
     private final List<TcpConnection> connections = new ArrayList<>();
     private boolean memoryLow;
-    /** Bytes that are kept, and the buffers of them. */
+    /** Keeps received bytes unread. */
     private final Recorder events = new Recorder() {
         @Override
         public void accepted(TcpListener listener, TcpConnection connection) {
@@ -66,7 +68,7 @@ class ReceiveMemoryTest {
                 .flags(flags).seq(seq).ack(ISN + 1).window(1000);
     }
 
-    /** A segment of {@code length} bytes from {@code seq} on, in a slot of its own. */
+    /** Receives a segment of {@code length} bytes at {@code seq}, in its own slot. */
     private void receive(int connection, int seq, int length) {
         receive(connection, seq, length, SLOT_BYTES);
     }
@@ -98,9 +100,30 @@ class ReceiveMemoryTest {
 
     // ---- slots ----
 
+    /** Internet peers send segments of 1,448 bytes even to hosts with slots for jumbo frames. */
+    @ParameterizedTest
+    @ValueSource(ints = {2048, 16384})
+    void wholeWindowIsHeldAfterLossForAnySlotSize(int slotBytes) {
+        start(TcpLimits.builder(), 1);
+        TcpConnection c = connections.getFirst();
+        c.receiveBuffer(512 << 10);
+        poll();
+        int window = c.rcvAdv - c.rcvNxt;
+        int sent = 0;
+        for (int seq = 1 + 1448; seq + 1448 <= 1 + window; seq += 1448) {
+            receive(0, seq, 1448, slotBytes);
+            sent++;
+        }
+        assertTrue(sent > 300, sent + " segments");
+        assertEquals(sent * 1448, c.outOfOrderBytes());
+        assertEquals(0, engine.counters().receiveMemoryDrops);
+        assertEquals(slotBytes == SLOT_BYTES ? sent : 0, slotsHeld());
+        assertSound();
+    }
+
     @ParameterizedTest
     @CsvSource({"1, 2", "100, 200", "1000, 1000", "1023, 1100"})
-    void smallPiecesOutOfOrderLeaveTheirSlots(int length, int distance) {
+    void smallOutOfOrderPiecesReleaseTheirSlots(int length, int distance) {
         start(TcpLimits.builder(), 1);
         for (int i = 0; i < 3000; i++) {
             receive(0, 3 + i * distance, length);
@@ -120,9 +143,12 @@ class ReceiveMemoryTest {
         assertSound();
     }
 
-    /** A frame beyond the MTU whose gaps alone are new: each would be charged all of the slot. */
+    /**
+     * A merged frame of which only the gaps between held pieces are new. By reference, each gap would be charged
+     * the whole slot.
+     */
     @Test
-    void whatIsNewInManyPlacesOfALongSegmentLeavesItsSlot() {
+    void longSegmentWithManyGapsReleasesItsSlot() {
         start(TcpLimits.builder().maxReceiveBytes(256 << 10), 1);
         for (int i = 0; i < 60; i++) {
             receive(0, 1500 + i * 1025, 1);
@@ -137,7 +163,7 @@ class ReceiveMemoryTest {
     }
 
     @Test
-    void aLongSegmentIsHeldInItsSlot() {
+    void longSegmentIsHeldInItsSlot() {
         start(TcpLimits.builder(), 1);
         receive(0, 3, 33_000, 65_600);
         assertEquals(1, slotsHeld());
@@ -146,7 +172,7 @@ class ReceiveMemoryTest {
     }
 
     @Test
-    void whenSlotsAreFewLargePiecesAreCopiedToo() {
+    void largePiecesAreCopiedIfSlotsAreScarce() {
         start(TcpLimits.builder(), 2);
         for (int i = 0; i < 100; i++) {
             receive(0, 3 + i * 1400, 1400);
@@ -160,7 +186,7 @@ class ReceiveMemoryTest {
         assertEquals(0, slotsHeld());
         assertEquals(100, engine.counters().outOfOrderCopies);
         assertSound();
-        // Nothing of it is lost.
+        // No data is lost.
         receive(0, 1, 2);
         assertEquals(2 + 100 * 1400, connections.get(0).unreadBytes());
     }
@@ -168,7 +194,7 @@ class ReceiveMemoryTest {
     // ---- number of pieces ----
 
     @Test
-    void rangesHaveABound() {
+    void rangesAreLimited() {
         start(TcpLimits.builder().maxOutOfOrderRanges(100), 1);
         for (int i = 0; i < 3000; i++) {
             receive(0, 3 + i * 2, 1);
@@ -176,7 +202,7 @@ class ReceiveMemoryTest {
         TcpConnection c = connections.get(0);
         assertEquals(100, c.reassembly.ranges().count());
         assertEquals(2900, engine.counters().receiveMemoryDrops);
-        // What extends one, or joins two, is taken.
+        // Data that extends a range or joins two is accepted.
         receive(0, 4, 1);
         assertEquals(99, c.reassembly.ranges().count());
         receive(0, 3 + 99 * 2 + 1, 1);
@@ -187,7 +213,7 @@ class ReceiveMemoryTest {
     }
 
     @Test
-    void piecesThatFollowEachOtherShareBuffers() {
+    void adjacentPiecesShareBuffers() {
         start(TcpLimits.builder(), 1);
         for (int i = 0; i < 8000; i++) {
             receive(0, 3 + i, 1);
@@ -201,10 +227,38 @@ class ReceiveMemoryTest {
         assertSound();
     }
 
+    @Test
+    void smallSegmentsInRandomOrderAreKept() {
+        start(TcpLimits.builder(), 1);
+        events.readAtOnce = true;
+        List<Integer> order = new ArrayList<>();
+        for (int i = 0; i < 3000; i++) {
+            order.add(i % 1000);
+        }
+        Collections.shuffle(order, new Random(1));
+        order.forEach(i -> receive(0, 1 + i * 60, 60));
+        assertEquals(60_000, connections.get(0).bytesIn);
+        assertEquals(0, engine.counters().receiveMemoryDrops);
+        assertSound();
+    }
+
     // ---- all together ----
 
+    /** Each of the connections could hold 16 KiB beyond the bound. */
     @Test
-    void atTheBoundTheLargestHolderLosesWhatCameAhead() {
+    void readersThatHaveStoppedStayWithinTheBound() {
+        start(TcpLimits.builder().maxReceiveBytes(1 << 20), 500);
+        for (int round = 0; round < 20; round++) {
+            for (int i = 0; i < 500; i++) {
+                receive(i, 1 + connections.get(i).unreadBytes(), 1000);
+            }
+        }
+        assertTrue(engine.receiveMemory.unreadBytes() <= (1 << 20) + 1000 + Reassembly.OVERHEAD_BYTES);
+        assertSound();
+    }
+
+    @Test
+    void largestHolderLosesOutOfOrderDataAtLimit() {
         start(TcpLimits.builder().maxReceiveBytes(256 << 10), 3);
         for (int i = 0; i < 200; i++) {
             receive(0, 3 + i * 1200, 1100);
@@ -218,7 +272,7 @@ class ReceiveMemoryTest {
         assertEquals(0, connections.get(0).outOfOrderBytes());
         assertEquals(1100, connections.get(1).outOfOrderBytes());
         assertEquals(1100, connections.get(2).outOfOrderBytes());
-        // It comes again, and so does what was missing.
+        // The dropped data is retransmitted, and the missing data arrives.
         receive(0, 3, 1100);
         receive(0, 1, 2);
         assertEquals(1102, connections.get(0).unreadBytes());
@@ -226,7 +280,7 @@ class ReceiveMemoryTest {
     }
 
     @Test
-    void manyHoldersShareTheBound() {
+    void manyHoldersShareTheLimit() {
         start(TcpLimits.builder().maxReceiveBytes(256 << 10), 100);
         for (int round = 0; round < 20; round++) {
             for (int i = 0; i < 100; i++) {
@@ -238,7 +292,7 @@ class ReceiveMemoryTest {
     }
 
     @Test
-    void dataInOrderIsNeverTakenBackAndAReaderGoesOn() {
+    void inOrderDataIsKeptAndActiveReaderContinues() {
         start(TcpLimits.builder().maxReceiveBytes(256 << 10), 4);
         int[] taken = new int[4];
         for (int i = 0; i < 600; i++) {
@@ -248,7 +302,7 @@ class ReceiveMemoryTest {
                 taken[k] += connections.get(k).unreadBytes() - before;
                 assertTrue(connections.get(k).unreadBytes() >= before);
             }
-            // The fourth one reads.
+            // The fourth connection is read.
             receive(3, 1 + taken[3], 1000);
             taken[3] += connections.get(3).unreadBytes();
             connections.get(3).readWindowOpened(connections.get(3).unreadBytes());
@@ -261,7 +315,7 @@ class ReceiveMemoryTest {
 
     @ParameterizedTest
     @ValueSource(ints = {1, 256, 1460})
-    void aReaderThatHasStoppedHoldsFourTimesHisBufferAtMost(int length) {
+    void stoppedReaderHoldsAtMostFourTimesItsBuffer(int length) {
         start(TcpLimits.builder(), 1);
         TcpConnection c = connections.get(0);
         int seq = 1;
@@ -280,7 +334,7 @@ class ReceiveMemoryTest {
     }
 
     @Test
-    void piecesThatTheUserJoinsCountAsOne() {
+    void joinedPiecesCountAsOne() {
         start(TcpLimits.builder(), 1);
         TcpConnection c = connections.get(0);
         for (int i = 0; i < 20_000; i++) {
@@ -296,7 +350,7 @@ class ReceiveMemoryTest {
     }
 
     @Test
-    void whatIsReadInOtherPiecesIsCounted() {
+    void readsOfOtherSizesAreAccounted() {
         start(TcpLimits.builder(), 1);
         TcpConnection c = connections.get(0);
         for (int i = 0; i < 100; i++) {
@@ -312,9 +366,9 @@ class ReceiveMemoryTest {
         assertEquals(0, engine.receiveMemory.unreadBytes());
     }
 
-    /** Those looked at for the largest holder are others each time, so that none stays hidden behind small ones. */
+    /** Each search examines other holders, so that a large one cannot hide behind small ones. */
     @Test
-    void aLargeHolderIsFoundBehindManySmallOnes() {
+    void largeHolderIsFoundAmongManySmallOnes() {
         start(TcpLimits.builder().maxReceiveBytes(256 << 10), 40);
         for (int i = 0; i < 36; i++) {
             receive(i, 3, 10);
@@ -331,9 +385,9 @@ class ReceiveMemoryTest {
         assertEquals(0, connections.get(36).outOfOrderBytes());
     }
 
-    /** Segments may be longer than the share, where the kernel or the device has put them together. */
+    /** Segments may exceed the share if the kernel or the device has merged them. */
     @Test
-    void aShareIsOfferedToAPeerOfLongSegments() {
+    void shareIsAdvertisedToPeerWithLongSegments() {
         start(TcpLimits.builder().maxReceiveBytes(64 << 10), 4);
         TcpConnection c = connections.get(0);
         for (int k = 1; k < 4; k++) {
@@ -355,9 +409,9 @@ class ReceiveMemoryTest {
         assertTrue(c.rcvAdv - c.rcvNxt >= 8 << 10, c.rcvAdv - c.rcvNxt + " bytes are offered");
     }
 
-    /** A peer whose data is refused must learn that it is there to wait for, or it takes us for dead. */
+    /** If a peer's data is rejected, the peer must see a closed window. Otherwise it would time out. */
     @Test
-    void whoIsRefusedIsToldAClosedWindowUntilThereIsRoom() {
+    void refusedPeerSeesClosedWindow() {
         Dialogue d = Dialogue.established(
                 Dialogue.plain().receiveBufferBytes(16 << 10).maxReceiveBufferBytes(16 << 10));
         d.events.readAtOnce = false;
@@ -368,7 +422,7 @@ class ReceiveMemoryTest {
         }
         assertEquals(257, taken);
         assertEquals(1 + taken, d.edge);
-        // What it has offered it takes all the same.
+        // Data within the advertised window is still accepted.
         int edge = d.c.rcvAdv;
         d.c.readWindowOpened(100);
         d.after(0);

@@ -5,7 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import org.junit.jupiter.api.Test;
 
-/** The receive buffer grows with what the user reads in a round trip of 10 ms. */
+/** The receive buffer grows with the bytes that the user reads per round trip of 10 ms. */
 class ReceiveTuningTest {
     private static final int INITIAL = 20_000;
     private static final int LIMIT = 150_000;
@@ -15,7 +15,7 @@ class ReceiveTuningTest {
                 "SA 0 ack 1 win 65535 mss 1000 ws 0 sackOK");
     }
 
-    /** The peer sends so much in a round trip of 10 ms, which begins now. */
+    /** Receives {@code bytes} from the peer, then lets a round trip of 10 ms pass. */
     private static void roundTrip(Dialogue d, int bytes) {
         int begin = d.c.receiveNext() - Dialogue.IRS;
         for (int at = begin; at < begin + bytes; at += 1000) {
@@ -26,7 +26,7 @@ class ReceiveTuningTest {
     }
 
     @Test
-    void aReaderThatKeepsUpGetsTwiceWhatItReads() {
+    void bufferGrowsToTwiceTheBytesReadPerRoundTrip() {
         Dialogue d = growing();
         for (int sent = 10_000; sent < LIMIT / 2; sent *= 2) {
             roundTrip(d, sent);
@@ -42,7 +42,7 @@ class ReceiveTuningTest {
     }
 
     @Test
-    void aSlowPathKeepsTheSmallBuffer() {
+    void slowPathKeepsInitialBuffer() {
         Dialogue d = growing();
         for (int i = 0; i < 20; i++) {
             roundTrip(d, 1000);
@@ -51,7 +51,7 @@ class ReceiveTuningTest {
     }
 
     @Test
-    void aReaderThatDoesNotReadGetsNoMore() {
+    void bufferDoesNotGrowWithoutReading() {
         Dialogue d = growing();
         d.events.readAtOnce = false;
         for (int i = 0; i < 19; i++) {
@@ -61,7 +61,7 @@ class ReceiveTuningTest {
     }
 
     @Test
-    void aBufferThatTheUserSetsStays() {
+    void bufferSetByUserDoesNotGrow() {
         Dialogue d = growing();
         d.c.receiveBuffer(40_000);
         for (int i = 0; i < 10; i++) {
@@ -71,7 +71,7 @@ class ReceiveTuningTest {
     }
 
     @Test
-    void theScaleOfTheSynIsThatOfTheLargestBuffer() {
+    void windowScaleOfSynFitsMaximumBuffer() {
         new Dialogue(Dialogue.plain().receiveBufferBytes(INITIAL).maxReceiveBufferBytes(4 << 20)).connect()
                 .says("S 0 win 20000 ws 7");
         new Dialogue(Dialogue.plain().receiveBufferBytes(INITIAL)).connect().says("S 0 win 20000 ws 0");

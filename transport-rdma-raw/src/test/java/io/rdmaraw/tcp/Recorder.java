@@ -7,13 +7,13 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Consumer;
 
-/** An event sink that writes down what it hears; received bytes are read at once unless told otherwise. */
+/** Records the events of an engine. Received bytes are read at once by default. */
 class Recorder implements TcpEvents {
     final List<String> events = new ArrayList<>();
     final ByteArrayOutputStream received = new ByteArrayOutputStream();
     TcpConnection accepted;
     boolean readAtOnce = true;
-    /** There is no memory to keep the next bytes in. */
+    /** The next data event fails as if memory were exhausted. */
     boolean failsNextData;
     Consumer<TcpConnection> whenNotSentIsLow = connection -> {
     };

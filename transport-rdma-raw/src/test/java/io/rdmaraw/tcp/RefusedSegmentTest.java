@@ -16,18 +16,21 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** What is refused may earn an answer, but must change nothing of the connection: whoever guesses is off the path. */
+/**
+ * A rejected segment may cause an answer but must not change the connection, because an off-path attacker may
+ * have guessed it.
+ */
 class RefusedSegmentTest {
-    /** What an answer and the count of what came may touch. */
+    /** Fields that an answer, or the counters of received segments, may change. */
     private static final List<String> MAY_CHANGE = List.of("segmentsIn", "segmentsOut", "lastChallengeNanos",
             "dsackStart", "dsackEnd", "nextReady", "deadlineNanos", "quickAcks", "extras");
 
-    /** The variables of a control block, and what hangs on it by identity. */
+    /** Returns the fields of a control block. Referenced objects are compared by identity. */
     private static Map<String, Object> variablesOf(TcpConnection c) throws IllegalAccessException {
         Map<String, Object> variables = new TreeMap<>();
         addVariables(variables, Tcb.class, c);
         addVariables(variables, TcpConnection.class, c);
-        // Made when the first of them is written, so one that was made says nothing.
+        // The extras are created on first use, so their creation is not a change.
         addVariables(variables, ConnectionExtras.class, c.extras == null ? new ConnectionExtras() : c.extras);
         return variables;
     }
@@ -44,18 +47,18 @@ class RefusedSegmentTest {
 
     @ParameterizedTest
     @ValueSource(strings = {
-        // what the ACK field gives away: of something never sent, or sent too long ago
+        // revealed by the ACK field: data that was never sent, or acknowledged long ago
         "PA 1 len 10 ack 10001 win 7 ts 200000/0", "A 1 ack 10001 win 7 ts 200000/0 sack 1-101",
         "FA 1 ack 10001 ts 200000/0 ce", "PA 1 len 10 ack -70000 win 7 ts 200000/0", "ECA 1 ack -70000 ts 200000/0 ce",
-        // no ACK at all, or a SYN
+        // no ACK, or a SYN
         "P 1 len 10 ts 200000/0", "F 1 ts 200000/0 ce", "S 1 mss 100 ts 200000/0", "SA 0 ack 1 mss 100 ts 200000/0",
-        // outside of the window
+        // outside the window
         "PA -99 len 10 ack 101 win 7 ts 200000/0", "A 5000000 len 10 ack 101 win 7 ts 200000/0",
-        // old by its timestamp
+        // old timestamps
         "PA 1 len 10 ack 101 win 7 ts 999/0 ce", "FA 1 ack 101 win 7 ts 999/0",
-        // resets that are not exact
+        // RSTs that are not exact
         "R 2 ts 200000/0", "R 0 ts 200000/0", "RA 500 ack 101 ts 200000/0"})
-    void whatIsRefusedLeavesNoTrace(String text) throws IllegalAccessException {
+    void rejectedSegmentChangesNothing(String text) throws IllegalAccessException {
         Dialogue d = established(TcpConfig.builder().ecn(TcpConfig.EcnMode.ACTIVE),
                 "SEA 0 ack 1 mss 1000 sackOK ts 1000/0");
         d.send(100).says("PA 1 len 100 ack 1 ect");
@@ -67,7 +70,7 @@ class RefusedSegmentTest {
         changed.entrySet().removeIf(variable -> Objects.equals(variable.getValue(), after.get(variable.getKey())));
         assertEquals(Map.of(), changed, "changed, from");
         assertEquals(100, d.c.queuedBytes());
-        // the real peer is heard as ever
+        // segments of the real peer are still accepted
         d.events.events.clear();
         d.hears("PA 1 len 10 ack 101 ts 1001/0");
         assertEquals(10, d.events.received.size());
@@ -77,10 +80,10 @@ class RefusedSegmentTest {
     // ---- challenges before the handshake is complete ----
 
     @Test
-    void aSynWithAnotherNumberIsChallengedBeforeTheHandshakeIsComplete() {
+    void synWithOtherNumberIsChallengedDuringHandshake() {
         Dialogue d = new Dialogue(plain()).listen(8);
         d.hears("S 0 mss 1000").says("SA 0 ack 1");
-        // The client was started again and has the same port. It answers the challenge with RST, and begins.
+        // The client has restarted and uses the same port. It answers the challenge with RST and starts again.
         d.hears("S 500000 mss 1000").says("A 1 ack 1");
         assertEquals(1, d.engine.counters().challengeAcks);
         d.hears("R 1").saysNothing();
@@ -89,7 +92,7 @@ class RefusedSegmentTest {
     }
 
     @Test
-    void aSegmentOutsideOfTheWindowIsAnsweredBeforeTheHandshakeIsComplete() {
+    void segmentOutsideWindowIsAnsweredDuringHandshake() {
         Dialogue d = new Dialogue(plain()).listen(8);
         d.hears("S 0 mss 1000").says("SA 0 ack 1");
         d.hears("A 900000 ack 1").says("A 1 ack 1");
@@ -97,9 +100,12 @@ class RefusedSegmentTest {
         d.hears("A 1 ack 1").heard("accepted");
     }
 
-    /** The window of a SYN-ACK is not scaled; what a challenge offers must not be more, for the SYN-ACK may follow. */
+    /**
+     * The window of a SYN-ACK is not scaled. A challenge must not advertise more, because the SYN-ACK may follow
+     * it.
+     */
     @Test
-    void aChallengeOffersNoMoreThanTheSynAck() {
+    void challengeAdvertisesNoMoreThanSynAck() {
         Dialogue d = new Dialogue(plain().receiveBufferBytes(1 << 20)).listen(8);
         d.hears("S 0 mss 1000 ws 4").says("SA 0 ack 1 win 65535 ws 5");
         d.hears("S 500000 mss 1000").says("A 1 ack 1 win 2047");
@@ -107,8 +113,21 @@ class RefusedSegmentTest {
         d.hears("PA 1 len 10 ack 1").says("A 1 ack 11 win 32768");
     }
 
+    /** The source address of the SYNs may be forged: its owner gets the SYN-ACKs. */
     @Test
-    void aSynWithDataThatComesAgainIsAnsweredAsTheFirst() {
+    void repeatedSynsAreAnsweredAtALimitedRate() {
+        Dialogue d = new Dialogue(plain()).listen(8);
+        d.hears("S 0 mss 1000").says("SA 0 ack 1");
+        d.hears("S 0 mss 1000").says("SA 0 ack 1");
+        for (int i = 0; i < 50; i++) {
+            d.after(1).hears("S 0 mss 1000").saysNothing();
+        }
+        d.after(100).hears("S 0 mss 1000").says("SA 0 ack 1");
+        d.hears("A 1 ack 1").heard("accepted");
+    }
+
+    @Test
+    void repeatedSynWithDataIsAnsweredLikeTheFirst() {
         Dialogue d = new Dialogue(plain()).listen(8);
         d.hears("S 0 len 10 mss 1000").says("SA 0 ack 1");
         d.hears("S 0 len 10 mss 1000").says("SA 0 ack 1");
@@ -118,9 +137,9 @@ class RefusedSegmentTest {
 
     // ---- RST ----
 
-    /** A peer that was killed after its FIN may say so with the number of the FIN. */
+    /** A peer that was killed after its FIN may send a RST with the number of the FIN. */
     @Test
-    void aResetWithTheNumberOfTheFinResets() {
+    void resetWithNumberOfFinIsAccepted() {
         Dialogue established = established(plain());
         established.hears("R 0").saysNothing().state(ESTABLISHED);
 
@@ -138,9 +157,9 @@ class RefusedSegmentTest {
         closing.hears("R 1").heard("peerFinished", "closed FINISHED");
     }
 
-    /** The peer sent more than has come in order; its RST has the number behind that. */
+    /** The peer sent more data than arrived in order. Its RST has the number after that data. */
     @Test
-    void aResetBehindWhatWasSackedResets() {
+    void resetAfterSackedDataIsAccepted() {
         Dialogue d = established(plain());
         d.hears("A 101 len 100 ack 1").hears("A 301 len 100 ack 1");
         d.says("A 1 ack 1 sack 301-401,101-201");
@@ -155,7 +174,7 @@ class RefusedSegmentTest {
     // ---- SYN and FIN together ----
 
     @Test
-    void aSynWithFinOpensNothing() {
+    void synWithFinOpensNothing() {
         Dialogue d = new Dialogue(plain()).listen(8);
         d.hears("SF 0 mss 1000").hears("SF 0 len 5 mss 1000").saysNothing();
         assertEquals(0, d.engine.connectionCount());
@@ -164,7 +183,7 @@ class RefusedSegmentTest {
     }
 
     @Test
-    void aSynWithFinDoesNotEndTimeWait() {
+    void synWithFinDoesNotEndTimeWait() {
         Dialogue d = timeWait(plain());
         d.hears("SF 500000 mss 1000");
         assertEquals(1, d.engine.timeWaitCount());
@@ -181,9 +200,9 @@ class RefusedSegmentTest {
         return d;
     }
 
-    /** An old duplicate provokes an ACK; the peer knows nothing any more and answers it with RST. */
+    /** An old duplicate causes an ACK. The peer, which has removed the connection, answers it with RST. */
     @Test
-    void aResetEndsTimeWaitUnlessItIsTold() {
+    void resetEndsTimeWaitUnlessConfiguredOtherwise() {
         Dialogue linux = timeWait(plain());
         linux.hears("A 1 len 10 ack 1").says("A 2 ack 2").hears("R 2");
         assertEquals(0, linux.engine.timeWaitCount());
@@ -197,7 +216,7 @@ class RefusedSegmentTest {
     }
 
     @Test
-    void variablesAreCompared() throws IllegalAccessException {
+    void comparisonDetectsChanges() throws IllegalAccessException {
         Dialogue d = established(plain());
         String before = variablesOf(d.c).toString();
         d.hears("PA 1 len 10 ack 1").says("A 1 ack 11");

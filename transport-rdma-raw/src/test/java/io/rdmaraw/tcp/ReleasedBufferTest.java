@@ -11,7 +11,10 @@ import org.junit.jupiter.api.Test;
 
 import java.util.concurrent.TimeUnit;
 
-/** A user releases what he has written once more: his connection ends, the others of the engine go on. */
+/**
+ * If a user releases a written buffer too often, its connection fails, but other connections of the engine
+ * continue.
+ */
 class ReleasedBufferTest {
     private static final int LENGTH_BYTES = 200_000;
 
@@ -24,7 +27,7 @@ class ReleasedBufferTest {
     }
 
     @Test
-    void beforeItWasSent() {
+    void releaseBeforeTransmissionEndsConnection() {
         TcpConnection wrong = connected();
         TcpConnection right = connected();
         ByteBuf released = Unpooled.buffer(LENGTH_BYTES).writeZero(LENGTH_BYTES);
@@ -41,9 +44,9 @@ class ReleasedBufferTest {
         ends.assertNothingHeld();
     }
 
-    /** The device has the bytes by then, and the peer gets them. */
+    /** The device already has the bytes, so the peer receives them. */
     @Test
-    void betweenSendingAndAcknowledgement() {
+    void releaseAfterTransmissionIsTolerated() {
         TcpConnection wrong = connected();
         ByteBuf released = Unpooled.buffer(100).writeZero(100);
         wrong.send(released);

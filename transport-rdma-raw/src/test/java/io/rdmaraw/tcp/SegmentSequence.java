@@ -16,9 +16,9 @@ import java.util.List;
 import java.util.SplittableRandom;
 
 /**
- * A conversation read from bytes: each step is a segment of the peer, a call of the user, an ICMP message or time that
- * passes. Sequence numbers are offsets from those that matter, so that few bytes lead deep; options are raw bytes for
- * the transport's parser. What must hold is checked after every step.
+ * A connection scenario encoded in bytes. Each step is a segment of the peer, a call of the user, an ICMP
+ * message, or the passing of time. Sequence numbers are offsets from the critical ones, so that few bytes reach
+ * deep states. Options are raw bytes for the transport's parser. Invariants are checked after every step.
  */
 final class SegmentSequence implements TcpEvents {
     static final int MAXIMUM_STEPS = 400;
@@ -32,7 +32,7 @@ final class SegmentSequence implements TcpEvents {
     private static final int RECEIVE_BUFFER = 65_536;
     private static final int POLLS_PER_STEP = 3000;
     private static final int MAX_TIME_WAIT = 3;
-    /** Allocation on the heap: a fixed part, and what a step may cost with its checks. */
+    /** Heap allocation allowed per scenario and per step, including the checks. */
     private static final long ALLOWED_BYTES = 1 << 20;
     private static final long ALLOWED_BYTES_PER_STEP = 64 << 10;
     private static final int[] USUAL_FLAGS = {TcpFlags.ACK, TcpFlags.ACK | TcpFlags.PSH, TcpFlags.SYN,
@@ -74,18 +74,18 @@ final class SegmentSequence implements TcpEvents {
         }
     }
 
-    /** Plays the bytes; returns the engine's counters, to see how far they led. */
+    /** Runs the scenario. Returns the engine's counters, which show how far it got. */
     static TcpCounters play(byte[] data) {
         SegmentSequence sequence = new SegmentSequence(data);
         if (!sequence.playWithinBounds()) {
-            // Loading classes allocates too, but never twice for the same bytes.
+            // Class loading also allocates, but not a second time.
             sequence = new SegmentSequence(data);
             assertTrue(sequence.playWithinBounds(), "allocated without bound");
         }
         return sequence.engine.counters();
     }
 
-    /** Returns false if more was allocated on the heap than the steps explain. */
+    /** Returns false if more heap was allocated than the steps justify. */
     private boolean playWithinBounds() {
         long before = THREADS.getCurrentThreadAllocatedBytes();
         int steps = play();
@@ -131,7 +131,7 @@ final class SegmentSequence implements TcpEvents {
         engine.advance(now);
     }
 
-    /** A SYN to the listener, or what may complete the latest of them. */
+    /** Sends a SYN to the listener, or a segment that may complete the latest handshake. */
     private void knock() {
         int form = u8();
         Segment s = new Segment().destination(0, HERE, LISTENING).window(u16());
@@ -183,7 +183,7 @@ final class SegmentSequence implements TcpEvents {
         };
     }
 
-    /** Well-formed timestamps and SACK blocks near what is in flight, or any bytes, through the parser. */
+    /** Sets valid timestamps and SACK blocks near the data in flight, or options parsed from arbitrary bytes. */
     private void options(Segment s, TcpConnection c) {
         int form = u8();
         if ((form & 1) != 0) {
@@ -284,7 +284,7 @@ final class SegmentSequence implements TcpEvents {
         return u8() << 8 | u8();
     }
 
-    // ---- what the engine tells ----
+    // ---- events of the engine ----
 
     @Override
     public void accepted(TcpListener listener, TcpConnection connection) {
@@ -293,7 +293,7 @@ final class SegmentSequence implements TcpEvents {
 
     @Override
     public void connected(TcpConnection connection) {
-        // It is known since connect().
+        // The connection is known since connect().
     }
 
     @Override
@@ -306,7 +306,7 @@ final class SegmentSequence implements TcpEvents {
 
     @Override
     public void peerFinished(TcpConnection connection) {
-        // The user decides in a step of his own.
+        // The user reacts in a separate step.
     }
 
     @Override

@@ -7,9 +7,9 @@ import java.util.SplittableRandom;
 import org.junit.jupiter.api.Test;
 
 /**
- * Whole conversations from bytes into the engine: no exception, no endless output, nothing without bound, nothing
- * leaked. CONTRIBUTING.md has the command that fuzzes in earnest; the ordinary build replays the kept inputs and some
- * at random.
+ * Scenarios from arbitrary bytes: no exception, no endless output, no unlimited resources, no leak.
+ * CONTRIBUTING.md contains the command for real fuzzing; the normal build replays the stored inputs and some
+ * random ones.
  */
 class SegmentSequenceFuzz {
     private static final int RANDOM_SEQUENCES = 1_000;
@@ -34,7 +34,7 @@ class SegmentSequenceFuzz {
             delivered += counters.payloadBytesIn;
             retransmitted += counters.retransmittedSegments;
         }
-        // Bytes that never led into a connection would prove nothing.
+        // The test is only meaningful if the scenarios reach established connections.
         assertTrue(accepted > RANDOM_SEQUENCES / 10 && delivered > RANDOM_SEQUENCES && retransmitted > RANDOM_SEQUENCES,
                 accepted + " accepted, " + delivered + " bytes delivered, " + retransmitted + " segments repeated");
     }

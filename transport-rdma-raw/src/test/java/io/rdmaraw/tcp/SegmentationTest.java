@@ -10,10 +10,10 @@ import io.rdmaraw.tcp.segment.Segment;
 import io.rdmaraw.tcp.segment.TcpFlags;
 import org.junit.jupiter.api.Test;
 
-/** Segments that the device cuts into several (TSO). MSS 1000. */
+/** Segments that the device cuts into several (TSO). The MSS is 1000. */
 class SegmentationTest {
     @Test
-    void wholeSegmentsGoOutTogetherAndTheRestBehindThem() {
+    void fullSegmentsAreSentTogetherBeforeTheRest() {
         Dialogue d = established(plain().segmentationBytes(65_400)).send(4500);
         d.says("A 1 len 4000 ack 1", "PA 4001 len 500 ack 1");
         assertEquals(7, d.engine.counters().segmentsOut);
@@ -22,7 +22,7 @@ class SegmentationTest {
     }
 
     @Test
-    void aSegmentTellsHowItIsCut() {
+    void segmentReportsItsSegmentSize() {
         Dialogue d = established(plain().segmentationBytes(65_400)).send(0);
         d.c.send(Unpooled.wrappedBuffer(new byte[3000]));
         d.c.shutdownOutput();
@@ -38,14 +38,14 @@ class SegmentationTest {
     }
 
     @Test
-    void windowsAndTheDeviceBoundIt() {
+    void offloadIsLimitedByWindowsAndDevice() {
         Dialogue d = established(plain().segmentationBytes(3500)).send(20_000);
         d.says("A 1 len 3000 ack 1", "A 3001 len 3000 ack 1", "A 6001 len 3000 ack 1", "A 9001 len 1000 ack 1");
         d.hears("A 1 ack 10001 win 2500").says("A 10001 len 2000 ack 1");
     }
 
     @Test
-    void piecesAreAcknowledgedAndRepeatedOneByOne() {
+    void piecesAreRetransmittedIndividually() {
         Dialogue d = established(plain().segmentationBytes(65_400)).send(8000);
         d.says("PA 1 len 8000 ack 1");
         d.after(10).hears("A 1 ack 1001 sack 2001-8001");
@@ -55,8 +55,8 @@ class SegmentationTest {
     }
 
     @Test
-    void theFirstSegmentAfterAReductionGoesAlone() {
-        // A device may not know that CWR belongs into the first segment only (RFC 3168 section 6.1.2).
+    void firstSegmentAfterReductionIsNotOffloaded() {
+        // A device may not know that only the first segment may carry CWR (RFC 3168 section 6.1.2).
         Dialogue d = established(plain().ecn(TcpConfig.EcnMode.ACTIVE).segmentationBytes(65_400),
                 "SEA 0 ack 1 win 65535 mss 1000 ws 0 sackOK").send(30_000);
         d.says("A 1 len 10000 ack 1 ect");
@@ -65,7 +65,7 @@ class SegmentationTest {
     }
 
     @Test
-    void tooMuchForAPacketIsRefused() {
+    void offloadBeyondPacketSizeIsRejected() {
         assertThrows(IllegalArgumentException.class, () -> TcpConfig.builder().segmentationBytes(65_401));
     }
 }

@@ -24,7 +24,7 @@ import java.util.TreeSet;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** The data structures against plain models of them, with sequence numbers that straddle zero. */
+/** Data structures compared with simple models, with sequence numbers on both sides of zero. */
 class StructuresTest {
     private static final int BASE = -5_000;
 
@@ -37,7 +37,7 @@ class StructuresTest {
     }
 
     @Test
-    void sequenceComparisonsStraddleZero() {
+    void sequenceComparisonsWorkAcrossZero() {
         assertTrue(Sequence.before(-1, 0));
         assertTrue(Sequence.after(0, -1));
         assertTrue(Sequence.before(Integer.MAX_VALUE, Integer.MIN_VALUE));
@@ -52,14 +52,14 @@ class StructuresTest {
 
     @Test
     void sipHashMatchesTheReference() {
-        // Key 00..0f, the 48 bytes 00..2f; computed by another implementation that reproduces the authors' vectors.
+        // Key 00..0f, message 00..2f; computed by another implementation that reproduces the authors' vectors.
         SipHash hash = new SipHash(0x0706050403020100L, 0x0f0e0d0c0b0a0908L);
         assertEquals(0xe612a3cb9ecba951L, hash.hash(0x0706050403020100L, 0x0f0e0d0c0b0a0908L, 0x1716151413121110L,
                 0x1f1e1d1c1b1a1918L, 0x2726252423222120L, 0x2f2e2d2c2b2a2928L));
     }
 
     @Test
-    void reassemblyDeliversEachByteOnceAndReportsExactlyWhatItHolds() {
+    void reassemblyDeliversEachByteOnceAndReportsItsRanges() {
         for (int seed = 0; seed < 300; seed++) {
             Random random = new Random(seed);
             Reassembly held = new Reassembly();
@@ -87,7 +87,7 @@ class StructuresTest {
                 assertEquals(model.size(), held.payloadBytes());
                 assertRanges(model, held.ranges());
                 if (random.nextInt(4) == 0) {
-                    // What lies before arrives; everything that follows on is delivered.
+                    // The missing data arrives, and the adjacent pieces are delivered.
                     next += 1 + random.nextInt(300);
                     next = drain(held, model, stream, next);
                     held.ranges().removeBefore(BASE + next);
@@ -150,7 +150,7 @@ class StructuresTest {
     }
 
     @Test
-    void scoreboardCountsAreThoseOfItsEntries() {
+    void scoreboardCountsMatchItsEntries() {
         for (int seed = 0; seed < 300; seed++) {
             Random random = new Random(seed);
             Scoreboard sb = new Scoreboard();
@@ -273,7 +273,7 @@ class StructuresTest {
     }
 
     @Test
-    void timerWheelFiresEachOnceNeverEarlyAndWithinATick() {
+    void timerWheelFiresOnceWithinOneTick() {
         for (int seed = 0; seed < 60; seed++) {
             Random random = new Random(seed);
             TcpEngine engine = engine();
@@ -314,7 +314,7 @@ class StructuresTest {
     }
 
     @Test
-    void connectionTableFindsWhatWasAddedAndNothingElse() {
+    void connectionTableFindsExactlyTheAddedConnections() {
         TcpEngine engine = engine();
         ConnectionTable table = new ConnectionTable(1, 2);
         Map<Integer, TcpConnection> model = new HashMap<>();
@@ -346,7 +346,7 @@ class StructuresTest {
     }
 
     @Test
-    void timeWaitTableKeepsEachForItsTime() {
+    void timeWaitTableKeepsRecordsUntilTheyExpire() {
         TcpEngine engine = engine();
         TcpCounters counters = new TcpCounters();
         TimeWaitTable table = new TimeWaitTable(500, 1000, counters);
@@ -394,7 +394,7 @@ class StructuresTest {
     }
 
     @Test
-    void aFullTimeWaitTableForgetsTheOldest() {
+    void fullTimeWaitTableRemovesTheOldest() {
         TcpEngine engine = engine();
         TcpCounters counters = new TcpCounters();
         TimeWaitTable table = new TimeWaitTable(2, 1000, counters);
@@ -408,10 +408,13 @@ class StructuresTest {
                 first.remoteHigh, first.remoteLow, first.remotePort));
     }
 
-    /** They share clusters of the hash table, where closing one gap moves the next. What is lost is sought for ever. */
+    /**
+     * The records share clusters of the hash table, in which closing one gap moves other entries. A lost entry
+     * would cause an endless search.
+     */
     @Test
     @Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
-    void aLargeTimeWaitTableForgetsTheOldestTogether() {
+    void largeTimeWaitTableRemovesTheOldestInBatches() {
         int most = 2048;
         int together = 16;
         int added = 3 * most;
@@ -434,9 +437,9 @@ class StructuresTest {
         assertEquals(0, table.size());
     }
 
-    /** Cutting in one pass is cutting one by one. */
+    /** Cutting in one pass has the same result as cutting one by one. */
     @Test
-    void whatIsLostIsCutInOnePass() {
+    void lostEntriesAreCutInOnePass() {
         for (int seed = 0; seed < 300; seed++) {
             Scoreboard onePass = scoreboard(seed);
             Scoreboard oneByOne = scoreboard(seed);
@@ -448,7 +451,7 @@ class StructuresTest {
                 }
             }
             assertEquals(describe(oneByOne), describe(onePass));
-            // It goes on as ever.
+            // The scoreboard remains usable.
             assertEquals(describe(repaired(oneByOne)), describe(repaired(onePass)));
         }
     }

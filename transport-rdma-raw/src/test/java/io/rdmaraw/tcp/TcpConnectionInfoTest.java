@@ -6,7 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.rdmaraw.tcp.congestion.CongestionControls;
 import org.junit.jupiter.api.Test;
 
-/** The counts and times of a connection that TCP_INFO of Linux has. */
+/** The counters and times that Linux reports in TCP_INFO. */
 class TcpConnectionInfoTest {
     private static final double MILLI_NANOS = 1e6;
 
@@ -22,14 +22,14 @@ class TcpConnectionInfoTest {
         return d.c.info().sendBufferLimitedNanos() / MILLI_NANOS;
     }
 
-    /** The engine's clock is the last that it was told. */
+    /** Sets the engine's clock to the time of the dialogue. */
     private static Dialogue at(Dialogue d) {
         d.engine.advance(d.now);
         return d;
     }
 
     @Test
-    void aConnectionIsBusyWhileSomethingIsUnacknowledged() {
+    void connectionIsBusyWhileDataIsUnacknowledged() {
         Dialogue d = Dialogue.established(Dialogue.plain());
         at(d.after(50));
         assertEquals(0, busyMillis(d));
@@ -44,7 +44,7 @@ class TcpConnectionInfoTest {
     }
 
     @Test
-    void theTimesOfAConnectionThatIsCutOffAreWhole() {
+    void timesOfAbortedConnectionAreComplete() {
         Dialogue d = Dialogue.established(Dialogue.plain());
         d.hears("A 1 ack 1 win 0").send(10);
         at(d.after(30));
@@ -53,9 +53,9 @@ class TcpConnectionInfoTest {
         assertEquals(30, windowMillis(d), 0.01);
     }
 
-    /** As packetdrill's tcp-info-rwnd-limited asks of Linux. */
+    /** As packetdrill's tcp-info-rwnd-limited requires of Linux. */
     @Test
-    void theTimeThatThePeersWindowKeepsDataBackIsCounted() {
+    void timeLimitedByPeerWindowIsCounted() {
         Dialogue d = Dialogue.established(Dialogue.plain());
         d.hears("A 1 ack 1 win 0").send(10);
         at(d.after(30));
@@ -70,16 +70,16 @@ class TcpConnectionInfoTest {
     }
 
     @Test
-    void theCongestionWindowIsNoLimitOfThePeers() {
+    void congestionWindowDoesNotCountAsPeerWindow() {
         Dialogue d = Dialogue.established(Dialogue.plain());
         at(d.send(20_000).after(8));
         assertTrue(d.c.info().unsentBytes() > 0);
         assertEquals(0, windowMillis(d) + bufferMillis(d));
     }
 
-    /** As packetdrill's tcp-info-sndbuf-limited asks of Linux. */
+    /** As packetdrill's tcp-info-sndbuf-limited requires of Linux. */
     @Test
-    void theTimeThatTheSendBufferKeepsTheUserWaitingIsCounted() {
+    void timeLimitedBySendBufferIsCounted() {
         Dialogue d = Dialogue.established(Dialogue.plain());
         d.send(3_000);
         d.c.awaitsSendRoom(true);
@@ -91,7 +91,7 @@ class TcpConnectionInfoTest {
     }
 
     @Test
-    void whatIsSentAgainAndWhatArrivesTwiceIsCounted() {
+    void retransmissionsAndDuplicatesAreCounted() {
         Dialogue d = Dialogue.established(Dialogue.plain());
         d.send(1_000).says("PA 1 len 1000 ack 1");
         d.waits(1_000);
@@ -105,7 +105,7 @@ class TcpConnectionInfoTest {
     }
 
     @Test
-    void whatOvertakesIsCounted() {
+    void reorderingsAreCounted() {
         Dialogue d = Dialogue.established(Dialogue.plain());
         d.send(3_000).says("A 1 len 1000 ack 1", "A 1001 len 1000 ack 1", "PA 2001 len 1000 ack 1");
         d.after(10).hears("A 1 ack 1 sack 1001-2001");
@@ -117,7 +117,7 @@ class TcpConnectionInfoTest {
     }
 
     @Test
-    void whatIsDeliveredWithMarksIsCounted() {
+    void markedBytesAreCounted() {
         Dialogue d = Dialogue.established(Dialogue.plain().ecn(TcpConfig.EcnMode.ACTIVE),
                 "SAE 0 ack 1 win 65535 mss 1000 sackOK");
         d.send(2_000).says("A 1 len 1000 ack 1 ect", "PA 1001 len 1000 ack 1 ect");
@@ -127,7 +127,7 @@ class TcpConnectionInfoTest {
     }
 
     @Test
-    void ratesAreToldWhereTheyAreMeasured() {
+    void ratesAreReportedIfMeasured() {
         Dialogue d = Dialogue.established(Dialogue.plain().congestionControl(CongestionControls.named("bbr")));
         d.send(1_000).after(10).hears("A 1 ack 1001").after(0);
         TcpConnectionInfo info = d.c.info();

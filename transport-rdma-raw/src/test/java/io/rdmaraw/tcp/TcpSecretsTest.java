@@ -10,7 +10,7 @@ import io.rdmaraw.tcp.segment.TcpFlags;
 import java.util.SplittableRandom;
 import org.junit.jupiter.api.Test;
 
-/** Engines of one host, such as the loops of a process, have one clock: peers see no difference between them. */
+/** Engines of one host, such as the loops of a process, share one clock, so peers cannot distinguish them. */
 class TcpSecretsTest {
     private static final long SECOND = 1_000_000_000L;
     private static final int ENGINES = 8;
@@ -24,9 +24,9 @@ class TcpSecretsTest {
         return new TcpEngine(TcpConfig.builder().secrets(secrets).build(), events, new SplittableRandom(seed), now);
     }
 
-    /** A server that closed first keeps the last connection's numbers in TIME-WAIT (RFC 6191). */
+    /** A server that closed first keeps the last sequence numbers and timestamps in TIME-WAIT (RFC 6191). */
     @Test
-    void theSameTwoEndsGoForwardOnAnyEngine() {
+    void isnAndTimestampIncreaseAcrossEngines() {
         int isn = 0;
         int timestamp = 0;
         for (int i = 0; i < ENGINES; i++) {
@@ -50,7 +50,7 @@ class TcpSecretsTest {
 
     /** The loops that serve a port may change between the SYN and the ACK. */
     @Test
-    void aCookieMayReturnToAnotherEngine() {
+    void cookieIsAcceptedByAnotherEngine() {
         TcpEngine flooded = engine(1);
         TcpEngine other = engine(2);
         flooded.listen(0, 0, Dialogue.PORT, 1, null);
@@ -67,9 +67,9 @@ class TcpSecretsTest {
         assertFalse(other.pollSegment(now, out));
     }
 
-    /** An ACK that returns nothing is not looked at twice when no cookie can be out. */
+    /** ACKs are not checked for cookies unless a valid cookie may have been sent. */
     @Test
-    void withoutACookieSentNoneIsExpected() {
+    void cookiesAreExpectedOnlyAfterOneWasSent() {
         TcpEngine server = engine(1);
         server.listen(0, 0, Dialogue.PORT, 1, null);
         server.onSegment(fromClient(6000, TcpFlags.ACK, 78).ack(5), now);
@@ -82,7 +82,7 @@ class TcpSecretsTest {
     }
 
     @Test
-    void enginesOfTheirOwnDiffer() {
+    void enginesWithOwnSecretsDiffer() {
         TcpConfig alone = TcpConfig.builder().build();
         int[] timestamps = new int[2];
         for (int i = 0; i < 2; i++) {

@@ -13,7 +13,7 @@ import java.util.PriorityQueue;
 import java.util.Random;
 import java.util.SplittableRandom;
 
-/** Two engines joined by a link with delay, jitter, loss and duplication, in virtual time. */
+/** Two engines connected by a link with delay, jitter, loss and duplication, in virtual time. */
 class TwoEnds {
     static final long HERE = 0xFFFF_0A00_0001L;
     static final long THERE = 0xFFFF_0A00_0002L;
@@ -36,7 +36,7 @@ class TwoEnds {
     double loss;
     double duplication;
     long jitterNanos;
-    /** What is longer vanishes, and nobody tells. */
+    /** Segments with more payload are dropped without an ICMP message. */
     int mostPayloadBytes = Integer.MAX_VALUE;
 
     TwoEnds(TcpConfig clientConfig, TcpConfig serverConfig, long seed) {
@@ -56,7 +56,7 @@ class TwoEnds {
         return buffer;
     }
 
-    /** Everything handed to the engines has been released. */
+    /** Checks that all buffers passed to the engines are released. */
     void assertNothingHeld() {
         wire.forEach(a -> a.segment.transmitted());
         for (ByteBuf buffer : buffers) {
@@ -98,7 +98,7 @@ class TwoEnds {
         wire.add(new Arrival(now + DELAY_NANOS + jitter, order++, toServer, s));
     }
 
-    /** One event; false when nothing is left to happen before {@code limit}. */
+    /** Processes the next event. Returns false if there is none before {@code limit}. */
     boolean step(long limit) {
         transmit();
         long deadline = Math.min(client.nextDeadlineNanos(), server.nextDeadlineNanos());

@@ -43,7 +43,7 @@ class TwoEndsTest {
     @ParameterizedTest
     @CsvSource({"0, 0, 0, true", "0.01, 0, 0, true", "0.05, 0.01, 2000000, true", "0.2, 0.05, 5000000, true",
             "0.05, 0.01, 2000000, false", "0, 0.02, 30000000, true", "0, 0.02, 30000000, false"})
-    void bulkDataArrivesWhole(double loss, double duplication, long jitterNanos, boolean modern) {
+    void bulkDataArrivesCompletely(double loss, double duplication, long jitterNanos, boolean modern) {
         TcpConfig config = modern ? TcpConfig.DEFAULT
                 : TcpConfig.builder().sack(false).timestamps(false).congestionControl(NewReno::new).build();
         for (long seed = 0; seed < 40; seed++) {

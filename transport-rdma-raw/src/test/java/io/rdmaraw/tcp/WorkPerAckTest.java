@@ -9,15 +9,15 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /**
- * An acknowledgement costs what it tells, not what is in flight: entries of the scoreboard that are looked at are
- * counted, while the peer does what makes them most.
+ * The cost of an ACK depends on its news, not on the data in flight. The test counts the scoreboard entries
+ * visited while a hostile peer tries to maximize them.
  */
 class WorkPerAckTest {
     private static final int MSS = 216;
     private static final int SEGMENTS = 4000;
     private static final int END = 1 + SEGMENTS * MSS;
     private static final int ACKS = 3000;
-    /** For each ACK, and for each segment that one of them reports for the first time. */
+    /** Limits per ACK, and per segment that is reported for the first time. */
     private static final int MOST_PER_ACK = 16;
     private static final int MOST_PER_SEGMENT = 4;
 
@@ -36,13 +36,13 @@ class WorkPerAckTest {
     }
 
     @Test
-    void theFlightIsAsLongAsItIsMeantToBe() {
+    void flightHasExpectedLength() {
         Dialogue d = inFlight(Dialogue.plain());
         assertEquals(SEGMENTS, d.c.flight.scoreboard.entryCount());
     }
 
     @Test
-    void blocksThatAlternate() {
+    void alternatingBlocksCostLittle() {
         Dialogue d = inFlight(Dialogue.plain());
         long before = d.c.flight.scoreboard.visited;
         for (int i = 0; i < ACKS; i++) {
@@ -53,7 +53,7 @@ class WorkPerAckTest {
     }
 
     @Test
-    void blocksAtRandom() {
+    void randomBlocksCostLittle() {
         Dialogue d = inFlight(Dialogue.plain());
         long before = d.c.flight.scoreboard.visited;
         Random random = new Random(1);
@@ -69,10 +69,13 @@ class WorkPerAckTest {
         assertBounded(d, before, ACKS, SEGMENTS);
     }
 
-    /** From the end towards the beginning, a segment with each ACK: what was reported before lies behind it. */
+    /**
+     * SACKs the segments from the end towards the start, one per ACK, so that all reported segments lie after the
+     * new one.
+     */
     @ParameterizedTest
     @ValueSource(booleans = {false, true})
-    void aReorderingWindowAsWideAsItGets(boolean reportAll) {
+    void widestReorderingWindowCostsLittle(boolean reportAll) {
         Dialogue d = inFlight(Dialogue.plain());
         d.c.set(Tcb.REORDERING_SEEN);
         d.c.rackWindowMultiplier = Byte.MAX_VALUE;
@@ -89,7 +92,7 @@ class WorkPerAckTest {
     }
 
     @Test
-    void acknowledgementsOfNothing() {
+    void acksWithoutNewsCostLittle() {
         Dialogue d = inFlight(Dialogue.plain());
         d.c.set(Tcb.REORDERING_SEEN);
         d.c.rackWindowMultiplier = Byte.MAX_VALUE;
@@ -103,7 +106,7 @@ class WorkPerAckTest {
         assertBounded(d, before, ACKS, 0);
     }
 
-    // ---- how many segments there can be ----
+    // ---- number of segments ----
 
     @Test
     void aTinySegmentSizeIsNotBelieved() {
@@ -115,7 +118,7 @@ class WorkPerAckTest {
     }
 
     @Test
-    void segmentsInFlightHaveABoundAndGoOnBehindIt() {
+    void segmentsInFlightAreLimited() {
         Dialogue d = inFlight(Dialogue.plain().limits(TcpLimits.builder().maxSegmentsInFlight(1000).build()));
         assertEquals(1000, d.c.flight.scoreboard.entryCount());
         for (int acked = 1; acked <= SEGMENTS; acked++) {

@@ -6,8 +6,9 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.util.stream.Stream;
 
 /**
- * What must hold of the parser, whatever the bytes: it returns a verdict, counts it, keeps every range inside the frame
- * and, since the frame lies against a page that nobody may touch, reads nothing beyond it.
+ * Properties that hold for the parser with any input. It returns and counts a verdict, keeps every range inside
+ * the frame, and reads nothing beyond the frame. The frame is adjacent to an inaccessible page, so a read beyond
+ * it crashes.
  */
 public final class FrameChecks {
     private static final GuardedMemory MEMORY = new GuardedMemory();
@@ -18,7 +19,7 @@ public final class FrameChecks {
     private final UdpIpv4HeaderCodec udp = new UdpIpv4HeaderCodec();
     private final TcpOptions options = new TcpOptions();
 
-    /** Returns how many frames got a verdict, wherever they were said to come from. */
+    /** Returns the number of frames with a verdict, over all frame origins. */
     long count(ParseVerdict verdict) {
         return parser.counters().get(verdict) + onLink.counters().get(verdict);
     }
@@ -27,7 +28,7 @@ public final class FrameChecks {
         return parser.counters();
     }
 
-    /** Parses bytes in several ways; each must end well. */
+    /** Parses the bytes in several ways and checks the properties. */
     void check(byte[] bytes) {
         checkOne(bytes, MEMORY.putAtEnd(bytes), false);
         checkOne(bytes, MEMORY.putAtStart(bytes), true);
@@ -39,7 +40,10 @@ public final class FrameChecks {
         checkOnLink(bytes);
     }
 
-    /** What reads ordinary datagrams alone takes those, all of them, and finds the same in them. */
+    /**
+     * The parser for UDP datagrams in the common format must accept exactly those, and must return the same
+     * values.
+     */
     private void checkShortcut(byte[] bytes, FrameParser tried) {
         boolean takes = tried.parseVerifiedUdp(MEMORY.putAtStart(bytes), bytes.length, udp);
         boolean ordinary = tried.parse(MEMORY.putAtEnd(bytes), bytes.length, true, frame) == ParseVerdict.UDP
@@ -55,7 +59,7 @@ public final class FrameChecks {
         }
     }
 
-    /** On a link some of what is sound is refused, and nothing else is another. */
+    /** On a link, some valid frames are rejected; all other verdicts are the same. */
     private void checkOnLink(byte[] bytes) {
         long end = MEMORY.putAtEnd(bytes);
         ParseVerdict anywhere = parser.parse(end, bytes.length, false, frame);
@@ -100,12 +104,12 @@ public final class FrameChecks {
         }
     }
 
-    /** Returns the VLAN that the first tag names; 0 without a tag, or with one that is for priority only. */
+    /** Returns the identifier of the first VLAN tag; 0 without a tag or for a priority tag. */
     public static int outerVlan(ParsedFrame frame) {
         return VlanTag.identifier(frame.outerTci);
     }
 
-    /** Returns how many frames were parsed, whatever the verdict. */
+    /** Returns the number of parsed frames, over all verdicts. */
     public static long parsedFrames(ParseCounters counters) {
         return Stream.of(ParseVerdict.values()).mapToLong(counters::get).sum();
     }

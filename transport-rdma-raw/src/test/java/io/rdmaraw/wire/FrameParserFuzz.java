@@ -3,11 +3,11 @@ package io.rdmaraw.wire;
 import com.code_intelligence.jazzer.junit.FuzzTest;
 
 /**
- * Any bytes at all as a frame; see {@link FrameChecks}. CONTRIBUTING.md has the command that fuzzes in earnest; the
- * ordinary build replays the kept inputs, which {@code src/test/scapy/malformed_frames.py} has made.
+ * Arbitrary bytes as a frame; see {@link FrameChecks}. CONTRIBUTING.md contains the command for real fuzzing; the
+ * normal build replays the stored inputs, which {@code src/test/scapy/malformed_frames.py} has generated.
  */
 class FrameParserFuzz {
-    /** More fits no device here. */
+    /** No device here supports longer frames. */
     private static final int MAXIMUM_BYTES = 16 * 1024;
     private final FrameChecks checks = new FrameChecks();
 

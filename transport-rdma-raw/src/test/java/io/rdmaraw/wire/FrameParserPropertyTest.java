@@ -16,21 +16,18 @@ import net.jqwik.api.Provide;
 import net.jqwik.api.constraints.Size;
 import org.junit.jupiter.api.Test;
 
-/**
- * Bytes of any kind: the parser must return a verdict, count it, keep every range inside the frame and, since the frame
- * lies against a page that nobody may touch, read nothing beyond it.
- */
+/** Random and damaged frames; see {@link FrameChecks} for the properties. */
 class FrameParserPropertyTest {
     private static final List<byte[]> SEEDS = seeds();
     private final FrameChecks checks = new FrameChecks();
 
     @Property(tries = 20000)
-    void randomBytes(@ForAll @Size(max = 200) byte[] bytes) {
+    void randomBytesKeepProperties(@ForAll @Size(max = 200) byte[] bytes) {
         checks.check(bytes);
     }
 
     @Property(tries = 20000)
-    void damagedFrames(@ForAll("damaged") byte[] bytes) {
+    void damagedFramesKeepProperties(@ForAll("damaged") byte[] bytes) {
         checks.check(bytes);
     }
 
@@ -39,9 +36,9 @@ class FrameParserPropertyTest {
         return Arbitraries.randomValue(FrameParserPropertyTest::damage);
     }
 
-    /** The bulk: a fast generator in place of jqwik's, whose cost per try allows no millions. */
+    /** Uses a fast generator instead of jqwik's, which is too slow for millions of frames. */
     @Test
-    void manyDamagedFrames() {
+    void manyDamagedFramesReachEveryVerdict() {
         Random random = new Random(20260101);
         long before = FrameChecks.parsedFrames(checks.counters());
         for (int i = 0; i < 1_000_000; i++) {
@@ -53,9 +50,11 @@ class FrameParserPropertyTest {
         }
     }
 
-    /** Every seed cut at every length, with the length fields of IP saying the same, so that the next layer is cut. */
+    /**
+     * Truncates every seed at every length and adapts the IP length fields, so that the next layer is truncated.
+     */
     @Test
-    void consistentlyShortenedFrames() {
+    void truncatedFramesKeepProperties() {
         for (byte[] seed : SEEDS) {
             for (int length = 0; length <= seed.length; length++) {
                 checks.check(shortened(seed, length));

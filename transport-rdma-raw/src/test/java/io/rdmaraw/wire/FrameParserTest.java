@@ -17,7 +17,7 @@ import io.rdmaraw.ffi.NetworkOrder;
 import io.rdmaraw.tcp.segment.TcpFlags;
 import org.junit.jupiter.api.Test;
 
-/** One frame per verdict and per field; the frames come from {@link Frames}, not from the code under test. */
+/** One frame per verdict and per field. {@link Frames} builds the frames without the code under test. */
 class FrameParserTest {
     private static final GuardedMemory MEMORY = new GuardedMemory();
     private static final byte[] DATA = hex("68656c6c6f");
@@ -45,7 +45,7 @@ class FrameParserTest {
         return copy;
     }
 
-    /** Corrects the header checksum after a change, so that only the change is wrong. */
+    /** Corrects the header checksum after a change, so that only the change is invalid. */
     private static byte[] fixed(byte[] packet) {
         byte[] header = new byte[Math.min((packet[0] & 0xf) * 4, packet.length)];
         System.arraycopy(packet, 0, header, 0, header.length);
@@ -90,7 +90,7 @@ class FrameParserTest {
     void paddingIsNotPayload() {
         expect(ParseVerdict.UDP, hex(ETHERNET), ipv4(17, 0, udp(4, DATA)), new byte[13]);
         assertEquals("hello", payload());
-        // RFC 768: the UDP length may be shorter than the packet; what is behind it is no data.
+        // RFC 768: the UDP length may be shorter than the packet; the bytes after it are not data.
         byte[] shorter = join(checksummed(4, 17, 6, join(hex("1111 2222 000d 0000"), DATA)), hex("ffff"));
         expectIpv4(ParseVerdict.UDP, ipv4(17, 0, shorter));
         assertEquals("hello", payload());
@@ -268,7 +268,7 @@ class FrameParserTest {
         assertEquals("hello!!!", payload());
         expectIpv6(ParseVerdict.IPV6_BAD_FRAGMENT, ipv6(44, 64, hex("1100 0001 01020304 68656c6c6f")));
         expectIpv6(ParseVerdict.IPV6_BAD_FRAGMENT, ipv6(44, 64, join(hex("1100 fff8 01020304"), new byte[16])));
-        // RFC 6946: a fragment that is the whole datagram is not treated as a fragment.
+        // RFC 6946: a fragment that contains the whole datagram is not treated as a fragment.
         expectIpv6(ParseVerdict.UDP, ipv6(44, 64, join(hex("1100 0000 01020304"), udp(6, DATA))));
         assertEquals("hello", payload());
     }

@@ -3,7 +3,10 @@ package io.rdmaraw.wire;
 import java.io.ByteArrayOutputStream;
 import java.util.HexFormat;
 
-/** Builds frames from hex, with checksums by the naive sum: an encoder that shares no code with what it tests. */
+/**
+ * Builds frames from hexadecimal text, with checksums by the naive sum. It shares no code with the code under
+ * test.
+ */
 final class Frames {
     static final String ETHERNET = "0200000000020200000000010800";
     static final String ETHERNET6 = "02000000000202000000000186dd";
@@ -27,7 +30,7 @@ final class Frames {
         return out.toByteArray();
     }
 
-    /** An IPv4 packet without options; {@code field} is flags and fragment offset. */
+    /** Builds an IPv4 packet without options. {@code field} contains flags and fragment offset. */
     static byte[] ipv4(int protocol, int field, byte[] payload) {
         return ipv4(protocol, field, new byte[0], payload);
     }

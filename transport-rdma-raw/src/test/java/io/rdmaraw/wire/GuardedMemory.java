@@ -8,8 +8,8 @@ import java.lang.foreign.ValueLayout;
 import java.lang.invoke.MethodHandle;
 
 /**
- * Memory between two pages that nobody may touch. A frame put at its end (or at its beginning) makes every read outside
- * the frame end the test's process, so nothing of the kind can go unseen.
+ * Memory between two inaccessible pages. With a frame at its end (or at its start), every read outside the frame
+ * crashes the test process, so no such read goes unnoticed.
  */
 @SuppressWarnings("restricted")
 final class GuardedMemory {
@@ -31,17 +31,17 @@ final class GuardedMemory {
         protect(first, usable);
     }
 
-    /** Copies the bytes so that the last one is the last that may be read; returns where they begin. */
+    /** Copies the bytes so that the last one is the last accessible byte. Returns the address of the first one. */
     long putAtEnd(byte[] bytes) {
         return put(end - bytes.length, bytes);
     }
 
-    /** Copies the bytes so that the first one is the first that may be read; returns where they begin. */
+    /** Copies the bytes so that the first one is the first accessible byte. Returns its address. */
     long putAtStart(byte[] bytes) {
         return put(first, bytes);
     }
 
-    /** Returns the address of so many bytes at the end. */
+    /** Returns the address of the last {@code lengthBytes} bytes. */
     long atEnd(int lengthBytes) {
         return end - lengthBytes;
     }

@@ -15,15 +15,16 @@ import net.jqwik.api.constraints.IntRange;
 import net.jqwik.api.constraints.Size;
 import org.junit.jupiter.api.Test;
 
-/** What the writers write, the parser accepts and the readers read; and it is the bytes of the standards. */
+/** Written headers are accepted by the parser and read back, and have the bytes that the standards define. */
 class HeaderRoundTripTest {
     private static final GuardedMemory MEMORY = new GuardedMemory();
     private final FrameParser parser = new FrameParser(new ParseCounters());
     private final ParsedFrame frame = new ParsedFrame();
 
     @Property(tries = 1000)
-    void udpOverIpv4(@ForAll @IntRange(max = 65535) int sourcePort, @ForAll @IntRange(max = 65535) int destinationPort,
-                     @ForAll @Size(max = 300) byte[] payload, @ForAll @IntRange(max = 255) int tos) {
+    void udpOverIpv4IsReadBack(@ForAll @IntRange(max = 65535) int sourcePort,
+            @ForAll @IntRange(max = 65535) int destinationPort, @ForAll @Size(max = 300) byte[] payload,
+            @ForAll @IntRange(max = 255) int tos) {
         int total = 28 + payload.length;
         long address = MEMORY.atEnd(14 + total);
         EthernetHeader.write(address, 0x020000000002L, 0x0a1b2c3d4e5fL, EtherType.IPV4);
@@ -44,7 +45,7 @@ class HeaderRoundTripTest {
     }
 
     @Property(tries = 1000)
-    void headOfDatagramOverIpv4(@ForAll @IntRange(max = 65535) int sourcePort,
+    void udpIpv4CodecWritesTheSameBytes(@ForAll @IntRange(max = 65535) int sourcePort,
             @ForAll @IntRange(max = 65535) int targetPort, @ForAll int source, @ForAll int target,
             @ForAll @IntRange(max = 255) int tos, @ForAll @IntRange(max = 255) int timeToLive, @ForAll int id,
             @ForAll boolean dontFragment, @ForAll @IntRange(max = 1472) int payloadBytes) {
@@ -67,8 +68,8 @@ class HeaderRoundTripTest {
     }
 
     @Property(tries = 1000)
-    void tcpOverIpv6(@ForAll int sequence, @ForAll int acknowledgment, @ForAll @IntRange(max = 255) int flags,
-                     @ForAll @IntRange(max = 65535) int window, @ForAll @Size(max = 100) byte[] payload) {
+    void tcpOverIpv6IsReadBack(@ForAll int sequence, @ForAll int acknowledgment, @ForAll @IntRange(max = 255) int flags,
+            @ForAll @IntRange(max = 65535) int window, @ForAll @Size(max = 100) byte[] payload) {
         int length = 32 + payload.length;
         long address = MEMORY.atEnd(40 + length);
         Ipv6Header.writeFixed(address, 0xa8, 0xabcde, length, IpProtocol.TCP, 61);
@@ -96,7 +97,7 @@ class HeaderRoundTripTest {
     }
 
     @Test
-    void arpIsTheBytesOfTheStandard() {
+    void arpHasTheBytesOfTheStandard() {
         long address = MEMORY.atEnd(42);
         EthernetHeader.write(address, EthernetHeader.BROADCAST, 0x020000000001L, EtherType.ARP);
         ArpPacket.write(address + 14, ArpPacket.REPLY, 0x020000000001L, 0xc0a80001, 0x020000000002L, 0xc0a80002);
@@ -106,7 +107,7 @@ class HeaderRoundTripTest {
     }
 
     @Test
-    void vlanTagIsTheBytesOfTheStandard() {
+    void vlanTagHasTheBytesOfTheStandard() {
         long address = MEMORY.atEnd(6);
         HeaderWriter.vlanTag(address, EtherType.VLAN, 7 << 13 | 4094, EtherType.IPV6);
         assertEquals("8100effe86dd", HexFormat.of().formatHex(GuardedMemory.bytes(address, 6)));
@@ -115,7 +116,7 @@ class HeaderRoundTripTest {
     }
 
     @Test
-    void neighbourAdvertisement() {
+    void neighbourAdvertisementIsReadBack() {
         long address = MEMORY.atEnd(72);
         Ipv6Header.writeFixed(address, 0, 0, 32, IpProtocol.ICMPV6, 255);
         Ipv6Header.setSource(address, 0xfe80000000000000L, 1);
@@ -132,7 +133,7 @@ class HeaderRoundTripTest {
     }
 
     @Property(tries = 300)
-    void anEchoIsTurnedIntoItsReplyInPlace(@ForAll @Size(max = 80) byte[] payload, @ForAll int word) {
+    void echoIsTurnedIntoItsReplyInPlace(@ForAll @Size(max = 80) byte[] payload, @ForAll int word) {
         int total = 28 + payload.length;
         long address = MEMORY.atEnd(total);
         Ipv4Header.write(address, 0, total, 1, 0, 64, IpProtocol.ICMP, 0x0a000001, 0x0a000002);
@@ -147,14 +148,14 @@ class HeaderRoundTripTest {
     }
 
     @Test
-    void ipv6FragmentHeader() {
+    void ipv6FragmentHeaderHasTheBytesOfTheStandard() {
         long address = MEMORY.atEnd(8);
         Ipv6Header.writeFragment(address, IpProtocol.UDP, 1448, true, 0xdeadbeef);
         assertEquals("110005a9deadbeef", HexFormat.of().formatHex(GuardedMemory.bytes(address, 8)));
     }
 
     @Test
-    void groupAddresses() {
+    void groupAddressesAreMapped() {
         assertTrue(EthernetHeader.isGroup(EthernetHeader.BROADCAST));
         assertFalse(EthernetHeader.isGroup(0x020000000001L));
         assertEquals(0x01005e7fffffL, EthernetHeader.multicastOfIpv4(0xefffffff));
@@ -162,7 +163,7 @@ class HeaderRoundTripTest {
     }
 
     @Test
-    void aUdpChecksumOfZeroIsSentAsOnes() {
+    void udpChecksumOfZeroIsSentAsOnes() {
         long address = MEMORY.atEnd(8);
         UdpHeader.setChecksum(address, 0);
         assertEquals(0xffff, UdpHeader.checksum(address));

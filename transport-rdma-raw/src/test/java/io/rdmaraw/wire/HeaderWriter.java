@@ -2,7 +2,7 @@ package io.rdmaraw.wire;
 
 import io.rdmaraw.ffi.NetworkOrder;
 
-/** Writes the headers of frames that others send. */
+/** Writes headers that the product does not write, for frames of peers. */
 public final class HeaderWriter {
     private HeaderWriter() {
     }
@@ -17,13 +17,13 @@ public final class HeaderWriter {
         NetworkOrder.putInt(address + 16, 0);
     }
 
-    /** Computes and writes the checksum of a TCP segment, to which the sum of the pseudo header belongs. */
+    /** Computes and writes the checksum of a TCP segment, which includes the pseudo-header. */
     public static void tcpChecksum(long address, int lengthBytes, long pseudoHeaderSum) {
         NetworkOrder.putU16(address + 16,
                 InternetChecksum.finish(InternetChecksum.sum(address, lengthBytes, pseudoHeaderSum)));
     }
 
-    /** Writes a VLAN tag and the EtherType of what follows: six bytes. */
+    /** Writes a VLAN tag and the EtherType that follows it: six bytes. */
     public static void vlanTag(long address, int tagEtherType, int tci, int innerEtherType) {
         NetworkOrder.putU16(address, tagEtherType);
         NetworkOrder.putU16(address + 2, tci);

@@ -17,16 +17,16 @@ import org.junit.jupiter.api.Test;
 class InternetChecksumTest {
     private static final GuardedMemory MEMORY = new GuardedMemory();
 
-    /** RFC 1071 section 3 works this example: the sum is ddf2. */
+    /** The example of RFC 1071 section 3. Its sum is ddf2. */
     @Test
-    void agreesWithTheExampleOfRfc1071() {
+    void matchesExampleOfRfc1071() {
         long address = MEMORY.putAtEnd(HexFormat.of().parseHex("0001f203f4f5f6f7"));
         assertEquals(~0xddf2 & 0xffff, InternetChecksum.finish(InternetChecksum.sum(address, 8)));
     }
 
-    /** A captured IPv4 header whose checksum b861 is published in many textbooks. */
+    /** An IPv4 header with the checksum b861, published in many textbooks. */
     @Test
-    void agreesWithAKnownHeader() {
+    void matchesKnownHeader() {
         byte[] header = HexFormat.of().parseHex("45000073000040004011b861c0a80001c0a800c7");
         long address = MEMORY.putAtEnd(header);
         assertTrue(InternetChecksum.isValid(InternetChecksum.sum(address, header.length)));
@@ -36,7 +36,7 @@ class InternetChecksumTest {
     }
 
     @Property(tries = 3000)
-    void agreesWithTheNaiveSumForEveryLengthAndAlignment(@ForAll @Size(max = 3000) byte[] bytes) {
+    void matchesNaiveSumForEveryLengthAndAlignment(@ForAll @Size(max = 3000) byte[] bytes) {
         int expected = naive(bytes);
         assertEquals(expected, InternetChecksum.finish(InternetChecksum.sum(MEMORY.putAtEnd(bytes), bytes.length)));
         assertEquals(expected, InternetChecksum.finish(InternetChecksum.sum(MEMORY.putAtStart(bytes), bytes.length)));
@@ -45,7 +45,7 @@ class InternetChecksumTest {
     }
 
     @Test
-    void everyShortLengthOfOnesAndOfTheLargestWords() {
+    void matchesNaiveSumForAllOnes() {
         for (int length = 0; length < 600; length++) {
             byte[] ones = new byte[length];
             Arrays.fill(ones, (byte) 0xff);
@@ -57,7 +57,7 @@ class InternetChecksumTest {
     }
 
     @Property(tries = 1000)
-    void splitsAnywhere(@ForAll @Size(min = 1, max = 600) byte[] bytes, @ForAll int where) {
+    void sumsOfPartsAddUp(@ForAll @Size(min = 1, max = 600) byte[] bytes, @ForAll int where) {
         int cut = Math.floorMod(where, bytes.length);
         long address = MEMORY.putAtEnd(bytes);
         long first = InternetChecksum.sum(address, cut);
@@ -76,14 +76,14 @@ class InternetChecksumTest {
         assertEquals(naive(bytes), InternetChecksum.update(before, oldWord, word));
     }
 
-    /** RFC 1624 section 4: the example on which the older equation of RFC 1141 fails. */
+    /** RFC 1624 section 4: the example for which the older equation of RFC 1141 fails. */
     @Test
-    void updateAgreesWithTheExampleOfRfc1624() {
+    void updateMatchesExampleOfRfc1624() {
         assertEquals(0x0000, InternetChecksum.update(0xdd2f, 0x5555, 0x3285));
     }
 
     @Test
-    void pseudoHeadersAreTheSameFromMemoryAndFromValues() {
+    void pseudoHeaderSumsAreTheSameFromMemoryAndFromValues() {
         long v4 = MEMORY.atEnd(20);
         Ipv4Header.write(v4, 0, 40, 1, 0, 64, 6, 0xc0a80001, 0x0a0b0c0d);
         assertEquals(InternetChecksum.finish(InternetChecksum.pseudoHeaderIpv4(v4, 6, 1234)),
@@ -100,7 +100,7 @@ class InternetChecksumTest {
     }
 
     @Test
-    void buffersOfEveryKindSumAlike() {
+    void buffersOfAllKindsHaveTheSameSum() {
         byte[] bytes = new byte[301];
         for (int i = 0; i < bytes.length; i++) {
             bytes[i] = (byte) (i * 37);
@@ -117,7 +117,7 @@ class InternetChecksumTest {
     }
 
     @Test
-    void aWrongBitIsSeen() {
+    void wrongBitIsDetected() {
         byte[] header = HexFormat.of().parseHex("45000073000040004011b861c0a80001c0a800c7");
         for (int bit = 0; bit < header.length * 8; bit++) {
             byte[] damaged = header.clone();
@@ -126,7 +126,7 @@ class InternetChecksumTest {
         }
     }
 
-    /** RFC 1071 as it reads: 16-bit words in network order, carries put back in at the end. */
+    /** RFC 1071 literally: 16-bit words in network order, with the carries added at the end. */
     static int naive(byte[] bytes) {
         long sum = 0;
         for (int i = 0; i < bytes.length; i += 2) {

@@ -12,7 +12,7 @@ import org.junit.jupiter.params.provider.EnumSource;
 
 import java.net.InetAddress;
 
-/** Sound packets with addresses or tags that no packet on a link has. */
+/** Valid packets with addresses or tags that no packet on a link may have. */
 class MartiansTest {
     private static final GuardedMemory MEMORY = new GuardedMemory();
     private static final String MACS = "020000000002 020000000001";
@@ -24,7 +24,7 @@ class MartiansTest {
         return InetAddress.ofLiteral(text).getAddress();
     }
 
-    /** The JDK makes IPv4 of what is mapped. */
+    /** Returns the bytes of an IPv6 address. The JDK converts mapped addresses to IPv4, so these are expanded. */
     private static byte[] address6(String text) {
         byte[] bytes = address(text);
         return bytes.length == 16 ? bytes : join(new byte[10], hex("ffff"), bytes);
@@ -55,7 +55,7 @@ class MartiansTest {
         return verdict;
     }
 
-    /** Behind the header is what another protocol has, a datagram, or a fragment of one. */
+    /** Tests the addresses with another protocol, a fragment, and a UDP datagram. */
     private void expect(FrameOrigin origin, boolean martian, String source, String destination, boolean ipv4) {
         byte[] ethernet = hex(MACS, ipv4 ? "0800" : "86dd");
         byte[] other = join(ethernet, packet(source, destination, ipv4, 132, new byte[8]));
@@ -76,7 +76,7 @@ class MartiansTest {
                         "the short way");
     }
 
-    /** Those that are right within a host are refused on a link alone. */
+    /** Addresses that are valid within a host are rejected only on a link. */
     @ParameterizedTest
     @CsvSource({"127.0.0.1,192.168.0.2,false", "127.255.255.254,192.168.0.2,false", "192.168.0.1,127.0.0.1,false",
         "0.0.0.1,192.168.0.2,true", "0.1.2.3,255.255.255.255,true", "0.0.0.0,192.168.0.2,true",
@@ -84,7 +84,7 @@ class MartiansTest {
         "192.168.0.1,0.0.0.0,true", "192.168.0.1,0.1.2.3,true", "::1,2001:db8::2,false",
         "2001:db8::1,::1,false", "fe80::1,ff01::1,false", "fe80::1,ff00::1,false",
         "::ffff:127.0.0.1,2001:db8::2,true", "::ffff:10.0.0.5,2001:db8::2,true", "2001:db8::1,::ffff:10.0.0.5,true"})
-    void areRefused(String source, String destination, boolean withinHostToo) {
+    void martiansAreRejected(String source, String destination, boolean withinHostToo) {
         boolean ipv4 = isIpv4(source, destination);
         expect(FrameOrigin.LINK, true, source, destination, ipv4);
         expect(FrameOrigin.HOST, withinHostToo, source, destination, ipv4);
@@ -97,25 +97,30 @@ class MartiansTest {
         "192.168.0.1,239.255.255.255", "192.168.0.1,255.255.255.255", "0.0.0.0,255.255.255.255", "0.0.0.0,224.0.0.22",
         "169.254.1.2,169.254.255.255", "::,ff02::16", "::2,2001:db8::2", "fe80::1,ff02::1", "2001:db8::1,ff0e::1",
         "64:ff9b::10.0.0.1,2001:db8::2", "240.0.0.1,192.168.0.2", "192.168.0.1,255.255.255.254"})
-    void othersAreTaken(String source, String destination) {
+    void otherAddressesAreAccepted(String source, String destination) {
         for (FrameOrigin origin : FrameOrigin.values()) {
             expect(origin, false, source, destination, isIpv4(source, destination));
         }
     }
 
-    /** RFC 3376 section 4.2.13, RFC 4541 section 2.1.1: who asks for memberships need not have an address. */
+    /**
+     * RFC 3376 section 4.2.13, RFC 4541 section 2.1.1: the sender of a membership query need not have an address.
+     */
     @ParameterizedTest
     @EnumSource(FrameOrigin.class)
-    void questionsForMembershipsComeFromNowhere(FrameOrigin origin) {
+    void membershipQueriesMayHaveNoSource(FrameOrigin origin) {
         assertEquals(ParseVerdict.OTHER_PROTOCOL, verdict(origin, join(hex(ETHERNET),
                 packet("0.0.0.0", "239.1.2.3", true, IpProtocol.IGMP, new byte[8]))));
     }
 
-    /** A frame of a VLAN is another network's; a tag of VLAN 0 has a priority alone (IEEE 802.1Q section 9.6). */
+    /**
+     * Frames of a VLAN belong to another network. A tag with VLAN 0 contains only a priority (IEEE 802.1Q section
+     * 9.6).
+     */
     @ParameterizedTest
     @CsvSource({"8100 0000,false", "8100 a000,false", "88a8 e000 8100 2000,false", "8100 0064,true", "8100 a001,true",
         "88a8 0000 8100 0fff,true", "88a8 0005 8100 0000,true"})
-    void framesOfVlansAreOfOtherNetworks(String tags, boolean foreign) {
+    void framesOfVlansAreRejectedOnLinkAndHost(String tags, boolean foreign) {
         for (String behind : new String[] {"0800", "0806"}) {
             byte[] packet = behind.equals("0800") ? packet("192.168.0.1", "192.168.0.2", true, 17, UDP)
                     : hex("0001 0800 06 04 0001 020000000001 c0a80001 000000000000 c0a80002");

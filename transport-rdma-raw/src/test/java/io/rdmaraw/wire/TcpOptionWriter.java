@@ -3,7 +3,7 @@ package io.rdmaraw.wire;
 import io.rdmaraw.ffi.NativeMemory;
 import io.rdmaraw.ffi.NetworkOrder;
 
-/** Writes TCP options. Every method returns the address behind what it wrote. */
+/** Writes TCP options. Each method returns the address after the written bytes. */
 public final class TcpOptionWriter {
     private TcpOptionWriter() {
     }
@@ -26,7 +26,7 @@ public final class TcpOptionWriter {
         return address + 4;
     }
 
-    /** Writes SACK permitted in the place of the two NOPs before the timestamps: 12 bytes, as Linux packs a SYN. */
+    /** Writes SACK permitted instead of the two NOPs before the timestamps, as Linux does in a SYN: 12 bytes. */
     public static long sackPermittedAndTimestamps(long address, int value, int echo) {
         NetworkOrder.putInt(address, 0x0402_080a);
         return timestampBody(address, value, echo);
@@ -44,7 +44,10 @@ public final class TcpOptionWriter {
         return address + 12;
     }
 
-    /** Writes two NOPs and the head of a SACK option for 1..4 blocks: 4 bytes; {@link #sackBlock} calls follow. */
+    /**
+     * Writes two NOPs and the head of a SACK option for 1 to 4 blocks: 4 bytes. Call {@link #sackBlock} for each
+     * block.
+     */
     public static long sackHead(long address, int blockCount) {
         NetworkOrder.putInt(address, 0x0101_0000 | TcpOptions.KIND_SACK << 8 | 2 + 8 * blockCount);
         return address + 4;

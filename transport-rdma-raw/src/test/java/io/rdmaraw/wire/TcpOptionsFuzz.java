@@ -8,9 +8,9 @@ import java.util.SplittableRandom;
 import org.junit.jupiter.api.Test;
 
 /**
- * Any bytes at all as TCP options. The memory ends where the options end, so a read too far ends the process.
- * CONTRIBUTING.md has the command that fuzzes in earnest; the ordinary build replays the kept inputs and some at
- * random.
+ * Arbitrary bytes as TCP options. The memory ends with the options, so a read beyond them crashes.
+ * CONTRIBUTING.md contains the command for real fuzzing; the normal build replays the stored inputs and some
+ * random ones.
  */
 class TcpOptionsFuzz {
     private static final int MAXIMUM_BYTES = 40;
@@ -30,7 +30,7 @@ class TcpOptionsFuzz {
         for (int i = 0; i < RANDOM_INPUTS; i++) {
             byte[] data = new byte[random.nextInt(MAXIMUM_BYTES + 1)];
             for (int at = 0; at < data.length; at++) {
-                // Kinds and lengths are small numbers: bytes from the whole range would nearly all be unknown kinds.
+                // Kinds and lengths are small numbers. Uniform bytes would nearly always be unknown kinds.
                 data[at] = (byte) (random.nextInt(4) == 0 ? random.nextInt() : random.nextInt(12));
             }
             check(data);
@@ -61,7 +61,7 @@ class TcpOptionsFuzz {
                 "a cookie of " + cookie + " bytes at " + used.fastOpenCookieOffset());
     }
 
-    /** The framing of RFC 9293 section 3.1 by itself. */
+    /** Checks the framing of RFC 9293 section 3.1 independently. */
     private static boolean lengthsAddUp(byte[] data) {
         int at = 0;
         while (at < data.length && data[at] != TcpOptions.KIND_END) {

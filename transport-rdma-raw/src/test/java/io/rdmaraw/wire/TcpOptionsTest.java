@@ -24,9 +24,9 @@ class TcpOptionsTest {
         return options.parse(MEMORY.putAtEnd(bytes), bytes.length);
     }
 
-    /** The options of a SYN as Linux sends it. */
+    /** The options of a SYN sent by Linux. */
     @Test
-    void readsASynOfLinux() {
+    void readsSynOfLinux() {
         assertTrue(parse("020405b4 0402080a 01020304 00000000 01030307"));
         assertEquals(1460, options.maximumSegmentSize());
         assertTrue(options.isSackPermitted());
@@ -39,7 +39,7 @@ class TcpOptionsTest {
     }
 
     @Test
-    void readsTimestampsAndSackOfAnAcknowledgment() {
+    void readsTimestampsAndSack() {
         assertTrue(parse("0101080a 11111111 22222222 0101050a fffffff0 00000010"));
         assertEquals(0x11111111, options.timestampValue());
         assertEquals(0x22222222, options.timestampEcho());
@@ -49,7 +49,7 @@ class TcpOptionsTest {
     }
 
     @Test
-    void theAlignedFastPathForgetsTheSegmentBefore() {
+    void alignedFastPathClearsPreviousOptions() {
         parse("020405b4 0402080a 01020304 00000000 01030307");
         assertTrue(parse("0101080a 0a0b0c0d 01010101"));
         assertEquals(0x0a0b0c0d, options.timestampValue());
@@ -59,13 +59,13 @@ class TcpOptionsTest {
     }
 
     @Test
-    void clampsTheWindowScale() {
+    void limitsWindowScale() {
         assertTrue(parse("0303ff00"));
         assertEquals(14, options.windowScale());
     }
 
     @Test
-    void stopsAtAnImpossibleLengthAndKeepsWhatCameBefore() {
+    void invalidLengthEndsParsingAndKeepsEarlierOptions() {
         assertFalse(parse("020405b4 08000000"));
         assertEquals(1460, options.maximumSegmentSize());
         assertFalse(parse("020405b4 080a0000"));
@@ -75,7 +75,7 @@ class TcpOptionsTest {
     }
 
     @Test
-    void aKnownKindOfTheWrongLengthCountsAsAbsent() {
+    void knownKindWithWrongLengthIsIgnored() {
         assertTrue(parse("0203ff 0402 03020000"));
         assertEquals(TcpOptions.ABSENT, options.maximumSegmentSize());
         assertTrue(options.isSackPermitted());
@@ -86,14 +86,14 @@ class TcpOptionsTest {
     }
 
     @Test
-    void passesOverUnknownKindsAndStopsAtTheEnd() {
+    void unknownKindsAreSkippedUntilTheEnd() {
         assertTrue(parse("fd04abcd 020405b4 00 03030700000000"));
         assertEquals(1460, options.maximumSegmentSize());
         assertEquals(TcpOptions.ABSENT, options.windowScale());
     }
 
     @Test
-    void readsAFastOpenCookie() {
+    void readsFastOpenCookie() {
         assertTrue(parse("220a1122334455667788 0101"));
         assertEquals(8, options.fastOpenCookieLengthBytes());
         assertEquals(2, options.fastOpenCookieOffset());
@@ -102,7 +102,7 @@ class TcpOptionsTest {
     }
 
     @Property(tries = 20000)
-    void anyBytesAreReadWithinTheirBounds(@ForAll @Size(max = 40) byte[] bytes) {
+    void arbitraryBytesAreReadWithinBounds(@ForAll @Size(max = 40) byte[] bytes) {
         options.parse(MEMORY.putAtEnd(bytes), bytes.length);
         options.parse(MEMORY.putAtStart(bytes), bytes.length);
         assertTrue(options.sackBlockCount() <= TcpOptions.MAXIMUM_SACK_BLOCKS);
@@ -110,9 +110,9 @@ class TcpOptionsTest {
         assertTrue(options.fastOpenCookieOffset() + options.fastOpenCookieLengthBytes() <= bytes.length);
     }
 
-    /** Bytes that look like options, so that every kind comes to lie against the end with every length. */
+    /** Bytes typical for options, so that every kind occurs at the end of the memory with every length. */
     @Test
-    void likelyBytesAreReadWithinTheirBounds() {
+    void typicalBytesAreReadWithinBounds() {
         int[] likely = {0, 1, 2, 3, 4, 5, 6, 8, 10, 18, 34, 40};
         Random random = new Random(1);
         for (int i = 0; i < 500_000; i++) {
@@ -126,8 +126,8 @@ class TcpOptionsTest {
     }
 
     @Property(tries = 500)
-    void readsWhatItWrites(@ForAll @IntRange(max = 65535) int mss, @ForAll @IntRange(max = 14) int shift,
-                           @ForAll int value, @ForAll int echo, @ForAll @IntRange(min = 1, max = 4) int blocks) {
+    void writtenOptionsAreReadBack(@ForAll @IntRange(max = 65535) int mss, @ForAll @IntRange(max = 14) int shift,
+            @ForAll int value, @ForAll int echo, @ForAll @IntRange(min = 1, max = 4) int blocks) {
         long start = MEMORY.atEnd(64);
         long end = TcpOptionWriter.maximumSegmentSize(start, mss);
         end = TcpOptionWriter.sackPermittedAndTimestamps(end, value, echo);
@@ -151,7 +151,7 @@ class TcpOptionsTest {
     }
 
     @Test
-    void writesTheBytesOfTheStandard() {
+    void writtenOptionsHaveTheBytesOfTheStandard() {
         long start = MEMORY.atEnd(40);
         long end = TcpOptionWriter.timestamps(TcpOptionWriter.maximumSegmentSize(start, 1460), 1, 2);
         assertArrayEquals(HexFormat.of().parseHex("020405b40101080a0000000100000002"),

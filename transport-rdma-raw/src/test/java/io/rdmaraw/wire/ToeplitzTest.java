@@ -13,7 +13,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** Against the verification suite in Microsoft's "Verifying the RSS Hash Calculation", and against a bitwise model. */
+/** Compares the hash with Microsoft's "Verifying the RSS Hash Calculation" and with a bitwise model. */
 class ToeplitzTest {
     private static final byte[] KEY = HexFormat.of().parseHex(
             "6d5a56da255b0ec24167253d43a38fb0d0ca2bcbae7b30b477cb2da38030f20c6a42b73bbeac01fa");
@@ -51,7 +51,7 @@ class ToeplitzTest {
     }
 
     @Test
-    void agreesWithTheDefinitionBitByBit() {
+    void matchesBitwiseDefinition() {
         Random random = new Random(1);
         for (int i = 0; i < 1000; i++) {
             byte[] key = new byte[Toeplitz.KEY_LENGTH_BYTES];
@@ -78,7 +78,7 @@ class ToeplitzTest {
     }
 
     @Test
-    void refusesAKeyOfAnotherLength() {
+    void rejectsKeyOfOtherLength() {
         assertThrows(IllegalArgumentException.class, () -> Toeplitz.standard(new byte[39]));
     }
 

@@ -7,7 +7,7 @@ import io.netty.handler.codec.dns.DnsRecord;
 import io.netty.handler.codec.dns.DnsRecordEncoder;
 import io.netty.handler.codec.dns.DnsRecordType;
 
-/** Writes records that are encoded already. */
+/** Writes records that are already encoded. */
 final class AnswerEncoder implements DnsRecordEncoder {
     @Override
     public void encodeQuestion(DnsQuestion question, ByteBuf out) {

@@ -17,7 +17,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 
-/** An authoritative name server for one zone, over UDP and, for answers that do not fit there, TCP. */
+/** An authoritative name server for one zone. It serves UDP, and TCP for answers that exceed a datagram. */
 @Command(name = "dns", mixinStandardHelpOptions = true, description = "Authoritative DNS server for one zone.")
 public final class DnsServer extends ServerCommand {
     private static final int PORT = 5353;
@@ -51,7 +51,7 @@ public final class DnsServer extends ServerCommand {
                 return channels;
             } catch (Exception e) {
                 channels.forEach(channel -> channel.close().syncUninterruptibly());
-                // Any port will do: the one that was free for UDP was not for TCP, so another one is tried.
+                // The port that was free for UDP is in use for TCP. If any port is acceptable, try another one.
                 if (local.getPort() != 0 || attempt == MAX_ATTEMPTS) {
                     throw e;
                 }

@@ -4,21 +4,21 @@ import io.netty.handler.codec.dns.DnsRecord;
 import io.netty.handler.codec.dns.DnsRecordType;
 
 /**
- * An OPT record (RFC 6891), without its options.
+ * An OPT record (RFC 6891) without options.
  *
- * @param maxUdpBytes the longest datagram that its sender takes
- * @param flags       the extended code, the version and the flags
+ * @param maxUdpBytes maximum length of a datagram that its sender accepts
+ * @param flags       extended response code, version and flags
  */
 record EdnsRecord(int maxUdpBytes, int flags) implements DnsRecord {
-    /** Bytes of the name of the root, type, class, TTL and the length of no data. */
+    /** Encoded length: the root name, type, class, TTL, and a data length of 0. */
     static final int ENCODED_BYTES = 11;
 
     private static final int VERSION_SHIFT = 16;
     private static final int VERSION_MASK = 0xff;
-    /** The part of BADVERS (16) that does not fit in the header's code (RFC 6891 section 6.1.3). */
+    /** The upper bits of the response code BADVERS (16), which do not fit in the header (RFC 6891 section 6.1.3). */
     private static final int BADVERS_FLAGS = 1 << 24;
 
-    /** Returns the record that tells a client with an unknown version which one the server has. */
+    /** Returns the OPT record for the response to a query with an unsupported EDNS version. */
     static EdnsRecord badVersion(int maxUdpBytes) {
         return new EdnsRecord(maxUdpBytes, BADVERS_FLAGS);
     }

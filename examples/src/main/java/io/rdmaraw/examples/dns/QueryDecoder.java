@@ -10,11 +10,11 @@ import io.netty.handler.codec.dns.DnsRecordType;
 
 import java.nio.charset.StandardCharsets;
 
-/** Decodes what a server needs of a query: the unchanged question and the OPT record. */
+/** Decodes the parts of a query that the server uses: the question, which stays encoded, and the OPT record. */
 final class QueryDecoder implements DnsRecordDecoder {
     private static final int MAX_NAME_BYTES = 255;
     private static final int MAX_LABEL_BYTES = 63;
-    /** Bytes of type, class, TTL and the length of the data, after a name of one byte. */
+    /** Length of a root name, type, class, TTL and data length. */
     private static final int EDNS_BYTES = 11;
     private static final int TYPE_AND_CLASS_BYTES = 4;
 
@@ -31,7 +31,9 @@ final class QueryDecoder implements DnsRecordDecoder {
                 in.getUnsignedShort(typeIndex + Short.BYTES));
     }
 
-    /** A question comes first, so its name cannot point to an earlier one. */
+    /**
+     * Returns the encoded length of a name. The question is the first record, so its name has no compression pointers.
+     */
     private static int nameBytes(ByteBuf in, int start) {
         int index = start;
         for (int label = in.getUnsignedByte(index); label != 0; label = in.getUnsignedByte(index)) {
@@ -44,7 +46,7 @@ final class QueryDecoder implements DnsRecordDecoder {
         return index + 1 - start;
     }
 
-    /** Converts the labels to text in place; dots within labels look like those between labels. */
+    /** Converts labels to a name in lower case, in place. Dots inside a label are not escaped. */
     private static String text(byte[] labels) {
         if (labels.length == 1) {
             return ".";

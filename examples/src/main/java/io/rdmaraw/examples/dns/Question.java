@@ -4,10 +4,10 @@ import io.netty.handler.codec.dns.DnsQuestion;
 import io.netty.handler.codec.dns.DnsRecordType;
 
 /**
- * A question as the client sent it.
+ * The question of a query.
  *
- * @param encoded   its bytes in the message: the answer repeats them, upper and lower case as they are
- * @param name      lower case, with a dot at its end
+ * @param encoded encoded question, which the answer repeats unchanged, including upper and lower case
+ * @param name    name in lower case with a trailing dot
  */
 record Question(byte[] encoded, String name, DnsRecordType type, int dnsClass) implements DnsQuestion {
     @Override

@@ -12,12 +12,12 @@ import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.function.UnaryOperator;
 
-/** The data of a record, from the words of a master file to its bytes in a message (RFC 1035 section 3.3). */
+/** Encodes the data of a record from the words of a master file (RFC 1035 section 3.3). */
 final class RecordData {
     private static final int MAX_LABEL_BYTES = 63;
     private static final int MAX_STRING_BYTES = 255;
     private static final int SOA_NUMBERS = 5;
-    /** Type, class, TTL and length of the data. */
+    /** Length of type, class, TTL and data length. */
     private static final int FIXED_BYTES = 10;
 
     private final ByteArrayOutputStream bytes = new ByteArrayOutputStream();
@@ -25,7 +25,11 @@ final class RecordData {
     private RecordData() {
     }
 
-    /** @param absolute makes a name end with a dot */
+    /**
+     * Encodes the data of a record.
+     *
+     * @param absolute converts a name to an absolute one with a trailing dot
+     */
     static byte[] encode(DnsRecordType type, List<String> values, UnaryOperator<String> absolute) {
         RecordData data = new RecordData();
         switch (type.name()) {
@@ -45,12 +49,12 @@ final class RecordData {
         return data.bytes.toByteArray();
     }
 
-    /** Encodes a name: a length before each label, and a zero. */
+    /** Encodes a name as labels with a length byte each, followed by a zero. */
     static byte[] name(String name) {
         return new RecordData().append(name).bytes.toByteArray();
     }
 
-    /** Encodes a whole record (RFC 1035 section 4.1.3). */
+    /** Encodes a complete record (RFC 1035 section 4.1.3). */
     static byte[] record(byte[] encodedName, DnsRecordType type, long ttlSeconds, byte[] data) {
         ByteBuffer record = ByteBuffer.allocate(encodedName.length + FIXED_BYTES + data.length);
         return record.put(encodedName).putShort((short) type.intValue()).putShort((short) DnsRecord.CLASS_IN)

@@ -10,9 +10,9 @@ import io.netty.handler.codec.dns.DnsSection;
 import java.util.List;
 import java.util.concurrent.atomic.LongAdder;
 
-/** Answers queries. Thread-safe. */
+/** Creates the answers to queries. Thread-safe. */
 final class Responder {
-    /** Bytes that every client accepts (RFC 1035 section 4.2.1). */
+    /** The datagram length that every client accepts (RFC 1035 section 4.2.1). */
     private static final int MIN_UDP_BYTES = 512;
     private static final int HEADER_BYTES = 12;
 
@@ -33,12 +33,14 @@ final class Responder {
         unreadable.increment();
     }
 
-    /** Returns how many messages were not queries. */
+    /** Returns the number of messages that could not be decoded as a query. */
     long unreadable() {
         return unreadable.sum();
     }
 
-    /** Fills the response. A response that is longer than the client accepts is emptied and marked as truncated. */
+    /**
+     * Fills the response to a datagram. A response that exceeds the client's limit is emptied and marked as truncated.
+     */
     void answerDatagram(DnsQuery query, DnsResponse response) {
         EdnsRecord edns = edns(query);
         int limit = edns == null ? MIN_UDP_BYTES
@@ -56,14 +58,14 @@ final class Responder {
     /**
      * Fills the response.
      *
-     * @return the bytes of the message
+     * @return the length of the encoded message
      */
     int answer(DnsQuery query, DnsResponse response) {
         response.setRecursionDesired(query.isRecursionDesired());
         int length = HEADER_BYTES;
         EdnsRecord edns = edns(query);
         if (edns != null) {
-            // A client that speaks EDNS is told that we do, and up to what length of datagram (RFC 6891, 6.1.1).
+            // Answer a client that supports EDNS with our own maximum datagram length (RFC 6891 section 6.1.1).
             length += EdnsRecord.ENCODED_BYTES;
             response.addRecord(DnsSection.ADDITIONAL, edns.version() == 0 ? ourEdns : ourEdnsForOthers);
             if (edns.version() != 0) {

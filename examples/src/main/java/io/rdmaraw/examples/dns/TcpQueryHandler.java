@@ -6,7 +6,7 @@ import io.netty.handler.codec.dns.DefaultDnsResponse;
 import io.netty.handler.codec.dns.DnsQuery;
 import io.netty.handler.codec.dns.DnsResponse;
 
-/** Answers queries by TCP (RFC 7766), where an answer may have any length. */
+/** Answers queries over TCP (RFC 7766), which does not limit the length of an answer. */
 final class TcpQueryHandler extends SimpleChannelInboundHandler<DnsQuery> {
     private final Responder responder;
 

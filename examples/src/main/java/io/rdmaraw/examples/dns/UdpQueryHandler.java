@@ -8,7 +8,7 @@ import io.netty.handler.codec.dns.DnsResponseCode;
 import io.netty.util.internal.logging.InternalLogger;
 import io.netty.util.internal.logging.InternalLoggerFactory;
 
-/** Answers queries by UDP, with one flush for all queries that were read together. */
+/** Answers queries over UDP. All queries of one read share a flush. */
 final class UdpQueryHandler extends SimpleChannelInboundHandler<DatagramDnsQuery> {
     private static final InternalLogger LOGGER = InternalLoggerFactory.getInstance(UdpQueryHandler.class);
 
@@ -31,7 +31,7 @@ final class UdpQueryHandler extends SimpleChannelInboundHandler<DatagramDnsQuery
         ctx.flush();
     }
 
-    /** A message that cannot be decoded gets no answer, because its source address may be forged. */
+    /** Drops a message that cannot be decoded. It is not answered, because its source address may be forged. */
     @Override
     public void exceptionCaught(ChannelHandlerContext ctx, Throwable cause) {
         responder.countUnreadable();

@@ -26,9 +26,9 @@ final class Zone {
     /**
      * Creates a zone.
      *
-     * @param origin  the zone's name, lower case, with a dot at its end
-     * @param records all its records, one of them the SOA record
-     * @param aliases the target of each CNAME record's name
+     * @param origin  name of the zone in lower case, with a trailing dot
+     * @param records all records of the zone, including its SOA record
+     * @param aliases target of each CNAME record by the record's name
      */
     Zone(String origin, List<ZoneRecord> records, Map<String, String> aliases) {
         this.origin = origin;
@@ -38,7 +38,7 @@ final class Zone {
             addEmptyNames(sets, record.name());
             sets.get(record.name()).computeIfAbsent(record.type(), type -> new ArrayList<>()).add(record);
         }
-        // RFC 2308: what does not exist is said with the SOA record, which tells for how long that may be believed.
+        // A negative answer contains the SOA record, which limits how long it may be cached (RFC 2308).
         List<ZoneRecord> soa = sets.getOrDefault(origin, Map.of()).get(DnsRecordType.SOA);
         if (soa == null) {
             throw new IllegalArgumentException("the zone " + origin + " has no SOA record");
@@ -48,7 +48,10 @@ final class Zone {
         sets.forEach((name, types) -> names.put(name, answers(name, types, sets, aliases)));
     }
 
-    /** A name above a name with records exists too, without records (RFC 4592 section 2.2.2). */
+    /**
+     * Adds the empty non-terminals: names that have no records, but exist above a name with records (RFC 4592 section
+     * 2.2.2).
+     */
     private void addEmptyNames(Map<String, Map<DnsRecordType, List<ZoneRecord>>> sets, String name) {
         for (String above = name; sets.putIfAbsent(above, new HashMap<>()) == null && !above.equals(origin);) {
             above = above.substring(above.indexOf('.') + 1);
@@ -60,7 +63,7 @@ final class Zone {
         Map<DnsRecordType, Answer> answers = new HashMap<>();
         types.forEach((type, records) ->
                 answers.put(type, found(records.stream().map(ZoneRecord::withNameOfQuestion).toList())));
-        // An alias is answered with what its target has, as far as that is in this zone (RFC 1034 section 4.3.2).
+        // The answer for an alias also contains the records of its target in this zone (RFC 1034 section 4.3.2).
         List<ZoneRecord> chain = new ArrayList<>();
         String current = name;
         for (int i = 0; i < MAX_ALIASES && aliases.containsKey(current); i++) {
@@ -74,7 +77,7 @@ final class Zone {
                 whole.addAll(records);
                 answers.putIfAbsent(type, found(whole));
             });
-            // Whatever else is asked for, the alias is the answer.
+            // For any other type, the alias itself is the answer.
             answers.put(DnsRecordType.ANY, found(chain));
         }
         return Map.copyOf(answers);
@@ -84,7 +87,11 @@ final class Zone {
         return new Answer(DnsResponseCode.NOERROR, List.copyOf(records), List.of());
     }
 
-    /** @param name lower case, with a dot at its end */
+    /**
+     * Returns the answer to a question.
+     *
+     * @param name name in lower case with a trailing dot
+     */
     Answer find(String name, DnsRecordType type) {
         Map<DnsRecordType, Answer> types = names.get(name);
         if (types == null) {

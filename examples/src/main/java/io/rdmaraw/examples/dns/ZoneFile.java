@@ -17,8 +17,8 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /**
- * Reads a master file (RFC 1035 section 5), as far as it is needed: {@code $ORIGIN} and {@code $TTL}, one record per
- * line with its name, {@code @}, relative names, strings in quotes, comments; the types that {@link RecordData} knows.
+ * Parses a master file (RFC 1035 section 5). Supports {@code $ORIGIN}, {@code $TTL}, one record per line with its name,
+ * {@code @}, relative names, quoted strings, comments, and the types of {@link RecordData}.
  */
 final class ZoneFile {
     private static final String BUILT_IN = "/example.zone";
@@ -47,7 +47,11 @@ final class ZoneFile {
         return parse(file.toString(), Files.readString(file));
     }
 
-    /** @param source begins the messages of errors */
+    /**
+     * Parses a zone.
+     *
+     * @param source name of the source, for error messages
+     */
     static Zone parse(String source, String text) {
         ZoneFile file = new ZoneFile(source);
         int number = 0;
@@ -123,7 +127,7 @@ final class ZoneFile {
         records.add(ZoneRecord.of(lastName, type, ttl, RecordData.encode(type, values, this::absolute)));
     }
 
-    /** A name without a dot at its end is below the origin. */
+    /** Converts a name to an absolute one in lower case. A name without a trailing dot is relative to the origin. */
     private String absolute(String name) {
         if (!name.endsWith(".") && origin == null) {
             throw new IllegalArgumentException('\'' + name + "' is relative, but there is no $ORIGIN before it");

@@ -5,7 +5,7 @@ import io.netty.pkitesting.X509Bundle;
 
 import java.net.InetAddress;
 
-/** The self-signed certificate of the servers, created at start for localhost and one address. */
+/** Creates the self-signed certificate of the servers for localhost and one address. */
 final class Certificate {
     private Certificate() {
     }

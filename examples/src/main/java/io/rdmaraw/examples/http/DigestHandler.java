@@ -19,13 +19,13 @@ import java.security.NoSuchAlgorithmException;
 import java.util.HexFormat;
 
 /**
- * Digests what is posted to {@code /sha256} as it comes, so that uploads of any length take no memory. All other
- * requests are passed on.
+ * Computes the digest of the content posted to {@code /sha256} while it is received, so that uploads of any length need
+ * no memory. Other requests are passed on.
  */
 final class DigestHandler extends ChannelInboundHandlerAdapter {
     private static final String PATH = "/sha256";
 
-    /** Of the request whose content is being received, or null. */
+    /** Digest of the request that is being received, or null. */
     private MessageDigest digest;
 
     @Override

@@ -27,7 +27,7 @@ import picocli.CommandLine.Option;
 import java.net.InetSocketAddress;
 import java.util.List;
 
-/** HTTP/2 over TLS; ALPN gives HTTP/1.1 to clients that know only that. */
+/** A server for HTTP/2 over TLS. Clients without HTTP/2 negotiate HTTP/1.1 with ALPN. */
 @Command(name = "http2", mixinStandardHelpOptions = true, description = "HTTP/2 and HTTP/1.1 server with TLS.")
 public final class Http2Server extends ServerCommand {
     private static final int PORT = 8443;
@@ -76,7 +76,7 @@ public final class Http2Server extends ServerCommand {
             }
         }
 
-        /** A client that aborts the handshake, as browsers do that do not trust the certificate. */
+        /** Closes the connection. Browsers that do not trust the certificate abort the handshake. */
         @Override
         protected void handshakeFailure(ChannelHandlerContext ctx, Throwable cause) {
             ctx.close();

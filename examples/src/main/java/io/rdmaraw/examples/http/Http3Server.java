@@ -22,7 +22,7 @@ import java.net.InetSocketAddress;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 
-/** HTTP/3. The QUIC codec of Netty is a handler of a datagram channel, so it works on any of them. */
+/** A server for HTTP/3. Netty's QUIC codec is a handler of a datagram channel, so it works on any transport. */
 @Command(name = "http3", mixinStandardHelpOptions = true, description = "HTTP/3 server.")
 public final class Http3Server extends ServerCommand {
     private static final int PORT = 8443;
@@ -55,7 +55,7 @@ public final class Http3Server extends ServerCommand {
                 .initialMaxStreamDataBidirectionalLocal(STREAM_WINDOW_BYTES)
                 .initialMaxStreamDataBidirectionalRemote(STREAM_WINDOW_BYTES)
                 .initialMaxStreamsBidirectional(MAX_STREAMS)
-                // Lets a client in that shows no address token; a public server would sign tokens instead.
+                // Accepts clients without an address token. A public server would use signed tokens.
                 .tokenHandler(InsecureQuicTokenHandler.INSTANCE)
                 .handler(new ChannelInitializer<QuicChannel>() {
                     @Override

@@ -5,7 +5,7 @@ import io.netty.util.AsciiString;
 
 import java.util.Date;
 
-/** The value of the Date header (RFC 9110 section 6.6.1), made once a second. */
+/** The value of the Date header (RFC 9110 section 6.6.1), formatted once per second. */
 final class HttpDate {
     private static final long MILLIS_PER_SECOND = 1000;
 

@@ -15,7 +15,7 @@ import picocli.CommandLine.Mixin;
 import java.net.InetSocketAddress;
 import java.util.List;
 
-/** HTTP/1.1 in plain text, with keep-alive and pipelining. */
+/** A server for HTTP/1.1 without TLS. Supports keep-alive and pipelining. */
 @Command(name = "http", mixinStandardHelpOptions = true, description = "HTTP/1.1 server.")
 public final class HttpServer extends ServerCommand {
     private static final int PORT = 8080;

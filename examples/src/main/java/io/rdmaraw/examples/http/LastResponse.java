@@ -8,7 +8,10 @@ import io.netty.handler.codec.http.HttpUtil;
 
 import java.util.function.BooleanSupplier;
 
-/** Has clients end their connections, with the next response, when another process has taken over the port. */
+/**
+ * Adds {@code Connection: close} to responses after another process has taken over the port, so that clients reconnect
+ * to that process.
+ */
 final class LastResponse extends ChannelOutboundHandlerAdapter {
     private final BooleanSupplier draining;
 

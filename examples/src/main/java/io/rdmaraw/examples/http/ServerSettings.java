@@ -11,15 +11,15 @@ import picocli.CommandLine.Option;
 import java.util.Locale;
 import java.util.function.Supplier;
 
-/** What programs set that were not written for this transport, so that a bench can tell what it costs. */
+/** Settings of programs that were not written for this transport. Benchmarks measure their cost. */
 final class ServerSettings {
-    /** Where the buffers of connections come from. */
+    /** The source of the connections' buffers. */
     enum Allocator {
-        /** What the transport takes by itself; ours takes registered memory. */
+        /** The allocator of the transport; rdma-raw allocates registered memory. */
         DEFAULT,
-        /** Netty's pooled allocator, off the heap. */
+        /** Netty's pooled allocator with direct memory. */
         POOLED,
-        /** The same on the Java heap. */
+        /** Netty's pooled allocator on the Java heap. */
         HEAP;
 
         String text() {
@@ -35,11 +35,11 @@ final class ServerSettings {
         }
     }
 
-    /** The names in options of commands. */
+    /** The names in command line options. */
     static final class AllocatorNames extends OptionNames<Allocator> {
         private static final long serialVersionUID = 1L;
 
-        /** picocli creates it. */
+        /** Called by picocli. */
         AllocatorNames() {
             super(Allocator.values(), Allocator::text);
         }
@@ -54,10 +54,10 @@ final class ServerSettings {
     private boolean hasBossGroup;
 
     /**
-     * Returns a bootstrap with these settings.
+     * Creates a bootstrap with these settings.
      *
-     * @param group   of the connections
-     * @param newBoss makes the group that accepts them, if there is to be one
+     * @param group   event loops of the connections
+     * @param newBoss creates the group that accepts connections, if it is separate
      */
     ServerBootstrap newBootstrap(EventLoopGroup group, Supplier<EventLoopGroup> newBoss) {
         ServerBootstrap bootstrap = new ServerBootstrap();

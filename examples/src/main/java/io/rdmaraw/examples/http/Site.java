@@ -18,9 +18,9 @@ import io.netty.handler.codec.http.HttpVersion;
 import io.netty.util.AsciiString;
 import io.netty.util.CharsetUtil;
 
-/** The pages of the HTTP servers, the same for all versions of the protocol. */
+/** The pages of the HTTP servers, which are the same for all versions of the protocol. */
 final class Site {
-    /** The longest content of a request; longer ones are rejected. */
+    /** Maximum length of a request's content. Longer requests are rejected. */
     static final int MAX_REQUEST_BYTES = 1 << 24;
 
     private static final String BYTES_PATH = "/bytes/";
@@ -36,7 +36,7 @@ final class Site {
     private static final ByteBuf JSON = constant("{\"message\":\"Hello, World!\"}");
     private static final ByteBuf NOT_FOUND = constant("There is no such page.\n");
     private static final ByteBuf WRONG_METHOD = constant("This page does not take that method.\n");
-    /** A prime, so that bytes that are lost or duplicated in any usual unit are noticed. */
+    /** A prime, so that lost or duplicated blocks of any common size are detected. */
     private static final int PATTERN_PERIOD = 251;
     private static final HttpHeadersFactory HEADERS = DefaultHttpHeadersFactory.headersFactory().withValidation(false);
     private static final ByteBuf PATTERN = pattern();
@@ -57,7 +57,7 @@ final class Site {
         return Unpooled.unreleasableBuffer(buffer);
     }
 
-    /** Returns the response to a request; the caller keeps the request. */
+    /** Returns the response to a request. The caller keeps ownership of the request. */
     static FullHttpResponse respond(FullHttpRequest request, ByteBufAllocator allocator) {
         String path = request.uri();
         boolean reads = request.method().equals(HttpMethod.GET) || request.method().equals(HttpMethod.HEAD);
@@ -83,7 +83,7 @@ final class Site {
         return wrongMethod(HttpMethod.GET);
     }
 
-    /** Returns the response to what was posted to {@code /sha256}. */
+    /** Returns the response to a request for {@code /sha256}. */
     static FullHttpResponse digest(String digest) {
         return response(HttpResponseStatus.OK, HttpHeaderValues.TEXT_PLAIN,
                 Unpooled.copiedBuffer(digest, CharsetUtil.US_ASCII));
@@ -106,7 +106,7 @@ final class Site {
             try {
                 length = Integer.parseInt(path, BYTES_PATH.length(), path.length(), 10);
             } catch (NumberFormatException e) {
-                // Not a number, not a page.
+                // Not a number, so there is no such page.
             }
         }
         if (length < 0 || length > MAX_ANSWER_BYTES) {
@@ -121,7 +121,10 @@ final class Site {
         return response(HttpResponseStatus.OK, HttpHeaderValues.APPLICATION_OCTET_STREAM, content);
     }
 
-    /** The names and values are constants of this program, so Netty need not validate them. */
+    /**
+     * Creates a response. Header names and values are constants of this program, so Netty does not need to validate
+     * them.
+     */
     private static FullHttpResponse response(HttpResponseStatus status, AsciiString type, ByteBuf content) {
         HttpHeaders headers = HEADERS.newHeaders().add(HttpHeaderNames.CONTENT_TYPE, type)
                 .addInt(HttpHeaderNames.CONTENT_LENGTH, content.readableBytes())

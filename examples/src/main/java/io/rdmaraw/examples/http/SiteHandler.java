@@ -8,12 +8,12 @@ import io.netty.handler.codec.http.FullHttpResponse;
 import io.netty.handler.codec.http.HttpMethod;
 import io.netty.handler.codec.http.HttpObjectAggregator;
 
-/** Answers requests of any version of HTTP, with one flush for all requests that were read together. */
+/** Answers requests of all HTTP versions. All requests of one read share a flush. */
 final class SiteHandler extends SimpleChannelInboundHandler<FullHttpRequest> {
-    /** The name in a pipeline of the first of the handlers that answer requests. */
+    /** Name of the first request handler in the pipeline. */
     static final String FIRST = "site";
 
-    /** Adds what answers decoded requests. */
+    /** Adds the handlers that answer decoded requests. */
     static void addTo(ChannelPipeline pipeline) {
         pipeline.addLast(FIRST, new DigestHandler());
         pipeline.addLast(new HttpObjectAggregator(Site.MAX_REQUEST_BYTES), new SiteHandler());
@@ -33,7 +33,7 @@ final class SiteHandler extends SimpleChannelInboundHandler<FullHttpRequest> {
         ctx.flush();
     }
 
-    /** Stops reading from a client until it has read its responses. */
+    /** Stops reading from a client until it has received its responses. */
     @Override
     public void channelWritabilityChanged(ChannelHandlerContext ctx) {
         ctx.channel().config().setAutoRead(ctx.channel().isWritable());

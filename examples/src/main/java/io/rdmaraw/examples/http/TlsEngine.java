@@ -6,11 +6,15 @@ import io.netty.handler.ssl.SslProvider;
 import picocli.CommandLine.ITypeConverter;
 import picocli.CommandLine.TypeConversionException;
 
-/** Who does the cryptography of TLS. */
+/** The implementation of TLS. */
 enum TlsEngine {
     JDK, OPENSSL;
 
-    /** @param engineOrNull null for OpenSSL where it is on the class path, and the JDK elsewhere */
+    /**
+     * Returns the provider of an engine.
+     *
+     * @param engineOrNull null for OpenSSL if it is on the class path, otherwise the JDK
+     */
     static SslProvider provider(TlsEngine engineOrNull) {
         if (engineOrNull == null) {
             return SslContext.defaultServerProvider();
@@ -18,7 +22,7 @@ enum TlsEngine {
         return engineOrNull == JDK ? SslProvider.JDK : SslProvider.OPENSSL;
     }
 
-    /** Parses the name in an option of a command. */
+    /** Parses the name in a command line option. */
     static final class Name implements ITypeConverter<TlsEngine> {
         @Override
         public TlsEngine convert(String name) {

@@ -13,7 +13,7 @@ import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
 
-/** Decodes commands and sends the replies; replies to commands that arrive together are flushed together. */
+/** Decodes commands and sends the replies. All commands of one read share a flush. */
 final class CommandHandler extends SimpleChannelInboundHandler<RedisMessage> {
     private final Commands commands;
 
@@ -57,7 +57,7 @@ final class CommandHandler extends SimpleChannelInboundHandler<RedisMessage> {
         ctx.flush();
     }
 
-    /** Stops reading from a client until it has read its replies. */
+    /** Stops reading from a client until it has received its replies. */
     @Override
     public void channelWritabilityChanged(ChannelHandlerContext ctx) {
         ctx.channel().config().setAutoRead(ctx.channel().isWritable());

@@ -15,7 +15,7 @@ import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Function;
 
-/** The supported commands of Redis, with its replies and error texts. Thread-safe. */
+/** The supported commands of Redis, with the replies and error texts of Redis. Thread-safe. */
 final class Commands {
     private static final SimpleStringRedisMessage OK = new SimpleStringRedisMessage("OK");
     private static final SimpleStringRedisMessage PONG = new SimpleStringRedisMessage("PONG");
@@ -28,8 +28,8 @@ final class Commands {
     /**
      * A command.
      *
-     * @param minWords with the command's own name
-     * @param maxWords with the command's own name
+     * @param minWords minimum number of words, including the name
+     * @param maxWords maximum number of words, including the name
      */
     private record Command(int minWords, int maxWords, Function<List<byte[]>, RedisMessage> action) {
     }
@@ -47,7 +47,7 @@ final class Commands {
             Map.entry("TTL", new Command(2, 2, this::timeToLive)),
             Map.entry("DBSIZE", new Command(1, 1, this::size)),
             Map.entry("INFO", new Command(1, 2, this::info)),
-            // What redis-benchmark and redis-cli ask before they begin; nothing can be configured here.
+            // Sent by redis-benchmark and redis-cli when they start. There is nothing to configure here.
             Map.entry("CONFIG", new Command(2, Integer.MAX_VALUE, words -> NO_ARRAY)),
             Map.entry("COMMAND", new Command(1, Integer.MAX_VALUE, words -> NO_ARRAY)));
 
@@ -55,7 +55,7 @@ final class Commands {
         this.store = store;
     }
 
-    /** Runs a command with at least one word. */
+    /** Runs a command of at least one word. */
     RedisMessage run(List<byte[]> words) {
         String name = text(words.getFirst());
         Command command = commands.get(name);
@@ -72,7 +72,7 @@ final class Commands {
         return command.action.apply(words);
     }
 
-    /** A line break would end the error early. */
+    /** Makes a name safe for an error reply, which a line break would terminate. */
     private static String printable(String name) {
         return name.substring(0, Math.min(name.length(), 64)).replaceAll("[^\\x20-\\x7e]", "?");
     }

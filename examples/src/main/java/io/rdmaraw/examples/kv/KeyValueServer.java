@@ -13,7 +13,7 @@ import picocli.CommandLine.Command;
 import java.net.InetSocketAddress;
 import java.util.List;
 
-/** A key-value store in memory that speaks the protocol of Redis (RESP 2), so that Redis' own clients work on it. */
+/** An in-memory key-value store with the protocol of Redis (RESP 2), so that Redis clients work with it. */
 @Command(name = "redis", mixinStandardHelpOptions = true, description = "Key-value server with Redis' protocol.")
 public final class KeyValueServer extends ServerCommand {
     private static final int PORT = 6379;

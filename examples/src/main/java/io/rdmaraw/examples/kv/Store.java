@@ -5,11 +5,15 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 import java.util.function.LongSupplier;
 
-/** Values by key, some with a time to live. Keys are byte strings, held as Latin-1. Thread-safe. */
+/** Values by key, with an optional time to live. Keys are byte strings, stored as Latin-1. Thread-safe. */
 final class Store {
     private static final long NO_EXPIRY = Long.MAX_VALUE;
 
-    /** @param expiryNanos on the store's clock, or {@link #NO_EXPIRY} */
+    /**
+     * A value.
+     *
+     * @param expiryNanos time of expiry on the store's clock, or {@link #NO_EXPIRY}
+     */
     private record Entry(byte[] value, long expiryNanos) {
     }
 
@@ -54,19 +58,19 @@ final class Store {
         return lifeNanos >= NO_EXPIRY - now ? NO_EXPIRY - 1 : now + lifeNanos;
     }
 
-    /** Returns whether there was a value to delete. */
+    /** Deletes a value and returns whether there was one. */
     boolean delete(String key) {
         Entry removed = entries.remove(key);
         return removed != null && removed.expiryNanos > now();
     }
 
-    /** Gives a key a time to live; false if there is no such key. */
+    /** Sets the time to live of a key. Returns false if there is no such key. */
     boolean expire(String key, long lifeMillis) {
         return entries.computeIfPresent(key, (k, entry) -> entry.expiryNanos <= now() ? null
                 : new Entry(entry.value, expiry(lifeMillis))) != null;
     }
 
-    /** Returns the milliseconds that a key has left; -1 if it does not expire, -2 if there is no such key. */
+    /** Returns the remaining milliseconds of a key; -1 if it does not expire, -2 if there is no such key. */
     long lifeMillis(String key) {
         Entry entry = live(key, entries.get(key));
         if (entry == null) {
@@ -76,10 +80,10 @@ final class Store {
     }
 
     /**
-     * Adds to a number; a missing key counts as 0.
+     * Adds to a number. A missing key counts as 0.
      *
      * @throws NumberFormatException if the value is not a number
-     * @throws ArithmeticException   if the sum is too large
+     * @throws ArithmeticException if the sum is too large
      */
     long add(String key, long increment) {
         Entry entry = entries.compute(key, (k, old) -> {

@@ -10,14 +10,14 @@ public final class EndOfInput {
     private EndOfInput() {
     }
 
-    /** Runs the reaction if the event is the end of the input. */
+    /** Runs the reaction if the event signals the end of the input. */
     public static void ifSeen(Object event, Runnable reaction) {
         if (event == ChannelInputShutdownEvent.INSTANCE) {
             reaction.run();
         }
     }
 
-    /** Closes a connection after everything that was written to it. */
+    /** Closes a connection after all written data has been sent. */
     public static void closeWhenSent(Channel connection) {
         connection.writeAndFlush(Unpooled.EMPTY_BUFFER).addListener(ChannelFutureListener.CLOSE);
     }

@@ -15,17 +15,17 @@ import java.net.SocketAddress;
 import java.util.concurrent.TimeUnit;
 
 /**
- * Connects programs on kernel sockets of this host to a TCP server on a loopback device: each connection that a NIO
- * channel accepts continues as a connection over that device.
+ * Forwards connections of kernel sockets on this host to a TCP server on a loop device. Each connection accepted by a
+ * NIO channel continues as a connection on the device.
  */
 public final class KernelBridge {
     private KernelBridge() {
     }
 
     /**
-     * Listens with a kernel socket on the address and port of the server for as long as the server does.
+     * Listens with a kernel socket on the address and port of the server until the server is closed.
      *
-     * @throws Exception when the kernel has the port in use
+     * @throws Exception if the port is in use in the kernel
      */
     public static void open(String device, Channel server) throws Exception {
         RdmaRawEventLoopGroup group = new RdmaRawEventLoopGroup(1,

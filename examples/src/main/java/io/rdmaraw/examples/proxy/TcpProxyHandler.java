@@ -6,11 +6,15 @@ import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.socket.DuplexChannel;
 
-/** One direction of a proxied connection: what this side receives is sent on the other side. */
+/** One direction of a proxied connection: forwards received data to the other side. */
 public final class TcpProxyHandler extends ChannelInboundHandlerAdapter {
     private final Channel other;
 
-    /** @param other the side that gets what this one receives */
+    /**
+     * Creates the handler.
+     *
+     * @param other the side to which received data is forwarded
+     */
     public TcpProxyHandler(Channel other) {
         this.other = other;
     }
@@ -25,7 +29,7 @@ public final class TcpProxyHandler extends ChannelInboundHandlerAdapter {
         other.flush();
     }
 
-    /** Stops reading from the other side while this one is not writable, which slows its sender down. */
+    /** Stops reading from the other side while this side is not writable, which slows down the sender. */
     @Override
     public void channelWritabilityChanged(ChannelHandlerContext ctx) {
         other.config().setAutoRead(ctx.channel().isWritable());
@@ -55,7 +59,9 @@ public final class TcpProxyHandler extends ChannelInboundHandlerAdapter {
         }
     }
 
-    /** Closes both sides at once: a connection that failed, such as by a reset, has not ended in order. */
+    /**
+     * Closes both sides immediately, because a failed connection, such as one that was reset, has not ended in order.
+     */
     @Override
     public void exceptionCaught(ChannelHandlerContext ctx, Throwable cause) {
         ctx.close();

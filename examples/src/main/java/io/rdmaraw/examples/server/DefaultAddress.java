@@ -12,17 +12,17 @@ import java.util.Comparator;
 import java.util.stream.Stream;
 
 /**
- * Where a server listens that was given a device and no address: there, and never on the host's loopback, where the
- * kernel would carry it unnoticed.
+ * The address of a server that was started with a device but without an address. It is an address of the device's
+ * network interface. The host's loopback address would be served by the kernel without notice.
  */
 final class DefaultAddress {
     private DefaultAddress() {
     }
 
     /**
-     * Returns the first address of a device's network interface, of IPv4 if it has one.
+     * Returns the first address of a device's network interface, preferably an IPv4 address.
      *
-     * @throws ExampleException when the interface has none, or cannot be found
+     * @throws ExampleException if the interface has no address or cannot be found
      */
     static InetAddress of(String device) throws IOException {
         return of(device, Path.of(System.getenv().getOrDefault("SYSFS_PATH", "/sys")));
@@ -44,7 +44,10 @@ final class DefaultAddress {
                         + " 198.18.0.1/24 dev " + netdev + ", or --address"));
     }
 
-    /** Of an RDMA device; its own name if it is an interface's already, or has none that can be seen. */
+    /**
+     * Returns the network interface of an RDMA device. Returns the device name itself if it already names an interface
+     * or if no interface is visible.
+     */
     private static String netdevOf(String device, Path sysfs) throws IOException {
         Path netdevs = sysfs.resolve("class/infiniband").resolve(device).resolve("device/net");
         if (!Files.isDirectory(netdevs)) {

@@ -8,10 +8,10 @@ import picocli.CommandLine.ITypeConverter;
 import picocli.CommandLine.TypeConversionException;
 
 /**
- * The names that an option of a command takes, and what each stands for: picocli completes and converts by it. A
- * command names a subclass with a constructor without parameters.
+ * The names of the values of an option, for picocli's completion and conversion. A command refers to a subclass with a
+ * constructor without parameters.
  *
- * @param <T> what the names stand for
+ * @param <T> type of the values
  */
 public abstract class OptionNames<T> extends ArrayList<String> implements ITypeConverter<T> {
     private static final long serialVersionUID = 1L;
@@ -19,7 +19,11 @@ public abstract class OptionNames<T> extends ArrayList<String> implements ITypeC
     private final transient T[] values;
     private final transient Function<T, String> nameOf;
 
-    /** @param nameOf the name of a value in options */
+    /**
+     * Creates the names.
+     *
+     * @param nameOf returns the name of a value
+     */
     protected OptionNames(T[] values, Function<T, String> nameOf) {
         super(Stream.of(values).map(nameOf).toList());
         this.values = values;

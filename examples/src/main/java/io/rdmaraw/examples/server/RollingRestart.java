@@ -9,7 +9,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.concurrent.TimeUnit;
 
-/** The options of servers that hand over their ports to the next process, and what such a server does then. */
+/** The options and the behaviour of servers that hand over their ports to the next process. */
 public final class RollingRestart implements RdmaRawTakeover.Listener {
     private static final Duration LOOK_INTERVAL = Duration.ofMillis(50);
 
@@ -27,23 +27,23 @@ public final class RollingRestart implements RdmaRawTakeover.Listener {
     private RdmaRawTakeover takeover;
     private volatile boolean draining;
 
-    /** Returns whether the option is there. */
+    /** Returns whether the user has enabled the handover. */
     boolean isWanted() {
         return path != null;
     }
 
-    /** Looks for the process before. */
+    /** Connects to the previous process, if there is one. */
     RdmaRawTakeover open() throws IOException {
         takeover = RdmaRawTakeover.open(path);
         return takeover;
     }
 
-    /** Serves; the server's channels are open. */
+    /** Starts to serve. Called after the server's channels have been opened. */
     void begin() throws IOException {
         takeover.begin(this);
     }
 
-    /** Returns whether the next process serves: clients are to end their connections to this one. */
+    /** Returns whether the next process is serving, so that clients should close their connections to this one. */
     public boolean isDraining() {
         return draining;
     }
@@ -58,7 +58,10 @@ public final class RollingRestart implements RdmaRawTakeover.Listener {
         draining = false;
     }
 
-    /** Waits until the server has handed over its ports and its connections have ended; false when it is closed. */
+    /**
+     * Waits until the ports have been handed over and the connections have ended. Returns false if the server channel
+     * is closed.
+     */
     boolean awaitDrained(Channel server) throws InterruptedException {
         long deadline = 0;
         while (!server.closeFuture().await(LOOK_INTERVAL.toMillis())) {
@@ -68,7 +71,7 @@ public final class RollingRestart implements RdmaRawTakeover.Listener {
             }
             deadline = deadline != 0 ? deadline : System.nanoTime() + TimeUnit.SECONDS.toNanos(drainSeconds);
             boolean over = takeover.awaitDrained(LOOK_INTERVAL) || deadline - System.nanoTime() <= 0;
-            // Meanwhile the next process may have ended: then this one serves again.
+            // If the next process has ended in the meantime, this one serves again.
             if (over && draining) {
                 return true;
             }
@@ -76,7 +79,7 @@ public final class RollingRestart implements RdmaRawTakeover.Listener {
         return false;
     }
 
-    /** The event loops have ended. */
+    /** Releases the handover. Called after the event loops have ended. */
     void close() {
         if (takeover != null) {
             takeover.close();

@@ -7,7 +7,7 @@ import java.net.InetSocketAddress;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 
-/** A running server with its event loops; closing it stops both. */
+/** A running server with its event loops. Closing it stops both. */
 public final class RunningServer implements AutoCloseable {
     private static final long SHUTDOWN_SECONDS = 5;
 
@@ -21,17 +21,17 @@ public final class RunningServer implements AutoCloseable {
         this.restartOrNull = restartOrNull;
     }
 
-    /** Returns where clients reach the server. */
+    /** Returns the address at which clients reach the server. */
     public InetSocketAddress address() {
         return (InetSocketAddress) channels.getFirst().localAddress();
     }
 
-    /** Returns the channels that were opened, listeners or datagram channels. */
+    /** Returns the listeners or datagram channels of the server. */
     public List<Channel> channels() {
         return channels;
     }
 
-    /** Waits until the server's first channel is closed; true when another process has taken over before. */
+    /** Waits until the first channel is closed. Returns true if another process has taken over before. */
     boolean awaitEnd() throws InterruptedException {
         if (restartOrNull != null) {
             return restartOrNull.awaitDrained(channels.getFirst());

@@ -23,11 +23,12 @@ import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
 import java.util.concurrent.Callable;
 import java.util.concurrent.ThreadFactory;
 import java.util.function.Supplier;
 
-/** The options, the event loops and the ready message of all servers. A server adds its bootstrap and its handlers. */
+/** The options, event loops and startup message shared by all servers. A server adds its bootstrap and its handlers. */
 @Command(defaultValueProvider = ServerCommand.DefaultPort.class)
 public abstract class ServerCommand implements Callable<Integer> {
     private static final int MAX_ATTEMPTS = 10;
@@ -63,11 +64,16 @@ public abstract class ServerCommand implements Callable<Integer> {
             description = "event loops; default ${DEFAULT-VALUE}")
     private int threads;
 
-    /** All that the server has made since it was started. */
+    @Option(names = "--tuning", paramLabel = "T", split = ",", converter = Tuning.Names.class,
+            completionCandidates = Tuning.Names.class, description = "settings of epoll or io_uring, separated by"
+                    + " commas: ${COMPLETION-CANDIDATES}; default none")
+    private Set<Tuning> tuning = Set.of();
+
+    /** All groups created since the server was started. */
     private final List<EventLoopGroup> groups = new ArrayList<>();
     private ThreadFactory bossThreads;
 
-    /** Each server has its own default port. */
+    /** Provides the default port of each server. */
     static final class DefaultPort implements IDefaultValueProvider {
         @Override
         public String defaultValue(ArgSpec argument) {
@@ -83,11 +89,11 @@ public abstract class ServerCommand implements Callable<Integer> {
     /**
      * Opens the server's channels.
      *
-     * @return the channels, the one that clients are told of first
+     * @return the channels; the first one has the address that is shown to clients
      */
     protected abstract List<Channel> open(EventLoopGroup group, InetSocketAddress local) throws Exception;
 
-    /** Returns how the server is restarted; null when that closes its port for a time. */
+    /** Returns the handover of ports to the next process, or null if the server does not support it. */
     protected RollingRestart rollingRestart() {
         return null;
     }
@@ -103,13 +109,17 @@ public abstract class ServerCommand implements Callable<Integer> {
         return restart;
     }
 
-    /** Returns the chosen transport. */
+    /** Returns the selected transport. */
     protected final Transport transport() {
         return transport;
     }
 
     /** Starts the server with event loops on threads of a factory. */
     public final RunningServer start(ThreadFactory threadFactory) throws Exception {
+        tuning.stream().filter(each -> !each.isFor(transport)).findFirst().ifPresent(each -> {
+            throw new ExampleException("--tuning " + each + " is for --transport " + each.transports());
+        });
+        Tuning.setProperties(tuning);
         Throwable cause = transport.unavailabilityCause();
         if (cause != null) {
             throw new ExampleException("the transport " + transport + " cannot be used here: " + cause.getMessage(),
@@ -119,7 +129,7 @@ public abstract class ServerCommand implements Callable<Integer> {
         RollingRestart restart = wantedRestart();
         bossThreads = threadFactory;
         groups.clear();
-        EventLoopGroup group = restart == null ? transport.newGroup(threads, threadFactory, device, slotBytes)
+        EventLoopGroup group = restart == null ? transport.newGroup(threads, threadFactory, device, slotBytes, tuning)
                 : new RdmaRawEventLoopGroup(threads, threadFactory, RdmaRawIoHandlerConfig.builder().ipDevice(device)
                         .slotBytes(slotBytes).takeover(restart.open()).build());
         groups.add(group);
@@ -154,32 +164,37 @@ public abstract class ServerCommand implements Callable<Integer> {
         return local;
     }
 
-    /** Returns the bootstrap of a TCP listener, with the group of its connections. */
+    /**
+     * Creates the bootstrap of a TCP listener.
+     *
+     * @param group event loops of the connections
+     */
     protected ServerBootstrap newBootstrap(EventLoopGroup group) {
         return new ServerBootstrap().group(group);
     }
 
-    /** Makes a group of one loop on the same device that accepts connections; it ends with the server. */
+    /** Creates a group with one loop on the same device for accepting connections. It is shut down with the server. */
     protected final EventLoopGroup newBossGroup() {
         if (wantedRestart() != null) {
-            // Its listener would neither be taken over nor take one over.
+            // The listener of a boss group does not take part in the handover.
             throw new ExampleException("--takeover and --boss-group do not go together");
         }
-        EventLoopGroup boss = transport.newGroup(1, bossThreads, device, slotBytes);
+        EventLoopGroup boss = transport.newGroup(1, bossThreads, device, slotBytes, tuning);
         groups.add(boss);
         return boss;
     }
 
-    /** Returns the groups that the server has made. */
+    /** Returns the groups that the server has created. */
     public final List<EventLoopGroup> groups() {
         return List.copyOf(groups);
     }
 
-    /** Opens a TCP listener; its connections are distributed over the event loops. */
+    /** Opens a TCP listener. Its connections are distributed over the event loops. */
     protected final Channel listen(EventLoopGroup group, InetSocketAddress local, ChannelHandler connectionHandler)
             throws Exception {
         ServerBootstrap bootstrap = newBootstrap(group).channel(transport.serverSocketChannel())
                 .childHandler(connectionHandler);
+        Tuning.applyTo(bootstrap, tuning);
         for (int attempt = 1; ; attempt++) {
             Channel listener = bootstrap.bind(local).sync().channel();
             if (!transport.isInMemory(device)) {
@@ -190,7 +205,8 @@ public abstract class ServerCommand implements Callable<Integer> {
                 return listener;
             } catch (Exception e) {
                 listener.close().sync();
-                // A port that is free in memory may be in use with the kernel; the next one is another.
+                // A port that is free in memory may be in use in the kernel. If any port is acceptable, try another
+                // one.
                 if (local.getPort() != 0 || !(e instanceof BindException) || attempt == MAX_ATTEMPTS) {
                     throw e;
                 }
@@ -198,13 +214,14 @@ public abstract class ServerCommand implements Callable<Integer> {
         }
     }
 
-    /** Opens a UDP channel per event loop, all on one port. */
+    /** Opens a UDP channel for each event loop, all on the same port. */
     protected final List<Channel> bind(EventLoopGroup group, InetSocketAddress local,
             Supplier<ChannelHandler> newHandler) throws InterruptedException {
         Bootstrap bootstrap = new Bootstrap().group(group).channel(transport.datagramChannel());
         if (threads > 1) {
             bootstrap.option(transport.reusePort(), true);
         }
+        Tuning.applyTo(bootstrap, transport, tuning);
         List<Channel> channels = new ArrayList<>();
         InetSocketAddress at = local;
         for (int i = 0; i < threads; i++) {
@@ -228,7 +245,7 @@ public abstract class ServerCommand implements Callable<Integer> {
                 return 0;
             }
         }
-        // Otherwise only a signal ends the server. The exit code tells a supervisor that it failed.
+        // Only a signal ends the server normally. The exit code signals the failure to a supervisor.
         throw new ExampleException("the server's channel is closed: " + device
                 + " is gone; start again when it is back");
     }

@@ -6,7 +6,6 @@ import io.netty.channel.IoHandlerFactory;
 import io.netty.channel.MultiThreadIoEventLoopGroup;
 import io.netty.channel.epoll.Epoll;
 import io.netty.channel.epoll.EpollDatagramChannel;
-import io.netty.channel.epoll.EpollIoHandler;
 import io.netty.channel.epoll.EpollServerSocketChannel;
 import io.netty.channel.epoll.EpollSocketChannel;
 import io.netty.channel.nio.NioIoHandler;
@@ -20,7 +19,6 @@ import io.netty.channel.socket.nio.NioSocketChannel;
 import io.netty.channel.unix.UnixChannelOption;
 import io.netty.channel.uring.IoUring;
 import io.netty.channel.uring.IoUringDatagramChannel;
-import io.netty.channel.uring.IoUringIoHandler;
 import io.netty.channel.uring.IoUringServerSocketChannel;
 import io.netty.channel.uring.IoUringSocketChannel;
 import io.rdmaraw.channel.RdmaRaw;
@@ -34,15 +32,17 @@ import io.rdmaraw.verbs.DeviceName;
 
 import java.net.StandardSocketOptions;
 import java.util.Locale;
+import java.util.Set;
 import java.util.concurrent.ThreadFactory;
 
-/** What differs between the transports: the event loops and the classes of the channels. */
+/** The transports, with their event loops and channel classes. */
 public enum Transport {
     /** The selectors of the JDK. */
     NIO(NioDatagramChannel.class, NioSocketChannel.class, NioServerSocketChannel.class,
             NioChannelOption.of(StandardSocketOptions.SO_REUSEPORT)) {
         @Override
-        public EventLoopGroup newGroup(int threads, ThreadFactory factory, String device, int slotBytes) {
+        public EventLoopGroup newGroup(int threads, ThreadFactory factory, String device, int slotBytes,
+                Set<Tuning> tuning) {
             return group(threads, factory, NioIoHandler.newFactory());
         }
 
@@ -56,8 +56,9 @@ public enum Transport {
     EPOLL(EpollDatagramChannel.class, EpollSocketChannel.class, EpollServerSocketChannel.class,
             UnixChannelOption.SO_REUSEPORT) {
         @Override
-        public EventLoopGroup newGroup(int threads, ThreadFactory factory, String device, int slotBytes) {
-            return group(threads, factory, EpollIoHandler.newFactory());
+        public EventLoopGroup newGroup(int threads, ThreadFactory factory, String device, int slotBytes,
+                Set<Tuning> tuning) {
+            return group(threads, factory, Tuning.epoll(tuning));
         }
 
         @Override
@@ -70,8 +71,9 @@ public enum Transport {
     IO_URING(IoUringDatagramChannel.class, IoUringSocketChannel.class, IoUringServerSocketChannel.class,
             UnixChannelOption.SO_REUSEPORT) {
         @Override
-        public EventLoopGroup newGroup(int threads, ThreadFactory factory, String device, int slotBytes) {
-            return group(threads, factory, IoUringIoHandler.newFactory());
+        public EventLoopGroup newGroup(int threads, ThreadFactory factory, String device, int slotBytes,
+                Set<Tuning> tuning) {
+            return group(threads, factory, Tuning.ioUring(tuning));
         }
 
         @Override
@@ -84,7 +86,8 @@ public enum Transport {
     RDMA_RAW(RdmaRawDatagramChannel.class, RdmaRawSocketChannel.class, RdmaRawServerSocketChannel.class,
             RdmaRawChannelOption.SO_REUSEPORT) {
         @Override
-        public EventLoopGroup newGroup(int threads, ThreadFactory factory, String device, int slotBytes) {
+        public EventLoopGroup newGroup(int threads, ThreadFactory factory, String device, int slotBytes,
+                Set<Tuning> tuning) {
             return new RdmaRawEventLoopGroup(threads, factory,
                     RdmaRawIoHandlerConfig.builder().ipDevice(device).slotBytes(slotBytes).build());
         }
@@ -114,17 +117,23 @@ public enum Transport {
     }
 
     /**
-     * Creates the event loops.
+     * Creates event loops with default settings.
      *
-     * @param device what {@link #RDMA_RAW} runs on; the others take what the kernel routes to them
-     * @param slotBytes the memory of a frame of {@link #RDMA_RAW}
+     * @param device device of {@link #RDMA_RAW}; the other transports use the kernel's interfaces
+     * @param slotBytes frame memory of {@link #RDMA_RAW}
      */
-    public abstract EventLoopGroup newGroup(int threads, ThreadFactory factory, String device, int slotBytes);
+    public final EventLoopGroup newGroup(int threads, ThreadFactory factory, String device, int slotBytes) {
+        return newGroup(threads, factory, device, slotBytes, Set.of());
+    }
 
-    /** Returns why this transport cannot be used here, or null if it can. */
+    /** Creates the event loops with settings of this transport. */
+    public abstract EventLoopGroup newGroup(int threads, ThreadFactory factory, String device, int slotBytes,
+            Set<Tuning> tuning);
+
+    /** Returns why this transport is unavailable, or null if it is available. */
     public abstract Throwable unavailabilityCause();
 
-    /** Returns whether the device belongs to this process alone and cannot be reached by kernel sockets. */
+    /** Returns whether the device exists only in this process, so that kernel sockets cannot reach it. */
     boolean isInMemory(String device) {
         return false;
     }
@@ -148,12 +157,12 @@ public enum Transport {
         return serverSocketChannel;
     }
 
-    /** Returns the option that lets several UDP channels, one per loop, share a port. */
+    /** Returns the option that allows several UDP channels, one per loop, to share a port. */
     ChannelOption<Boolean> reusePort() {
         return reusePort;
     }
 
-    /** The name on the command line. */
+    /** Returns the name on the command line. */
     @Override
     public String toString() {
         return this == IO_URING ? "io_uring" : name().toLowerCase(Locale.ROOT).replace('_', '-');

@@ -1,10 +1,10 @@
 package io.rdmaraw.examples.server;
 
-/** The names of transports in options of commands. */
+/** The names of the transports in command line options. */
 public final class TransportNames extends OptionNames<Transport> {
     private static final long serialVersionUID = 1L;
 
-    /** picocli creates it. */
+    /** Called by picocli. */
     public TransportNames() {
         super(Transport.values(), Transport::toString);
     }

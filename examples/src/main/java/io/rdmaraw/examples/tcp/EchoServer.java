@@ -13,7 +13,7 @@ import picocli.CommandLine.Command;
 import java.net.InetSocketAddress;
 import java.util.List;
 
-/** Sends back what it receives (RFC 862, over TCP). */
+/** Sends received data back (RFC 862 over TCP). */
 @Command(name = "echo", mixinStandardHelpOptions = true, description = "TCP echo.")
 public final class EchoServer extends ServerCommand {
     private static final int PORT = 7007;
@@ -28,7 +28,7 @@ public final class EchoServer extends ServerCommand {
         return List.of(listen(group, local, new ChannelInitializer<>() {
             @Override
             protected void initChannel(Channel connection) {
-                // A client may end its sending and still read: what it sent last must go back to it.
+                // A client may shut down its output and continue to read. The remaining data must still be sent back.
                 connection.config().setOption(ChannelOption.ALLOW_HALF_CLOSURE, true);
                 connection.pipeline().addLast(new Echo());
             }
@@ -46,7 +46,10 @@ public final class EchoServer extends ServerCommand {
             ctx.flush();
         }
 
-        /** Stops reading from a client until it has read its echoes, so that it cannot fill our memory. */
+        /**
+         * Stops reading from a client until it has received its echoes, so that it cannot exhaust the memory of the
+         * server.
+         */
         @Override
         public void channelWritabilityChanged(ChannelHandlerContext ctx) {
             ctx.channel().config().setAutoRead(ctx.channel().isWritable());

@@ -6,7 +6,7 @@ import picocli.CommandLine.TypeConversionException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 
-/** Parses {@code 127.0.0.1:80} and {@code [::1]:80}. */
+/** Parses addresses such as {@code 127.0.0.1:80} and {@code [::1]:80}. */
 final class HostAndPort implements ITypeConverter<InetSocketAddress> {
     @Override
     public InetSocketAddress convert(String text) {

@@ -14,7 +14,7 @@ import picocli.CommandLine.Option;
 import java.net.InetSocketAddress;
 import java.util.List;
 
-/** Forwards each connection to another server; both sides are on the same event loop. */
+/** Forwards each connection to another server. Both sides use the same event loop. */
 @Command(name = "proxy", mixinStandardHelpOptions = true, description = "TCP proxy.")
 public final class ProxyServer extends ServerCommand {
     private static final int PORT = 8081;
@@ -34,7 +34,7 @@ public final class ProxyServer extends ServerCommand {
             @Override
             protected void initChannel(Channel client) {
                 prepare(client);
-                // Nothing is read before there is somewhere to put it.
+                // Data must not be read before the outgoing connection is established.
                 client.config().setAutoRead(false);
                 connect(client);
             }

@@ -17,11 +17,11 @@ import picocli.CommandLine.Option;
 import java.net.InetSocketAddress;
 import java.util.List;
 
-/** Sends each frame of text or data back as it came; the protocol and its compression are Netty's. */
+/** Sends each text or binary frame back unchanged. Netty implements the protocol and its compression. */
 @Command(name = "websocket", mixinStandardHelpOptions = true,
         description = "WebSocket server that sends back what it gets.")
 public final class WebSocketServer extends ServerCommand {
-    /** The longest message of Autobahn's suite. */
+    /** The longest message of the Autobahn test suite. */
     private static final int MAX_FRAME_BYTES = 16 << 20;
     private static final int MAX_HANDSHAKE_BYTES = 1 << 16;
     private static final int PORT = 8080;
@@ -38,7 +38,8 @@ public final class WebSocketServer extends ServerCommand {
     protected List<Channel> open(EventLoopGroup group, InetSocketAddress local) throws Exception {
         WebSocketServerProtocolConfig config = WebSocketServerProtocolConfig.newBuilder().websocketPath("/")
                 .checkStartsWith(true).allowExtensions(compression).maxFramePayloadLength(MAX_FRAME_BYTES)
-                // The status of a violation is the decoder's to say, not what stands for an ordinary end.
+                // Otherwise, a close frame with the status of a normal end would precede the decoder's status of a
+                // violation.
                 .sendCloseFrame(null).build();
         return List.of(listen(group, local, new ChannelInitializer<>() {
             @Override
@@ -63,7 +64,7 @@ public final class WebSocketServer extends ServerCommand {
             ctx.flush();
         }
 
-        /** Stops reading from a client until it has read what was sent back. */
+        /** Stops reading from a client until it has received the returned frames. */
         @Override
         public void channelWritabilityChanged(ChannelHandlerContext ctx) {
             ctx.channel().config().setAutoRead(ctx.channel().isWritable());

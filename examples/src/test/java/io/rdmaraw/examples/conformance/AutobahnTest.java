@@ -23,7 +23,10 @@ import java.util.TreeMap;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
-/** Autobahn's suite for WebSocket servers, against Netty's codec on our channels, and on epoll's beside. */
+/**
+ * Runs Autobahn's test suite for WebSocket servers against Netty's codec on this transport's channels and, for
+ * comparison, on epoll's.
+ */
 @Tag("conformance")
 @Timeout(3600)
 class AutobahnTest {
@@ -32,7 +35,9 @@ class AutobahnTest {
     private static final Pattern CASE = Pattern.compile(
             "\"([0-9.]+)\": \\{[^}]*?\"behavior\": \"([A-Z -]+)\"[^}]*}");
 
-    /** All cases, unless the property {@code rdmaraw.autobahnCases} names some, such as {@code 1.*,9.1.*}. */
+    /**
+     * Returns the cases to run: all, or those in the property {@code rdmaraw.autobahnCases}, such as {@code 1.*,9.1.*}.
+     */
     private static String cases() {
         return '"' + System.getProperty("rdmaraw.autobahnCases", "*").replace(",", "\",\"") + '"';
     }
@@ -53,7 +58,7 @@ class AutobahnTest {
                     """.formatted(reports, cases(), at.getHostString(), at.getPort()));
             String program = "import sys; sys.argv = ['wstest', '-m', 'fuzzingclient', '-s', '" + spec
                     + "']; from autobahntestsuite import wstest; wstest.run()";
-            // The shell writes what the suite says into a file, which can be looked at while it runs.
+            // The shell redirects the suite's output to a file, which can be read while the suite runs.
             try (PeerProcess run = stage.clients().start("sh", "-c", "exec \"$@\" >\"$0\" 2>&1", log.toString(),
                     Path.of(System.getProperty("java.home"), "bin", "java").toString(),
                     "--enable-native-access=ALL-UNNAMED", "-cp", jython + File.pathSeparator + suite,

@@ -35,14 +35,14 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
 
-/** Clients that others wrote, beyond what the ordinary tests ask of curl and dnsperf. */
+/** Third-party clients, with more demanding requests than in the ordinary tests with curl and dnsperf. */
 @Tag("conformance")
 @Timeout(900)
 class ForeignClientsTest {
     private static final Duration LIMIT = Duration.ofMinutes(4);
     private static final int NAMES = 100_000;
     private static final int PATTERN_PERIOD = 251;
-    /** As strace has it, which may know the message's number alone. */
+    /** The control message in strace's output. An old strace prints only its number. */
     private static final Pattern SUPER_DATAGRAM = Pattern.compile("cmsg_type=(UDP_SEGMENT|0x67)");
 
     private static byte[] pattern(int length) {
@@ -65,7 +65,7 @@ class ForeignClientsTest {
                 modules.toString(), client, url).strip();
     }
 
-    /** As the stage's own, with patience for a machine that does other work too. */
+    /** Like the method of the stage, but with a longer limit for busy machines. */
     private static String run(Stage stage, String... command) {
         try (PeerProcess process = stage.clients().start(command)) {
             return process.await(LIMIT).orThrow().output();
@@ -99,7 +99,9 @@ class ForeignClientsTest {
         }
     }
 
-    /** A body of a length not told before, a question before the body, many at a time, a slow reader, HTTP/2. */
+    /**
+     * Requests of curl: chunked upload, Expect: 100-continue, a slow reader, many transfers in parallel, and HTTP/2.
+     */
     @ParameterizedTest
     @EnumSource(mode = Mode.INCLUDE, names = {"EPOLL_VETH", "RDMA_RAW_PACKET", "RDMA_RAW_XDP"})
     void curl(Setup setup, @TempDir Path directory) throws Exception {
@@ -138,7 +140,7 @@ class ForeignClientsTest {
                 "chunked, expect-continue, slow reader, 100 at a time, 100 MB; HTTP/1.1, TLS, HTTP/2");
     }
 
-    /** A curl that hands its kernel up to 64 KB of datagrams at once, which the trace has to show. */
+    /** The client passes up to 64 KB of datagrams to its kernel at once. The trace must show this. */
     @ParameterizedTest
     @EnumSource(mode = Mode.INCLUDE, names = {"EPOLL_VETH", "RDMA_RAW_PACKET", "RDMA_RAW_XDP"})
     void curlByHttp3(Setup setup, @TempDir Path directory) throws Exception {
@@ -162,7 +164,7 @@ class ForeignClientsTest {
         ForeignSuites.record("curl, HTTP/3", setup, "all", "20 MB down and up, by UDP_SEGMENT");
     }
 
-    /** The client of the library ngtcp2: much, new keys on the way, and lost datagrams. */
+    /** ngtcp2's client: large transfers, key updates during a transfer, and lost datagrams. */
     @ParameterizedTest
     @EnumSource(mode = Mode.INCLUDE, names = {"EPOLL_VETH", "RDMA_RAW_PACKET", "RDMA_RAW_XDP"})
     void ngtcp2(Setup setup, @TempDir Path directory) throws Exception {
@@ -231,7 +233,8 @@ class ForeignClientsTest {
         Path questionFile = Files.writeString(directory.resolve("questions"), questions, StandardCharsets.US_ASCII);
         try (Stage stage = new Stage(setup)) {
             InetSocketAddress at = stage.start(new DnsServer(), "--zone", zoneFile.toString());
-            // Few at a time: this is about answers, and a datagram that finds no room is nobody's fault.
+            // Only a few queries at a time, because this test checks the answers. With more, datagrams could be dropped
+            // where a queue is full.
             String report = run(stage, "dnsperf", "-s", at.getHostString(), "-p", Integer.toString(at.getPort()), "-d",
                     questionFile.toString(), "-n", "1", "-q", "16", "-t", "20");
             Matcher answered = Pattern.compile("Queries completed: +(\\d+)").matcher(report);

@@ -9,14 +9,17 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 
-/** Where {@code rdma-raw test --conformance} has put the suites of others, and where results go for its page. */
+/**
+ * The directory into which {@code rdma-raw test --conformance} downloads third-party suites, and the results for its
+ * page.
+ */
 final class ForeignSuites {
     private static final Path DIRECTORY = Path.of("target/conformance").toAbsolutePath();
 
     private ForeignSuites() {
     }
 
-    /** Returns a file that the launcher has fetched; the test is skipped where it has not. */
+    /** Returns a file downloaded by the launcher. Skips the test if it is missing. */
     static Path require(String name) {
         Path file = DIRECTORY.resolve("suites").resolve(name);
         assumeTrue(Files.exists(file), () -> "needs " + file + ", which ./rdma-raw test --conformance fetches");
@@ -28,7 +31,12 @@ final class ForeignSuites {
         return Files.createDirectories(DIRECTORY.resolve("reports").resolve(suite + '-' + setup));
     }
 
-    /** Adds a row to the page: the suite, the transport, how many cases passed, and the rest of them. */
+    /**
+     * Adds a row to the results page.
+     *
+     * @param passed number of cases that passed
+     * @param rest   the other cases
+     */
     static void record(String suite, Setup setup, String passed, String rest) throws IOException {
         Files.writeString(Files.createDirectories(DIRECTORY).resolve("rows.md"), "| " + suite + " | "
                 + (setup == Setup.EPOLL_VETH ? "epoll" : setup.toString().toLowerCase(java.util.Locale.ROOT)

@@ -22,8 +22,8 @@ import java.util.TreeSet;
 import javax.xml.parsers.DocumentBuilderFactory;
 
 /**
- * h2spec, the conformance suite of HTTP/2, against Netty's codec on our channels, and on epoll's beside. What Netty
- * leaves out when it runs the suite may fail here too, and nothing else.
+ * Runs h2spec, the conformance suite of HTTP/2, against Netty's codec on this transport's channels and, for comparison,
+ * on epoll's. Only cases that Netty's own run of the suite excludes may fail.
  */
 @Tag("conformance")
 @Timeout(600)
@@ -31,7 +31,7 @@ class H2specTest {
     private static final int CASES_AT_LEAST = 140;
     private static final Duration LIMIT = Duration.ofMinutes(8);
 
-    /** The list of Netty's module testsuite-http2. */
+    /** The exclusions of Netty's module testsuite-http2. */
     private static final Set<String> LEFT_OUT_BY_NETTY = Set.of(
             "4.2 - Sends a dynamic table size update at the end of header block",
             "5.1 - idle: Sends a DATA frame",
@@ -76,7 +76,7 @@ class H2specTest {
         assertEquals(Set.of(), failed, output);
     }
 
-    /** Returns how many cases there were, and which of them failed by the names that Netty's list has. */
+    /** Returns the number of cases. Adds the failed ones to the set, with names as in Netty's list. */
     private static int read(Path report, Set<String> failed) throws Exception {
         NodeList cases = DocumentBuilderFactory.newInstance().newDocumentBuilder().parse(report.toFile())
                 .getElementsByTagName("testcase");

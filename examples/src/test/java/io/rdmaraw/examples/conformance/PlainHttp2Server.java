@@ -21,7 +21,10 @@ import java.net.InetSocketAddress;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
 
-/** HTTP/2 with prior knowledge, by Netty's codec alone: every request is answered with a line of text at its end. */
+/**
+ * An HTTP/2 server with prior knowledge, built on Netty's codec only. It answers each complete request with a line of
+ * text.
+ */
 @Command(name = "h2c")
 final class PlainHttp2Server extends ServerCommand {
     @Override
@@ -55,7 +58,7 @@ final class PlainHttp2Server extends ServerCommand {
         }
     }
 
-    /** Flushes what the codec has written, as Netty's base class does at the end of what was read. */
+    /** Netty's codec. Its base class flushes the written frames at the end of each read. */
     private static final class Connection extends Http2ConnectionHandler {
         Connection(Http2ConnectionDecoder decoder, Http2ConnectionEncoder encoder, Http2Settings settings) {
             super(decoder, encoder, settings);

@@ -18,7 +18,7 @@ import java.util.List;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
-/** The DNS server, asked by dig and dnsperf. */
+/** Queries the DNS server with dig and dnsperf. */
 @Timeout(120)
 class DnsServerTest {
     private static final String DIG = "dig:bind9-dnsutils";
@@ -54,7 +54,7 @@ class DnsServerTest {
         }
     }
 
-    /** 663 bytes, and 2,649 bytes: the second leaves in fragments where the link takes 1,500. */
+    /** The answers have 663 and 2,649 bytes. The second is fragmented on a link with an MTU of 1,500. */
     @ParameterizedTest
     @EnumSource
     void answersAreAsLongAsTheClientAllows(Setup setup) throws Exception {

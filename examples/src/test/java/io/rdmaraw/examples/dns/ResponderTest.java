@@ -16,7 +16,7 @@ import org.junit.jupiter.api.Test;
 
 import java.net.InetSocketAddress;
 
-/** The server's handlers without a network: bytes in, bytes out. */
+/** Tests of the server's handlers without a network: the query and the answer are bytes. */
 class ResponderTest {
     private static final InetSocketAddress CLIENT = new InetSocketAddress("127.0.0.1", 1);
     private static final InetSocketAddress SERVER = new InetSocketAddress("127.0.0.1", 2);
@@ -33,7 +33,7 @@ class ResponderTest {
     private final EmbeddedChannel channel = new EmbeddedChannel(new DatagramDnsQueryDecoder(new QueryDecoder()),
             new DatagramDnsResponseEncoder(new AnswerEncoder()), new UdpQueryHandler(responder));
 
-    /** The answer in hexadecimal, or null when there is none. */
+    /** Returns the answer in hexadecimal, or null if there is none. */
     private String ask(String query) {
         channel.writeInbound(new DatagramPacket(Unpooled.wrappedBuffer(ByteBufUtil.decodeHexDump(query)), SERVER,
                 CLIENT));

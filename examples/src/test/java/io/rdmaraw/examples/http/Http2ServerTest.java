@@ -13,7 +13,7 @@ import org.junit.jupiter.params.provider.EnumSource;
 import java.net.InetSocketAddress;
 import java.nio.file.Path;
 
-/** The HTTP/2 server with TLS, asked by curl with either version of HTTP, and by h2load. */
+/** Sends requests to the HTTP/2 server over TLS with curl, by HTTP/1.1 and HTTP/2, and with h2load. */
 @Timeout(120)
 class Http2ServerTest {
     private static String start(Stage stage) throws Exception {

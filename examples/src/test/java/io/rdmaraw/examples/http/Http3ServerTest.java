@@ -16,7 +16,7 @@ import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 
-/** The HTTP/3 server, asked by Netty's client over the UDP of the kernel. */
+/** Sends requests to the HTTP/3 server with Netty's client over the kernel's UDP. */
 @Timeout(120)
 class Http3ServerTest {
     private static final int STREAMS = 50;

@@ -32,11 +32,11 @@ import java.net.InetSocketAddress;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 
-/** An HTTP/3 connection over a kernel socket, which belongs to the namespace of the thread that makes it. */
+/** An HTTP/3 connection over a kernel socket. The socket belongs to the namespace of the thread that creates it. */
 final class Http3TestClient implements AutoCloseable {
     private static final long WINDOW_BYTES = 1 << 22;
 
-    /** What came back. */
+    /** The status and content of a response. */
     record Response(int status, byte[] content) {
     }
 

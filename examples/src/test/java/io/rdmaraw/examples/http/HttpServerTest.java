@@ -27,7 +27,7 @@ import java.util.HexFormat;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
-/** The HTTP/1.1 server, asked by curl, by wrk, and by a client that pipelines. */
+/** Sends requests to the HTTP/1.1 server with curl, wrk, and a client that pipelines. */
 @Timeout(120)
 class HttpServerTest {
     private static final int PIPELINED = 100;
@@ -46,7 +46,9 @@ class HttpServerTest {
         }
     }
 
-    /** What other programs set: the server answers the same, and all its event loops end with it. */
+    /**
+     * With settings that other programs use, the server gives the same responses, and all its event loops end with it.
+     */
     @ParameterizedTest
     @ValueSource(strings = {"--allocator=pooled", "--allocator=heap", "--boss-group"})
     void servesCurlWithTheSettingsOfOtherPrograms(String setting, @TempDir Path directory) throws Exception {
@@ -96,7 +98,7 @@ class HttpServerTest {
         }
     }
 
-    /** haproxy keeps connections open, and looks after the server with ones that it resets. */
+    /** haproxy reuses connections, and checks the server's health with connections that it resets. */
     @ParameterizedTest
     @EnumSource(mode = Mode.INCLUDE, names = {"EPOLL_VETH", "RDMA_RAW_PACKET", "RDMA_RAW_XDP"})
     void servesHaproxy(Setup setup, @TempDir Path directory) throws Exception {
@@ -127,7 +129,7 @@ class HttpServerTest {
         }
     }
 
-    /** What curl must find on the site, whatever it speaks. */
+    /** Checks the pages of the site with curl, for any version of HTTP. */
     static final class Curl {
         private static final int LONG_UPLOAD_BYTES = Site.MAX_REQUEST_BYTES + 1_000_000;
 
@@ -150,7 +152,7 @@ class HttpServerTest {
             checkUpload(stage, site, directory, options);
         }
 
-        /** More than the server would keep of a request. */
+        /** Uploads more than the server buffers of a request. */
         private static void checkUpload(Stage stage, String site, Path directory, String... options) throws Exception {
             byte[] content = Patterns.bytes(LONG_UPLOAD_BYTES);
             Path file = Files.write(directory.resolve("upload"), content);

@@ -27,7 +27,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-/** The commands of docs/deploying.md for an upgrade: the second process takes over, the first ends by itself. */
+/** The upgrade commands in docs/guide/deploying.md: the second process takes over, and the first one exits. */
 @Timeout(180)
 @WithTestNetwork
 class HttpTakeoverTest {
@@ -61,7 +61,7 @@ class HttpTakeoverTest {
         });
     }
 
-    /** Asks on a connection that is kept; returns the response's headers. */
+    /** Sends a request on a persistent connection and returns the response's headers. */
     private static String ask(Socket socket, BufferedReader in) throws IOException {
         socket.getOutputStream().write("GET /plaintext HTTP/1.1\r\nHost: example\r\n\r\n"
                 .getBytes(StandardCharsets.US_ASCII));
@@ -93,12 +93,12 @@ class HttpTakeoverTest {
         try (Socket kept = connect(clients, pair.ours().ipv4()); BufferedReader in = reader(kept)) {
             assertFalse(ask(kept, in).contains("connection: close"), "the first process serves");
             PeerProcess second = start(pair);
-            // The first process hears of it a moment after the second one says so.
+            // The first process learns of the takeover shortly after the second one reports it.
             while (!ask(kept, in).contains("connection: close")) {
                 assertTrue(first.isAlive(), first::output);
             }
             assertEquals(-1, in.read(), "the end of the connection");
-            // Until then the server's end is in FIN-WAIT-2.
+            // Until the client closes its end, the server's end is in FIN-WAIT-2.
             kept.shutdownOutput();
             assertEquals(0, first.await(Await.PATIENCE).exitCode(), first::output);
             try (Socket next = connect(clients, pair.ours().ipv4()); BufferedReader nextIn = reader(next)) {

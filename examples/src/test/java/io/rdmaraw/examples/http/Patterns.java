@@ -1,13 +1,13 @@
 package io.rdmaraw.examples.http;
 
-/** What the pages of the servers hold. */
+/** Expected contents of the servers' pages. */
 final class Patterns {
     private static final int PERIOD = 251;
 
     private Patterns() {
     }
 
-    /** The content of {@code /bytes/N}. */
+    /** Returns the content of {@code /bytes/N}. */
     static byte[] bytes(int length) {
         byte[] bytes = new byte[length];
         for (int i = 0; i < length; i++) {

@@ -13,7 +13,7 @@ import org.junit.jupiter.params.provider.EnumSource;
 import java.util.ArrayList;
 import java.util.List;
 
-/** The key-value server, used by redis-cli and redis-benchmark. */
+/** Tests the key-value server with redis-cli and redis-benchmark. */
 @Timeout(120)
 class KeyValueServerTest {
     private static final String REDIS = "redis-cli:redis-tools";
@@ -62,7 +62,7 @@ class KeyValueServerTest {
             for (String test : List.of("PING_INLINE: ", "PING_MBULK: ", "SET: ", "GET: ", "INCR: ")) {
                 assertTrue(report.contains(test), report);
             }
-            // Every increment is there: none was lost, none done twice.
+            // Each increment was executed exactly once.
             assertEquals("20000", cli(stage, port, "get", "counter:__rand_int__"));
         }
     }

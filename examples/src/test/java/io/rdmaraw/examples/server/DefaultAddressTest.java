@@ -26,7 +26,10 @@ class DefaultAddressTest {
         assertEquals("127.0.0.1", DefaultAddress.of("mlx5_0", sysfs).getHostAddress());
     }
 
-    /** The kernel would carry it on the host's loopback, and nobody would notice. */
+    /**
+     * Without an interface, the server requires an address. Otherwise the kernel would serve it on the host's loopback
+     * without notice.
+     */
     @Test
     void withoutAnInterfaceAServerAsksForAnAddress(@TempDir Path sysfs) {
         for (String device : new String[] {"mlx5_0", "soft:xdp:nosuchif0"}) {

@@ -14,9 +14,9 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 /**
- * The echo, and a proxy in front of it on the same host, with a client that ends its sending before it has read. On
- * epoll the client waits for all of it first: Netty 4.2.17 takes a half-closed connection that has nothing to write out
- * of the epoll set and forgets that it did, so that later writes fail with ENOENT.
+ * Tests the echo server, directly and through a proxy on the same host. The client closes its output before it has read
+ * everything. On epoll, the client first waits for all data: Netty 4.2.17 removes a half-closed connection without
+ * pending writes from the epoll set and then loses track of it, so later writes fail with ENOENT.
  */
 @Timeout(120)
 class EchoServerTest {

@@ -17,11 +17,11 @@ import java.util.List;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
-/** iperf3 with itself through the proxy, so that each byte is received and sent once by the transport under test. */
+/** Runs iperf3 through the proxy, so that the tested transport receives and sends each byte once. */
 @Timeout(180)
 class IperfTest {
     private static final String PORT = "5201";
-    /** Far more than the buffers on the way hold: of four streams, in front of the proxy and behind it, some 40 MB. */
+    /** Far more than all buffers on the path hold: some 40 MB for four streams, before and behind the proxy. */
     private static final long BYTES = 256 << 20;
 
     @ParameterizedTest
@@ -38,7 +38,7 @@ class IperfTest {
         }
     }
 
-    /** The side that counts up to the bytes ends the test; bytes in flight then do not arrive. */
+    /** Transfers the bytes. The counting side ends the test, and bytes in flight are then lost. */
     private static void transfer(Stage stage, int port, String... options) {
         List<String> command = new ArrayList<>(List.of("iperf3", "-J", "-c", stage.serverAddress(), "-p",
                 Integer.toString(port), "-n", Long.toString(BYTES)));
@@ -46,7 +46,7 @@ class IperfTest {
         String report;
         do {
             report = stage.run(command.toArray(String[]::new));
-            // The server hears of the last transfer's end through the proxy, behind all that was under way.
+            // The server learns of the previous test's end through the proxy, behind all data in flight.
         } while (report.contains("the server is busy"));
         assertFalse(report.contains("\"error\""), report);
         assertTrue(sum(report, "sum_sent") >= BYTES, report);

@@ -11,7 +11,7 @@ import java.net.Socket;
 import java.util.Random;
 import java.util.concurrent.FutureTask;
 
-/** A client that writes much on one thread and reads it back on another. */
+/** A client that writes much data on one thread and reads it back on another. */
 final class Uploads {
     private static final int BYTES = 20_000_000;
     private static final int WRITE_BYTES = 100_000;
@@ -19,9 +19,7 @@ final class Uploads {
     private Uploads() {
     }
 
-    /**
-     * @param endsFirst whether the client ends its output as soon as it has written, and reads until the server ends
-     */
+    /** @param endsFirst whether the client closes its output after writing and reads until the server closes its own */
     static void check(Stage stage, InetSocketAddress server, boolean endsFirst) throws Exception {
         byte[] sent = new byte[BYTES];
         new Random(1).nextBytes(sent);

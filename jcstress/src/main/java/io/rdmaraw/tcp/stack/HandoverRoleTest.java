@@ -11,7 +11,10 @@ import org.openjdk.jcstress.infra.results.ZZ_Result;
 
 import java.util.List;
 
-/** A loop that knows of the other process knows of the ports that both have: else it would reset its connections. */
+/**
+ * Tests that a loop that sees the role of a handover also sees the shared ports. Otherwise it would reset the
+ * connections of the other process.
+ */
 @JCStressTest
 @Outcome(id = {"false, false", "false, true", "true, true"}, expect = Expect.ACCEPTABLE, desc = "Begun or not.")
 @Outcome(id = "true, false", expect = Expect.FORBIDDEN, desc = "A role without its ports.")

@@ -9,8 +9,8 @@ import java.lang.foreign.SymbolLookup;
 import java.lang.foreign.ValueLayout;
 
 /**
- * An emulated ConnectX that works only when it is told to, so that the calls of a program can be measured without the
- * work of the device. The emulator is preloaded into this process; see {@code connectx_emulator.h}.
+ * An emulated ConnectX that processes its work queues only on request. A bench can thus measure the calls of a program
+ * without the work of the device. The emulator library is preloaded into this process; see {@code connectx_emulator.h}.
  */
 final class EmulatedDevice implements AutoCloseable {
     private static final String LIBRARY_NAME = "libconnectx-emulator.so";
@@ -44,12 +44,12 @@ final class EmulatedDevice implements AutoCloseable {
         return null;
     }
 
-    /** Stops a device until the result is closed. */
+    /** Puts a device into stepping mode: it processes work only in {@link #work}. Closing the result ends this mode. */
     static EmulatedDevice stop(String deviceName) {
         return new EmulatedDevice(deviceName, NativeLibrary.load(library()));
     }
 
-    /** Lets the device do all pending work. */
+    /** Makes the device process all pending work. */
     void work() {
         do {
             check(NativeCall.status(step, name.address(), Integer.MAX_VALUE, done.address()));

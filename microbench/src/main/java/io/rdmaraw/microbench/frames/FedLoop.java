@@ -12,9 +12,9 @@ import io.rdmaraw.verbs.flow.FlowSpec;
 import java.util.concurrent.TimeUnit;
 
 /**
- * A Netty pipeline on an event loop, and a generator that sends bursts to it from the same thread. Nothing waits for
- * another core, however busy the machine is, which is what a profile needs. The cost of moving cache lines between
- * cores is not included.
+ * A Netty pipeline on an event loop, and a generator that sends bursts to it on the thread of the same loop. The loop
+ * never waits for another core and is always busy, even on a loaded machine. A profile therefore shows only the work of
+ * the loop. It does not include the cost of moving cache lines between cores.
  */
 public final class FedLoop implements AutoCloseable {
     private static final String GENERATOR_MAC = "02:00:00:00:00:03";
@@ -49,7 +49,7 @@ public final class FedLoop implements AutoCloseable {
     private void turn() {
         generator.collect();
         if (sink.frames() < sent) {
-            // The rest of the burst is still to come, and with it the next turn.
+            // The rest of the burst will arrive and trigger the next turn.
             return;
         }
         if (ended) {

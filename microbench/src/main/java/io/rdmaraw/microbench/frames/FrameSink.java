@@ -8,7 +8,9 @@ import io.rdmaraw.tools.frame.EthernetAddresses;
 import io.rdmaraw.tools.run.Counter;
 import io.rdmaraw.tools.run.RunFailure;
 
-/** The handler that is measured: counts frames and releases them, or sends them back with the MAC addresses swapped. */
+/**
+ * The handler under measurement. It counts frames and releases them, or swaps their MAC addresses and sends them back.
+ */
 final class FrameSink extends ChannelInboundHandlerAdapter {
     private static final int LINES_BETWEEN = 16;
     private static final int ETHER_TYPES = LINES_BETWEEN;
@@ -17,8 +19,8 @@ final class FrameSink extends ChannelInboundHandlerAdapter {
     private final Counter frames = new Counter();
     private final RunFailure failure = new RunFailure();
     /**
-     * Fields that change with every frame: {@link #ETHER_TYPES} and {@link #UNCOUNTED}. They have cache lines of their
-     * own, because the generator on another core keeps writing to the objects beside this one.
+     * Values that change with every frame, at indexes {@link #ETHER_TYPES} and {@link #UNCOUNTED}. Padding keeps them
+     * on separate cache lines, because the generator on another core writes to adjacent objects.
      */
     private final long[] own = new long[3 * LINES_BETWEEN];
     private final Runnable afterBurst;
@@ -27,7 +29,7 @@ final class FrameSink extends ChannelInboundHandlerAdapter {
         this(echoes, null);
     }
 
-    /** @param afterBurst runs on the loop each time a burst has been handled; or null */
+    /** @param afterBurst task that runs on the loop after each burst, or null */
     FrameSink(boolean echoes, Runnable afterBurst) {
         this.echoes = echoes;
         this.afterBurst = afterBurst;
@@ -69,14 +71,16 @@ final class FrameSink extends ChannelInboundHandlerAdapter {
         if (echoes) {
             EthernetAddresses.swap(frame);
         } else {
-            // The C program reads a byte of each frame too: a frame that is never looked at costs no cache miss.
+            // The C program also reads a byte of each frame. Without this read the frame would never enter the cache of
+            // this core, and receiving would look too cheap.
             own[ETHER_TYPES] += frame.getByte(12);
         }
     }
 
     @Override
     public void channelReadComplete(ChannelHandlerContext ctx) {
-        // Once per burst: the generator's core reads the count, so each change of it costs a trip between cores.
+        // The count is updated once per burst. The generator polls it from another core, so each update transfers a
+        // cache line between the cores.
         long uncounted = own[UNCOUNTED];
         if (uncounted > 0) {
             frames.add(uncounted);
@@ -99,7 +103,7 @@ final class FrameSink extends ChannelInboundHandlerAdapter {
         return frames.get();
     }
 
-    /** Depends on every frame, so that the compiler cannot remove the reads. */
+    /** Returns a value that depends on every frame, so that the compiler cannot remove the reads. */
     long etherTypes() {
         return own[ETHER_TYPES];
     }

@@ -9,11 +9,11 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Receives and echoes on one device, in C and through a Netty pipeline, in turns. A ratio compares two consecutive
- * runs, so a machine that slows down for a while slows both.
+ * Measures receiving and echoing on one device, alternating between a C program and a Netty pipeline. Each ratio
+ * compares two consecutive runs. If the machine slows down for a while, both runs slow down.
  *
- *
- * <p>On an emulated ConnectX it also measures the work of the program alone; see {@link QueueCallsBench}.
+ * <p>On an emulated ConnectX the bench also measures the work of the program without the device; see
+ * {@link QueueCallsBench}.
  */
 final class FramesBench {
     private static final String C = "c";
@@ -47,7 +47,10 @@ final class FramesBench {
         return report;
     }
 
-    /** Adds the rows of one transport. Returns what the C runs between them took. */
+    /**
+     * Measures one transport and adds its rows. Returns the results of the C runs that alternated with it, in
+     * nanoseconds per frame.
+     */
     private List<Double> compare(FramesCase what, String transport, boolean burstMessages) throws InterruptedException {
         progress.println(what.caseName() + ' ' + transport);
         progress.flush();

@@ -3,14 +3,14 @@ package io.rdmaraw.microbench.frames;
 import java.util.List;
 
 /**
- * How the frames are measured.
+ * The options of the frames bench.
  *
- * @param device        as {@code devinfo} names it
+ * @param device        name of the device as printed by {@code devinfo}
  * @param frameBytes    length of the frames without FCS
  * @param bursts        frames per send call, one case each
- * @param runs          measurements of each case; C and Java take turns
- * @param runSeconds    length of one measurement
- * @param warmUpSeconds before the first measurement of a case in Java
+ * @param runs          number of measurements of each case; C and Java alternate
+ * @param runSeconds    duration of one measurement
+ * @param warmUpSeconds duration of the warm-up before the first Java measurement of a case
  */
 record FramesBenchOptions(String device, int frameBytes, List<Integer> bursts, int runs, double runSeconds,
         double warmUpSeconds) {

@@ -7,7 +7,7 @@ import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 
-/** {@code rdma-raw bench frames}. */
+/** Implements {@code rdma-raw bench frames}. */
 @Command(name = "frames", mixinStandardHelpOptions = true, showDefaultValues = true,
         description = "Receives and echoes frames through a Netty pipeline and in C, in turns on one device.")
 public final class FramesCommand implements Callable<Integer> {

@@ -10,12 +10,12 @@ import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
 
-/** Runs the C programs that do on the same device what is measured in Java. */
+/** Runs the C programs that serve as the reference for the Java measurements on the same device. */
 final class FramesProgram {
     private final String framesBench = NativeProgram.find("frames-bench");
     private final String callsBench = NativeProgram.find("calls-bench");
 
-    /** Runs a case once; returns nanoseconds per frame. */
+    /** Runs a case once and returns the nanoseconds per frame. */
     double nanosPerFrame(FramesCase what, FramesBenchOptions options) throws InterruptedException {
         DeviceName device = new DeviceName(options.device());
         boolean soft = device.isSoftware();
@@ -30,7 +30,10 @@ final class FramesProgram {
         return nanosPerFrame(builder);
     }
 
-    /** Runs a case of {@link QueueCallsBench} once, on an emulated device of the program's own. */
+    /**
+     * Runs a case of {@link QueueCallsBench} once and returns the nanoseconds per frame. The program creates a separate
+     * emulated device.
+     */
     double callNanosPerFrame(String mode, int bursts, FramesBenchOptions options) throws InterruptedException {
         return nanosPerFrame(new ProcessBuilder(callsBench, mode, options.device(),
                 Integer.toString(bursts), Integer.toString(options.frameBytes())).redirectErrorStream(true));

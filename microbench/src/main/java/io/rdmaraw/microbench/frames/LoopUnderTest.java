@@ -14,13 +14,16 @@ import java.util.List;
 import java.util.concurrent.TimeUnit;
 
 /**
- * A Netty pipeline on an event loop of its own, and a generator on the calling thread that keeps a window of frames in
- * flight. The C program has the same arrangement with another receiver.
+ * A Netty pipeline on a dedicated event loop, and a generator on the calling thread that keeps a window of frames in
+ * flight. The C program has the same structure but a different receiver.
  */
 final class LoopUnderTest implements AutoCloseable {
     private static final String GENERATOR_MAC = "02:00:00:00:00:01";
     private static final String LOOP_MAC = "02:00:00:00:00:02";
-    /** As in the C program. It is less than the depth of the receive queues, so that nothing is dropped. */
+    /**
+     * Maximum number of frames in flight, as in the C program. It is smaller than the receive queues, so that the
+     * device drops no frame.
+     */
     private static final int WINDOW_FRAMES = 512;
     private static final int TURNS_PER_CLOCK = 1024;
     private static final long STALL_NANOS = TimeUnit.SECONDS.toNanos(5);
@@ -34,7 +37,7 @@ final class LoopUnderTest implements AutoCloseable {
     private long sent;
     private long returned;
 
-    /** @param burstMessages whether the pipeline sees one message per burst, in place of one per frame */
+    /** @param burstMessages whether the pipeline receives one message per burst instead of one per frame */
     LoopUnderTest(FramesCase what, String device, int frameBytes, boolean burstMessages) throws InterruptedException {
         this.what = what;
         sink = new FrameSink(what.mode() == FramesCase.Mode.ECHO);
@@ -49,21 +52,21 @@ final class LoopUnderTest implements AutoCloseable {
     }
 
     /**
-     * The same flow rule as in the C program. A rule by MAC address alone would be refused, because the host could have
-     * that address.
+     * Returns the same flow rule as in the C program. A rule for a MAC address alone would be rejected, because the
+     * host might use that address.
      */
     private static FlowSpec toMac(String mac) {
         return FlowSpec.builder().destinationMac(mac).allowHostTraffic().build();
     }
 
-    /** Measures once. */
+    /** Runs one measurement. It lasts longer than requested if no frame has arrived by then. */
     Sample run(double seconds) {
         long limitNanos = (long) (seconds * 1e9);
         long framesBefore = arrived();
         allocations.start();
         long start = System.nanoTime();
         long elapsed = 0;
-        // On a busy machine a short run may end before the loop's thread has had a turn.
+        // On a busy machine a short run could end before the thread of the loop is scheduled.
         for (int turn = 1; elapsed < limitNanos || arrived() == framesBefore && elapsed < STALL_NANOS; turn++) {
             turn(what.burst());
             if (turn % TURNS_PER_CLOCK == 0) {

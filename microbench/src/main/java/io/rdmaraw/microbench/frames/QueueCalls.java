@@ -6,21 +6,21 @@ import io.rdmaraw.queue.FrameQueue;
 import io.rdmaraw.queue.FrameQueueOptions;
 import io.rdmaraw.queue.ReceiveBurst;
 import io.rdmaraw.queue.SharedDevice;
-import io.rdmaraw.queue.VerbsFrameQueue;
 import io.rdmaraw.tools.command.ToolException;
 import io.rdmaraw.tools.frame.FrameTemplate;
-import io.rdmaraw.verbs.CompletionChannel;
 import io.rdmaraw.verbs.DirectAccess;
-import io.rdmaraw.verbs.Flow;
 import io.rdmaraw.verbs.StridingReceive;
 import io.rdmaraw.verbs.flow.FlowSpec;
+import io.rdmaraw.verbs.objects.CompletionChannel;
+import io.rdmaraw.verbs.objects.Flow;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
 
 /**
- * Drives a frame queue on a stopped device. Measures the time of the queue itself for sending (describe, post, take the
- * completions) and for receiving (take the completions, post the slots again).
+ * Drives a frame queue on a stopped device to measure the time that the queue itself needs. For sending, this is the
+ * time to describe and post frames and to poll their completions. For receiving, it is the time to poll completions and
+ * to post the slots again.
  */
 final class QueueCalls implements AutoCloseable {
     private static final String UNUSED_MAC = "02:00:00:00:00:02";
@@ -29,7 +29,7 @@ final class QueueCalls implements AutoCloseable {
     private final EmulatedDevice device;
     private final SharedDevice shared;
     private final CompletionChannel channel;
-    private final VerbsFrameQueue queue;
+    private final FrameQueue queue;
     private final Flow flow;
     private final Arena arena = Arena.ofConfined();
     private final MemorySegment incoming;
@@ -37,7 +37,7 @@ final class QueueCalls implements AutoCloseable {
     private final FrameBuf[] frames = new FrameBuf[BURST];
     private final ReceiveBurst burst = new ReceiveBurst();
 
-    /** Which implementation drives the queue. */
+    /** The implementation that drives the queue. */
     record Mode(DirectAccess directVerbs, boolean compressed, StridingReceive striding) {
         static final Mode CALLS = new Mode(DirectAccess.NEVER, false, StridingReceive.NEVER);
         static final Mode RINGS = new Mode(DirectAccess.REQUIRED, false, StridingReceive.NEVER);
@@ -50,19 +50,19 @@ final class QueueCalls implements AutoCloseable {
         }
     }
 
-    /** @param mac what the queue receives is sent to it: each queue on a device has its own */
+    /** @param mac the address of the queue's flow rule, different for each queue of a device */
     QueueCalls(EmulatedDevice device, String deviceName, String mac, int frameBytes, Mode mode) {
         this.device = device;
         shared = SharedDevice.acquire(deviceName);
         channel = shared.context().createCompletionChannel();
-        queue = VerbsFrameQueue.open(shared, 1, channel, mode.options());
+        queue = FrameQueue.open(shared, 1, channel, mode.options());
         flow = queue.steer(FlowSpec.builder().destinationMac(mac).allowHostTraffic().build());
         byte[] frame = FrameTemplate.parse("eth(dst=" + mac + ")/ipv4/udp").build(frameBytes);
         incoming = arena.allocate(frameBytes).copyFrom(MemorySegment.ofArray(frame));
         outgoing = FrameTemplate.parse("eth(dst=" + UNUSED_MAC + ")/ipv4/udp").build(frameBytes);
     }
 
-    /** Sends bursts. Returns the nanoseconds per frame of the median burst. */
+    /** Sends bursts and returns the nanoseconds per frame of the median burst. */
     double send(int bursts) {
         long[] nanos = new long[bursts];
         for (int b = 0; b < bursts; b++) {
@@ -87,7 +87,7 @@ final class QueueCalls implements AutoCloseable {
         return perFrame(nanos);
     }
 
-    /** Receives bursts. Returns the nanoseconds per frame of the median burst. */
+    /** Receives bursts and returns the nanoseconds per frame of the median burst. */
     double receive(int bursts) {
         long[] nanos = new long[bursts];
         for (int b = 0; b < bursts; b++) {
@@ -109,7 +109,7 @@ final class QueueCalls implements AutoCloseable {
         return perFrame(nanos);
     }
 
-    /** Returns the median, because the thread is sometimes interrupted during a burst. */
+    /** Returns the median per frame. The thread is sometimes preempted during a burst, which would distort a mean. */
     private static double perFrame(long[] nanos) {
         Arrays.sort(nanos);
         return (double) nanos[nanos.length / 2] / BURST;

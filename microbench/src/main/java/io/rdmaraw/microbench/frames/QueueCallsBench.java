@@ -10,10 +10,12 @@ import java.util.Map;
 import java.util.function.ToDoubleBiFunction;
 
 /**
- * Measures what a burst costs the program on an emulated ConnectX: with rings that Java writes and reads in place, by
- * the calls of libmlx5, and by the same calls in C, in turns. Receiving is also measured with compressed completions
- * and with multi-packet receive queues. The time of the device is not included. In Java the management of slots and
- * counters is included, which the C program does not have.
+ * Measures the CPU time of a program per burst on an emulated ConnectX. It alternates between three programs: Java that
+ * accesses the rings directly, Java that calls libmlx5, and C that calls libmlx5. Receiving is also measured with
+ * compressed completions and with multi-packet receive queues.
+ *
+ * <p>The time of the device is not included. The Java figures include the management of slots and counters. The C
+ * program has neither.
  */
 final class QueueCallsBench {
     private static final String RINGS = "rdma-raw-rings";
@@ -22,7 +24,9 @@ final class QueueCallsBench {
     private static final String STRIDING = "rdma-raw-striding";
     private static final String STRIDING_COMPRESSED = "rdma-raw-striding-compressed";
     private static final int BURSTS = 2000;
-    /** Short and many: so the JIT compiler compiles the method that drives a queue, not only the loop in it. */
+    /**
+     * Many short runs, so that the JIT compiler compiles the whole method that drives a queue and not only its loop.
+     */
     private static final int WARM_UP_RUNS = 1000;
     private static final int WARM_UP_BURSTS = 20;
 
@@ -55,7 +59,7 @@ final class QueueCallsBench {
         return new QueueCalls(device, options.device(), mac, options.frameBytes(), mode);
     }
 
-    /** Compares each kind of queue with the calls, and the calls with C, one after the other in every run. */
+    /** Compares each kind of queue with the calls, and the calls with C. Each run measures all of them in sequence. */
     private void compare(BenchReport report, String mode, ToDoubleBiFunction<QueueCalls, Integer> work,
             Map<String, QueueCalls> queues, QueueCalls calls) throws InterruptedException {
         Map<String, List<Double>> byRings = new LinkedHashMap<>();

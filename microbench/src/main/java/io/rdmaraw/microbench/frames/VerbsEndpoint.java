@@ -2,23 +2,23 @@ package io.rdmaraw.microbench.frames;
 
 import io.rdmaraw.ffi.NativeMemory;
 import io.rdmaraw.ffi.PageMemory;
-import io.rdmaraw.verbs.CompletionQueue;
-import io.rdmaraw.verbs.Flow;
-import io.rdmaraw.verbs.MemoryRegion;
-import io.rdmaraw.verbs.ProtectionDomain;
-import io.rdmaraw.verbs.QueuePair;
-import io.rdmaraw.verbs.QueuePairOptions;
-import io.rdmaraw.verbs.ReceiveWr;
-import io.rdmaraw.verbs.SendWr;
-import io.rdmaraw.verbs.VerbsContext;
-import io.rdmaraw.verbs.VerbsDevices;
-import io.rdmaraw.verbs.Wc;
 import io.rdmaraw.verbs.abi.Sge;
 import io.rdmaraw.verbs.flow.FlowSpec;
+import io.rdmaraw.verbs.objects.CompletionQueue;
+import io.rdmaraw.verbs.objects.Flow;
+import io.rdmaraw.verbs.objects.MemoryRegion;
+import io.rdmaraw.verbs.objects.ProtectionDomain;
+import io.rdmaraw.verbs.objects.QueuePair;
+import io.rdmaraw.verbs.objects.QueuePairOptions;
+import io.rdmaraw.verbs.objects.ReceiveWr;
+import io.rdmaraw.verbs.objects.SendWr;
+import io.rdmaraw.verbs.objects.VerbsContext;
+import io.rdmaraw.verbs.objects.VerbsDevices;
+import io.rdmaraw.verbs.objects.Wc;
 
 /**
- * A queue pair with its memory and work requests, driven by verbs calls alone. It is the side of a bench that is not
- * measured and must not limit it. Used by one thread.
+ * A queue pair with its memory and work requests, driven directly by verbs calls. It is the unmeasured side of a bench
+ * and must be faster than the measured side. Used by one thread.
  */
 final class VerbsEndpoint implements AutoCloseable {
     static final int BURST = 64;
@@ -42,9 +42,10 @@ final class VerbsEndpoint implements AutoCloseable {
     private final long workCompletions;
 
     /**
-     * Opens a queue pair that receives what is sent to a MAC address.
+     * Opens a queue pair with a flow rule.
      *
-     * @param frame what {@link #send} sends
+     * @param receives rule for the frames to receive
+     * @param frame    content of the frames that {@link #send} transmits
      */
     VerbsEndpoint(String device, FlowSpec receives, byte[] frame) {
         context = VerbsDevices.open(device);
@@ -128,7 +129,11 @@ final class VerbsEndpoint implements AutoCloseable {
         check(queuePair.postReceive(receiveList, badRequest), "ibv_post_recv");
     }
 
-    /** Sends the frame a number of times, at most a burst, with one call. The last send is signalled. */
+    /**
+     * Sends the frame the given number of times with one call. Only the last send is signalled.
+     *
+     * @param count number of frames, at most {@link #BURST}
+     */
     void send(int count) {
         long last = sendRequest(count - 1);
         SendWr.next(last, 0);
@@ -140,7 +145,7 @@ final class VerbsEndpoint implements AutoCloseable {
         }
     }
 
-    /** Polls completions and returns the number of received frames. Their slots go back to the receive queue. */
+    /** Polls completions, posts the received slots again, and returns the number of received frames. */
     int collect() {
         int count = completions.poll(BURST, workCompletions);
         int received = 0;

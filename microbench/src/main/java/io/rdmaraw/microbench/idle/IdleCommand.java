@@ -20,13 +20,13 @@ import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 
-/** {@code rdma-raw bench idle}. */
+/** Implements {@code rdma-raw bench idle}. */
 @Command(name = "idle", mixinStandardHelpOptions = true, showDefaultValues = true,
         description = "What loops cost that have channels and nothing to do, beside the same process without them:"
                 + " processor time of Java threads, without the JVM's compilers and collectors.")
 public final class IdleCommand implements Callable<Integer> {
     private static final double PERCENT = 100;
-    /** For local experiments; nothing sends this Ethernet type. */
+    /** An EtherType for local experiments, which no frame on the network has. */
     private static final int ETHER_TYPE = 0x88b5;
 
     @Option(names = {"-d", "--device"}, paramLabel = "D", defaultValue = "soft:loop", description = "the device")
@@ -68,7 +68,8 @@ public final class IdleCommand implements Callable<Integer> {
                         .handler(new ChannelInboundHandlerAdapter())
                         .bind(RdmaRawAddress.of(device, FlowSpec.builder().etherType(ETHER_TYPE + i).build())).sync();
             }
-            // The opening's work, and the time for which loops poll before they sleep, are not what idling costs.
+            // Opening the channels takes processor time, and loops poll for a while before they sleep. Neither is a
+            // cost of idling.
             TimeUnit.MILLISECONDS.sleep(500);
             return percentOfCore(seconds);
         }
@@ -82,9 +83,9 @@ public final class IdleCommand implements Callable<Integer> {
     }
 
     /**
-     * Returns the processor time of all Java threads. The threads of the JVM itself are left out: its compilers still
-     * work on the code that opened the channels, which is no cost of idling and more than everything else. No thread
-     * ends during a measurement.
+     * Returns the processor time of all Java threads. The threads of the JVM itself are excluded: the JIT compiler
+     * still compiles the code that opened the channels, which would dominate the result. No Java thread ends during a
+     * measurement.
      */
     private long cpuNanos() {
         long sum = 0;

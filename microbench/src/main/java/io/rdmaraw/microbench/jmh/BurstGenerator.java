@@ -3,18 +3,18 @@ package io.rdmaraw.microbench.jmh;
 import io.rdmaraw.ffi.NativeMemory;
 import io.rdmaraw.ffi.PageMemory;
 import io.rdmaraw.queue.SharedDevice;
-import io.rdmaraw.verbs.CompletionQueue;
-import io.rdmaraw.verbs.MemoryRegion;
-import io.rdmaraw.verbs.QueuePair;
-import io.rdmaraw.verbs.QueuePairOptions;
-import io.rdmaraw.verbs.SendWr;
-import io.rdmaraw.verbs.VerbsContext;
-import io.rdmaraw.verbs.Wc;
 import io.rdmaraw.verbs.abi.Sge;
+import io.rdmaraw.verbs.objects.CompletionQueue;
+import io.rdmaraw.verbs.objects.MemoryRegion;
+import io.rdmaraw.verbs.objects.QueuePair;
+import io.rdmaraw.verbs.objects.QueuePairOptions;
+import io.rdmaraw.verbs.objects.SendWr;
+import io.rdmaraw.verbs.objects.VerbsContext;
+import io.rdmaraw.verbs.objects.Wc;
 
 /**
- * Sends the same burst of frames again and again, with one downcall to post it and one to poll its completion. Nearly
- * all of the cost is that of the device and the receiver.
+ * Sends the same burst of frames repeatedly. One downcall posts the burst and one polls its completion. Nearly all of
+ * the measured time is therefore that of the device and the receiver.
  */
 final class BurstGenerator implements AutoCloseable {
     private static final int QUEUE_DEPTH = 128;

@@ -19,9 +19,9 @@ import org.openjdk.jmh.annotations.Warmup;
 import java.util.concurrent.TimeUnit;
 
 /**
- * Measures what the counters of the receive path add to a burst, for the decision that counting is always on. The cost
- * is {@code counted} minus {@code uncounted}. Both call a method per frame, which keeps the compiler from summing up a
- * whole burst at once, as real work on frames does.
+ * Measures the cost that the counters of the receive path add to a burst. The result supports the decision to count
+ * always. The cost is {@code counted} minus {@code uncounted}. Both call a method per frame, because the compiler would
+ * otherwise sum up a whole burst at once, which it cannot do if frames are processed.
  */
 @State(Scope.Thread)
 @BenchmarkMode(Mode.AverageTime)
@@ -38,7 +38,7 @@ public class CountingBenchmark {
     private ChannelCounting channel;
     private int[] lengths;
 
-    /** Prepares the lengths of the frames of a burst. */
+    /** Opens the counters and chooses the frame lengths of a burst. */
     @Setup
     public void open() {
         channel = new ChannelCounting(queue);
@@ -54,7 +54,7 @@ public class CountingBenchmark {
         channel.close();
     }
 
-    /** The burst alone. */
+    /** Processes a burst without counting. */
     @Benchmark
     public int uncounted() {
         int bytes = 0;
@@ -64,7 +64,7 @@ public class CountingBenchmark {
         return bytes;
     }
 
-    /** The burst with all counters. */
+    /** Processes a burst and updates all counters. */
     @Benchmark
     public int counted() {
         int bytes = 0;

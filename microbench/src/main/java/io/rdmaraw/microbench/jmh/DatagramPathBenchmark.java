@@ -29,8 +29,9 @@ import java.net.InetSocketAddress;
 import java.util.concurrent.TimeUnit;
 
 /**
- * Measures what it costs to receive a datagram and to send it back, to show what to optimise in datagram channels. Two
- * channels send each other a window of datagrams. Everything runs on one thread, including the loopback device.
+ * Measures the cost of receiving a datagram and sending it back, to find parts of datagram channels to optimise. Two
+ * channels keep a window of datagrams in flight between them. Everything runs on one thread, including the loopback
+ * device.
  */
 @State(Scope.Thread)
 @BenchmarkMode(Mode.AverageTime)
@@ -40,10 +41,13 @@ import java.util.concurrent.TimeUnit;
 @Measurement(iterations = 5, time = 1)
 public class DatagramPathBenchmark {
     private static final int PAYLOAD_BYTES = 18;
-    /** Datagrams per invocation: the loop polls the burst of each round as a whole. */
+    /**
+     * Number of datagrams per invocation. It is larger than the window, because the loop receives a whole burst per
+     * turn.
+     */
     private static final int DATAGRAMS = 1024;
 
-    /** Datagrams in flight. */
+    /** Number of datagrams in flight. */
     @Param({"1", "64"})
     public int window;
 
@@ -52,7 +56,7 @@ public class DatagramPathBenchmark {
     private Channel second;
     private long received;
 
-    /** Opens two channels on a device of their own and sends the first datagrams. */
+    /** Opens two channels on the loopback device and sends the first datagrams. */
     @Setup
     public void open() throws Exception {
         loop = new ManualIoEventLoop(Thread.currentThread(), RdmaRawIoHandler.newFactory());
@@ -75,7 +79,7 @@ public class DatagramPathBenchmark {
         return bind.sync().channel();
     }
 
-    /** Closes both. */
+    /** Closes both channels and the event loop. */
     @TearDown
     public void close() {
         first.close();
@@ -86,7 +90,7 @@ public class DatagramPathBenchmark {
         }
     }
 
-    /** Runs the event loop. The result is per datagram, each received and sent back. */
+    /** Runs the event loop. The result is the time per datagram, which includes receiving it and sending it back. */
     @Benchmark
     @OperationsPerInvocation(DATAGRAMS)
     public long echo() {

@@ -2,9 +2,9 @@ package io.rdmaraw.microbench.jmh;
 
 import io.rdmaraw.ffi.PageMemory;
 import io.rdmaraw.queue.SharedDevice;
-import io.rdmaraw.verbs.CompletionQueue;
-import io.rdmaraw.verbs.QueuePair;
-import io.rdmaraw.verbs.QueuePairOptions;
+import io.rdmaraw.verbs.objects.CompletionQueue;
+import io.rdmaraw.verbs.objects.QueuePair;
+import io.rdmaraw.verbs.objects.QueuePairOptions;
 import org.openjdk.jmh.annotations.Benchmark;
 import org.openjdk.jmh.annotations.BenchmarkMode;
 import org.openjdk.jmh.annotations.Fork;
@@ -20,8 +20,8 @@ import org.openjdk.jmh.annotations.Warmup;
 import java.util.concurrent.TimeUnit;
 
 /**
- * Measures what one call from Java costs when there is nothing to do. It shows how often an event loop may call the
- * provider, and how long a burst must be to hide the cost of the call.
+ * Measures the minimum cost of a downcall from Java: calls that find no work. The result shows how often an event loop
+ * can afford to call the provider, and how long a burst must be to amortise the cost of the call.
  */
 @State(Scope.Thread)
 @BenchmarkMode(Mode.AverageTime)
@@ -45,7 +45,7 @@ public class DowncallBenchmark {
         memory = PageMemory.map(4096);
     }
 
-    /** Closes it. */
+    /** Closes the queue pair and the device. */
     @TearDown
     public void close() {
         queuePair.close();
@@ -54,19 +54,19 @@ public class DowncallBenchmark {
         device.release();
     }
 
-    /** {@code ibv_poll_cq} on an empty queue. */
+    /** Calls {@code ibv_poll_cq} on an empty queue. */
     @Benchmark
     public int pollEmpty() {
         return completions.poll(16, memory.address());
     }
 
-    /** {@code ibv_post_send} of a request that fails at once, because the queue pair is not ready. */
+    /** Calls {@code ibv_post_send}, which fails immediately because the queue pair is not ready to send. */
     @Benchmark
     public int postRefused() {
         return queuePair.postSend(memory.address(), memory.address() + 1024);
     }
 
-    /** {@code ibv_req_notify_cq}. */
+    /** Calls {@code ibv_req_notify_cq}. */
     @Benchmark
     public void requestNotification() {
         completions.requestNotification(false);

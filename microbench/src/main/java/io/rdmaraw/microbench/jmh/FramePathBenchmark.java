@@ -31,9 +31,9 @@ import org.openjdk.jmh.annotations.Warmup;
 import java.util.concurrent.TimeUnit;
 
 /**
- * Measures what a burst costs through a channel and its pipeline, by the kind of handler and the length of the burst,
- * to show how to write a handler. Everything runs on one thread, including the device: subtract {@code GENERATOR},
- * whose frames match no rule.
+ * Measures the cost of a burst through a channel and its pipeline, for several handlers and burst lengths. The result
+ * shows how to write a fast handler. Everything runs on one thread, including the device. Subtract the result of
+ * {@code GENERATOR}, which sends frames that match no rule.
  */
 @State(Scope.Thread)
 @BenchmarkMode(Mode.AverageTime)
@@ -46,25 +46,26 @@ public class FramePathBenchmark {
     private static final byte[] PEER = {2, 0, 0, 0, 0, 2};
     private static final int FRAME_BYTES = 64;
 
-    /** What the handler does. */
+    /** The work of the handler. */
     public enum Work {
-        /** Nothing receives: the cost of sending alone. */
+        /** No channel receives the frames, so that only the cost of sending is measured. */
         GENERATOR,
         /** One handler releases each frame. */
         RX,
-        /** Five handlers pass each frame on, a sixth releases it. */
+        /** Five handlers pass each frame on; a sixth handler releases it. */
         RX_6_HANDLERS,
-        /** The handler releases bursts. */
+        /** One handler releases each burst. */
         RX_BURST_MESSAGES,
-        /** Writes each frame back with a void promise. */
+        /** The handler writes each frame back with a void promise. */
         ECHO,
-        /** Writes each frame back with a new promise. */
+        /** The handler writes each frame back with a new promise. */
         ECHO_NEW_PROMISE,
         /**
-         * Writes each frame back through the outbound buffer of Netty, as a channel does when the send queue is full.
+         * The handler writes each frame back through Netty's outbound buffer, as a channel does if its send queue is
+         * full.
          */
         ECHO_OUTBOUND_BUFFER,
-        /** Writes bursts back. */
+        /** The handler writes each burst back. */
         ECHO_BURST_MESSAGES
     }
 
@@ -72,7 +73,7 @@ public class FramePathBenchmark {
     @Param({"1", "8", "32", "64"})
     public int burst;
 
-    /** What the handler does. */
+    /** The work of the handler. */
     @Param
     public Work work;
 
@@ -80,7 +81,7 @@ public class FramePathBenchmark {
     private ManualIoEventLoop loop;
     private Channel channel;
 
-    /** Opens a channel and a generator on a device of their own. */
+    /** Opens a channel and a generator on the same loopback device. */
     @Setup
     public void open() throws Exception {
         String deviceName = "soft:loop:bench";
@@ -117,7 +118,7 @@ public class FramePathBenchmark {
                 : RdmaRawAddress.of(deviceName, FlowSpec.builder().destinationMac(MAC).etherType(0x88b5).build());
     }
 
-    /** Closes both. */
+    /** Closes the channel and the generator. */
     @TearDown
     public void close() {
         channel.close();
@@ -149,7 +150,10 @@ public class FramePathBenchmark {
         }
     }
 
-    /** Swaps the addresses: the frames go back to a MAC address that no rule matches, and the device drops them. */
+    /**
+     * Swaps the MAC addresses and writes the frames back. No rule matches the new destination, so the device drops
+     * them.
+     */
     private static final class Echo extends ChannelInboundHandlerAdapter {
         private final Work work;
 

@@ -20,8 +20,8 @@ import org.openjdk.jmh.annotations.Warmup;
 import java.util.concurrent.TimeUnit;
 
 /**
- * Measures the life of a frame buffer (allocate, fill, read the header, release), as a slot and from the allocators of
- * Netty, for the decision to have buffers of our own.
+ * Compares a slot with buffers of Netty's allocators, over the life of a frame buffer: allocate, fill, read the header,
+ * release. The result supports the decision to implement a separate buffer class.
  */
 @State(Scope.Thread)
 @BenchmarkMode(Mode.AverageTime)
@@ -37,7 +37,7 @@ public class SlotBufferBenchmark {
     private SharedDevice device;
     private Slab slab;
 
-    /** Registers slots that this thread owns. */
+    /** Registers slots and makes this thread their owner. */
     @Setup
     public void open() {
         device = SharedDevice.acquire("soft:loop:slots");
@@ -45,25 +45,25 @@ public class SlotBufferBenchmark {
         slab.pool().ownedBy(Thread.currentThread());
     }
 
-    /** Releases them. */
+    /** Releases the slots and the device. */
     @TearDown
     public void close() {
         slab.close(device::release);
     }
 
-    /** A slot. */
+    /** Uses a slot. */
     @Benchmark
     public long slot() {
         return use(slab.pool().take());
     }
 
-    /** Netty's pooled allocator. */
+    /** Uses a buffer of Netty's pooled allocator. */
     @Benchmark
     public long pooled() {
         return use(pooled.directBuffer(2048));
     }
 
-    /** Netty's adaptive allocator. */
+    /** Uses a buffer of Netty's adaptive allocator. */
     @Benchmark
     public long adaptive() {
         return use(adaptive.directBuffer(2048));

@@ -7,11 +7,12 @@ import java.nio.file.Path;
 import java.util.List;
 
 /**
- * A page of section 1 for a command that the launcher has itself, from its help: how it is called, one sentence on what
- * it does, and lines that stay as they are.
+ * The manual page (section 1) of a command that the launcher implements itself. The page is derived from the help of
+ * the command, which has three parts separated by empty lines: the usage, one sentence that describes the command, and
+ * preformatted lines.
  */
 final class LauncherPage {
-    /** Those that picocli knows nothing of. */
+    /** The commands that only the launcher implements, so that picocli has no model of them. */
     static final List<String> COMMANDS = List.of("build", "hardware-check", "install", "java", "release", "sim",
             "site", "test");
 
@@ -25,7 +26,7 @@ final class LauncherPage {
         this.version = version;
     }
 
-    /** Asks the launcher for the help of one of its commands. */
+    /** Runs the launcher to get the help of one of its commands. */
     static LauncherPage of(String command, Path home, String version) {
         try {
             Process launcher = new ProcessBuilder(home.resolve("rdma-raw").toString(), command, "--help")

@@ -19,7 +19,9 @@ import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Parameters;
 import picocli.CommandLine.Spec;
 
-/** {@code rdma-raw man}. In this module, which knows the commands of all. */
+/**
+ * Implements {@code rdma-raw man}. It is in this module because this module depends on all others that have commands.
+ */
 @Command(name = "man", mixinStandardHelpOptions = true,
         description = {"Shows the manual page of a command, such as ./rdma-raw man pktgen tx. What is not a terminal"
                 + " gets its source, for man(1)."})
@@ -81,7 +83,8 @@ public final class ManCommand implements Callable<Integer> {
         String version = "rdma-raw " + Environment.versions().get("rdmaRaw").asText();
         add(root.getCommandSpec(), version, pages);
         Path home = Path.of(System.getProperty("rdmaraw.home", "."));
-        // Asked for one at a time: the launcher has to build and start a program for some of them.
+        // The page is created only when it is needed: for some commands the launcher must build and start a program
+        // first.
         LauncherPage.COMMANDS.forEach(command -> pages.put("rdma-raw-" + command,
                 () -> LauncherPage.of(command, home, version).render()));
         return pages;

@@ -11,14 +11,17 @@ import picocli.CommandLine.Model.ArgSpec;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Model.OptionSpec;
 
-/** A page of section 1 for a command, in the macros of man(7), from what its help text is made of. */
+/**
+ * The manual page (section 1) of a picocli command, in the macros of man(7). It is derived from the same model as the
+ * help text.
+ */
 final class ManPage {
     private final CommandSpec command;
     private final String words;
     private final String version;
     private final Roff page = new Roff();
 
-    /** @param version of the project, for the page's foot */
+    /** @param version version of the project, for the footer of the page */
     ManPage(CommandSpec command, String version) {
         this.command = command;
         this.version = version;
@@ -41,7 +44,7 @@ final class ManPage {
         arguments("ARGUMENTS", command.positionalParameters());
         arguments("OPTIONS", command.options());
         subcommands();
-        // The first paragraph of each foot is its own: exit codes, the words of a rule.
+        // The footers of the help become notes: exit codes, the syntax of a rule.
         List<String> foot = paragraphs(command.usageMessage().footer());
         if (!foot.isEmpty()) {
             page.section("NOTES");
@@ -51,7 +54,7 @@ final class ManPage {
         return page.toString();
     }
 
-    /** The first sentence of the description. */
+    /** Returns the first sentence of the description. */
     private String summary() {
         return summary(command);
     }
@@ -62,7 +65,7 @@ final class ManPage {
     }
 
     private void synopsis() {
-        // Without the line's end; picocli has broken it for a terminal, and man(1) breaks it anew.
+        // picocli has wrapped the synopsis for a terminal. The line breaks are removed because man(1) wraps it again.
         String[] synopsis = new CommandLine.Help(command, CommandLine.Help.defaultColorScheme(Ansi.OFF)).synopsis(0)
                 .strip().split("\\s+");
         int named = words.split(" ").length;
@@ -128,7 +131,9 @@ final class ManPage {
         }
     }
 
-    /** The lines of a text of picocli's: each is a format, and what %n divides are paragraphs. */
+    /**
+     * Returns the paragraphs of a picocli text. Each line is a format string, in which {@code %n} separates paragraphs.
+     */
     private static List<String> paragraphs(String[] lines) {
         return Stream.of(lines).flatMap(each -> String.format(each.replaceAll("%(?![n%])", "%%"))
                 .lines()).map(String::strip).filter(each -> !each.isEmpty()).toList();

@@ -1,10 +1,10 @@
 package io.rdmaraw.microbench.manual;
 
-/** A text in the macros of man(7). */
+/** Builds a text in the macros of man(7). */
 final class Roff {
     private final StringBuilder text = new StringBuilder();
 
-    /** Begins the page. */
+    /** Adds the title macro, which must come first. */
     Roff title(String page, String version) {
         return macro("TH", page.toUpperCase(java.util.Locale.ROOT), "1", "", version, "netty-transport-rdma-raw");
     }
@@ -22,14 +22,14 @@ final class Roff {
         return this;
     }
 
-    /** A line of words, which the formatter fills. */
+    /** Adds a line of text, which man(1) wraps. */
     Roff line(String words) {
-        // A point or an apostrophe would begin a macro.
+        // At the start of a line, a full stop or an apostrophe would begin a macro.
         text.append(words.matches("(?s)[.'].*") ? "\\&" : "").append(escaped(words)).append('\n');
         return this;
     }
 
-    /** A line as it is. */
+    /** Adds a line without escaping it. */
     Roff raw(String line) {
         text.append(line).append('\n');
         return this;

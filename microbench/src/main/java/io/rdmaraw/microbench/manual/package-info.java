@@ -1,2 +1,2 @@
-/** Manual pages of all commands. */
+/** Creates the manual pages of all commands. */
 package io.rdmaraw.microbench.manual;

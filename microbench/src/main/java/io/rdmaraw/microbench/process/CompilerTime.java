@@ -10,14 +10,16 @@ import java.nio.file.Path;
 /** Reads the processor time of the JIT compilers of a JVM from {@code /proc}. */
 public final class CompilerTime {
     private static final double TICKS_PER_SECOND = 100;
-    /** Indexes of user and system time in the fields after the name of the thread, which is in parentheses. */
+    /**
+     * Indexes of user and system time, counted from the field after the name of the thread, which is in parentheses.
+     */
     private static final int USER = 11;
     private static final int SYSTEM = 12;
 
     private CompilerTime() {
     }
 
-    /** Returns the processor seconds that the compilers of a process have used so far. */
+    /** Returns the processor time that the JIT compiler threads of a process have used so far, in seconds. */
     public static double seconds(long pid) {
         double seconds = 0;
         try (DirectoryStream<Path> threads = Files.newDirectoryStream(Path.of("/proc", Long.toString(pid), "task"))) {
@@ -38,7 +40,9 @@ public final class CompilerTime {
         }
     }
 
-    /** Returns the processor seconds of a thread by its {@code stat}, 0 unless it is a compiler. */
+    /**
+     * Returns the processor time of a thread from its {@code stat} file, in seconds, or 0 if it is no compiler thread.
+     */
     static double secondsIn(String stat) {
         int end = stat.lastIndexOf(')');
         String name = stat.substring(stat.indexOf('(') + 1, end);

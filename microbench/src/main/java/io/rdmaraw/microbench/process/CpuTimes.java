@@ -7,32 +7,41 @@ import java.nio.file.Path;
 import java.util.List;
 
 /**
- * How long cores have been busy, computed from the idle times in {@code /proc/stat}, in ticks of 10 ms. The kernel
- * measures idle time exactly. It only samples the times of processes: a soft interrupt counts as time of the process
- * that it interrupts, and on an idle core as time of no process.
+ * A snapshot of the idle times of the cores from {@code /proc/stat}, which has a resolution of 10 ms. The busy time of
+ * a core is the elapsed time minus its idle time.
  *
- * @param nanos              when it was read
- * @param serverIdleSeconds  of the core that has the server, and all that the kernel receives for it, to itself
- * @param machineIdleSeconds of all cores together
- * @param cores              how many these are
+ * <p>The kernel measures idle time exactly, but only samples the times of processes. It attributes a soft interrupt to
+ * the process that it interrupts. On an idle core it attributes the interrupt to no process.
+ *
+ * @param nanos              time of the snapshot
+ * @param serverIdleSeconds  idle time of the core that runs only the server and the kernel's packet processing for it
+ * @param machineIdleSeconds sum of the idle times of all cores
+ * @param cores              number of cores
  */
 public record CpuTimes(long nanos, double serverIdleSeconds, double machineIdleSeconds, int cores) {
-    /** USER_HZ: 100 on every architecture since Linux 2.6. */
+    /** {@code USER_HZ}, which is 100 on every architecture since Linux 2.6. */
     private static final double TICKS_PER_SECOND = 100;
     private static final double NANOS_PER_SECOND = 1e9;
-    /** Columns after the name: user nice system idle iowait irq softirq steal. Steal is time of the hypervisor. */
+    /**
+     * Indexes of the columns idle, iowait and steal. The columns after the name are: user nice system idle iowait irq
+     * softirq steal. The hypervisor used the time that is counted as steal.
+     */
     private static final int[] NOT_BUSY = {4, 5, 8};
 
     /**
-     * The time that was used between two readings.
+     * The processor time used between two snapshots.
      *
-     * @param serverSeconds  of the server's core: its process, in user and kernel mode, and soft interrupts
-     * @param machineSeconds of all cores, with what the generator did
+     * @param serverSeconds  busy time of the server's core: its process in user and kernel mode, and soft interrupts
+     * @param machineSeconds busy time of all cores, including the load generator
      */
     public record Spent(double serverSeconds, double machineSeconds) {
     }
 
-    /** Reads the clock and the idle times. */
+    /**
+     * Takes a snapshot.
+     *
+     * @param serverCore number of the core that runs the server
+     */
     public static CpuTimes read(int serverCore) {
         List<String> lines;
         try {

@@ -11,9 +11,12 @@ import java.time.Duration;
 import java.util.List;
 import java.util.regex.Pattern;
 
-/** A process that a bench asks: each line of its input is a command, and it answers each by one line of JSON. */
+/**
+ * A process that a bench controls. Each line of its input is a command, and it answers each command with one line of
+ * JSON.
+ */
 public class JsonPeer implements AutoCloseable {
-    /** Where other programs have the cores, a process takes most of a minute to start. */
+    /** Time limit for an answer. On a machine with busy cores a process may need most of a minute to start. */
     private static final Duration LIMIT = Duration.ofMinutes(3);
     private static final Pattern EXCEPTION = Pattern.compile("^\\S*(Exception|Error)\\b|in thread \"");
     private static final ObjectMapper MAPPER = new ObjectMapper();
@@ -21,7 +24,7 @@ public class JsonPeer implements AutoCloseable {
     private final PeerProcess process;
     private int answers;
 
-    /** @param process whose output is its answers, with lines of a log beside */
+    /** @param process process that prints the answers, possibly between log lines */
     public JsonPeer(PeerProcess process) {
         this.process = process;
     }
@@ -33,7 +36,7 @@ public class JsonPeer implements AutoCloseable {
     /**
      * Sends a command to the process and returns its answer.
      *
-     * @throws ToolException when it ends, or does not answer in three minutes
+     * @throws ToolException if the process ends, or does not answer within three minutes
      */
     public final JsonNode ask(String what) {
         try {
@@ -66,8 +69,8 @@ public class JsonPeer implements AutoCloseable {
     }
 
     /**
-     * Returns what the output of a process that has ended says of the reason: an exception, which has the remedy, or
-     * the last line that is no answer.
+     * Returns the reason why a process ended, from its output. This is the line of the first exception, which contains
+     * the remedy, or else the last line that is not an answer.
      */
     static String reasonIn(String output) {
         List<String> lines = output.lines().filter(line -> !line.isBlank() && !line.startsWith("{")).toList();

@@ -4,7 +4,7 @@ import io.rdmaraw.tools.command.ToolException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 
-/** Finds the C programs of the benches below the project's directory, which the launcher names. */
+/** Finds the C programs of the benches in the directory of the project. The launcher sets that directory. */
 public final class NativeProgram {
     private static final String BENCHES = "microbench/target/native";
     private static final String SOFTVERBS = "transport-rdma-raw-native/target/native";
@@ -17,7 +17,7 @@ public final class NativeProgram {
         return find(BENCHES, name);
     }
 
-    /** Returns the path of {@code pktgen}, which the tests of softverbs run too. */
+    /** Returns the path of {@code pktgen}, which the tests of softverbs also use. */
     public static String findPktgen() {
         return find(SOFTVERBS, "pktgen");
     }
@@ -31,7 +31,7 @@ public final class NativeProgram {
         return program.toString();
     }
 
-    /** Returns the {@code LD_LIBRARY_PATH} with which a program runs on softverbs. */
+    /** Returns the {@code LD_LIBRARY_PATH} of a program that runs on softverbs. */
     public static String softverbsPath() {
         return inProject(SOFTVERBS).resolve("lib").toString();
     }

@@ -7,9 +7,9 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 
 /**
- * Keeps this process and the programs that it starts on one core, unless they choose another. The scheduler moves work
- * to a core that has time left, so without this some of the work would run on the core of the server and count as the
- * server's.
+ * Pins this process and the programs that it starts to one core. A program may choose another core for itself. Without
+ * pinning, the scheduler would run some of the work on the core of the server, where it would count as work of the
+ * server.
  */
 public final class ProcessAffinity implements AutoCloseable {
     private final String before;
@@ -52,7 +52,7 @@ public final class ProcessAffinity implements AutoCloseable {
         }
     }
 
-    /** Lets the process run on its previous cores again. */
+    /** Restores the previous set of cores. */
     @Override
     public void close() {
         allow(before);

@@ -10,13 +10,14 @@ import java.util.HashMap;
 import java.util.Map;
 
 /**
- * How long a server was ready to run while another thread had its core, from {@code /proc/PID/task/TID/schedstat}: the
- * compilers of its own JVM, or other processes. That delay is part of its latencies with every transport.
+ * The time for which the threads of a server were runnable but waited for a core, from
+ * {@code /proc/PID/task/TID/schedstat}. Another thread used the core then: a JIT compiler thread of the same JVM, or
+ * another process. The delay is part of the measured latency with every transport.
  *
- * @param threads what has been counted of each thread since its start
+ * @param threads times of each thread since its start, by thread ID
  */
 public record RunQueueDelay(Map<String, Times> threads) {
-    /** Time on a core, and time ready for one. */
+    /** The time that a thread ran on a core, and the time that it waited for one. */
     public record Times(long runNanos, long waitNanos) {
         Times since(Times before) {
             return new Times(runNanos - before.runNanos, waitNanos - before.waitNanos);
@@ -25,7 +26,7 @@ public record RunQueueDelay(Map<String, Times> threads) {
 
     private static final Times NOTHING = new Times(0, 0);
 
-    /** Reads the times of a process. The result is empty if the kernel does not count them. */
+    /** Takes a snapshot of a process. The result is empty if the kernel does not count these times. */
     public static RunQueueDelay read(long pid) {
         Map<String, Times> threads = new HashMap<>();
         try (DirectoryStream<Path> tasks = Files.newDirectoryStream(Path.of("/proc", Long.toString(pid), "task"))) {
@@ -33,7 +34,7 @@ public record RunQueueDelay(Map<String, Times> threads) {
                 try {
                     threads.put(task.getFileName().toString(), times(Files.readString(task.resolve("schedstat"))));
                 } catch (NoSuchFileException e) {
-                    // The thread has ended, or the kernel counts nothing.
+                    // The thread has ended, or the kernel does not count these times.
                 }
             }
         } catch (IOException e) {
@@ -42,15 +43,18 @@ public record RunQueueDelay(Map<String, Times> threads) {
         return new RunQueueDelay(threads);
     }
 
-    /** Parses a line of schedstat: nanoseconds on a core, nanoseconds ready, and the number of time slices. */
+    /**
+     * Parses the content of {@code schedstat}: nanoseconds on a core, nanoseconds waiting, and the number of time
+     * slices.
+     */
     static Times times(String schedstat) {
         String[] fields = schedstat.strip().split(" ");
         return new Times(Long.parseLong(fields[0]), Long.parseLong(fields[1]));
     }
 
     /**
-     * Returns how long the thread with the most processor time since then, which is the event loop, waited for its
-     * core; NaN if the kernel does not count it.
+     * Returns the time in seconds that the event loop waited for a core since the given snapshot, or NaN if the kernel
+     * does not count it. The event loop is the thread with the most processor time since then.
      */
     public double busiestWaitedSecondsSince(RunQueueDelay before) {
         Times busiest = NOTHING;

@@ -22,7 +22,7 @@ public final class ThreadAffinity {
     private ThreadAffinity() {
     }
 
-    /** Pins the calling thread. */
+    /** Pins the calling thread to a core. */
     public static void pinTo(int core) {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment set = arena.allocate(SET_BYTES, Long.BYTES);

@@ -17,13 +17,13 @@ import java.util.stream.Stream;
 import java.util.zip.ZipEntry;
 
 /**
- * Runs async-profiler, an agent that shows Java, native code and the kernel in one stack, including inlined methods.
- * The launcher downloads it from Maven Central; its library is in the jar.
+ * Runs async-profiler, an agent that records Java, native code and the kernel in one stack, including inlined methods.
+ * The launcher downloads its jar from Maven Central, and the native library is an entry of that jar.
  */
 final class AsyncProfiler implements Profiler {
     private static final String DIRECTORY = "microbench/target/profiler";
     private static final String LIBRARY = "linux-x64/libasyncProfiler.so";
-    /** Filters of the page, in which names of classes have slashes. */
+    /** Options that limit the page to event loops. In these filters, class names contain slashes instead of dots. */
     private static final String LOOPS_ONLY = ",include=*" + Samples.LOOP + "*,exclude=*"
             + Samples.GENERATOR.replace('.', '*');
 
@@ -33,7 +33,7 @@ final class AsyncProfiler implements Profiler {
         this.library = library;
     }
 
-    /** Finds the jar that the launcher has downloaded. */
+    /** Returns the profiler if the launcher has downloaded its jar. */
     static Optional<AsyncProfiler> find() {
         Path directory = Path.of(System.getProperty("rdmaraw.home", "."), DIRECTORY);
         if (!Files.isDirectory(directory)) {
@@ -68,8 +68,8 @@ final class AsyncProfiler implements Profiler {
         Path stacks = null;
         try {
             stacks = Files.createTempFile("rdma-raw", ".collapsed");
-            // A critical downcall leaves no trace that the default way of unwinding could follow; cstack=vm follows it.
-            // Without hardware counters or the right to use them it falls back to timers of the process by itself.
+            // The default unwinder cannot follow a critical downcall; cstack=vm can. If the hardware counters are
+            // missing or not permitted, async-profiler falls back to timers of the process.
             tell(pid, "start,event=cpu,interval=1ms,cstack=vm");
             TimeUnit.NANOSECONDS.sleep((long) (seconds * 1e9));
             tell(pid, "dump,file=" + page.toAbsolutePath() + ",flamegraph,title="

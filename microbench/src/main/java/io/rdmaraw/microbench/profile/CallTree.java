@@ -5,7 +5,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 
-/** Merges stacks into a tree, and renders it as a page whose nodes open and close. */
+/** Merges stacks into a call tree and renders it as a page with collapsible nodes. */
 final class CallTree {
     private static final double PERCENT = 100;
     private static final double OPEN_PERCENT = 20;

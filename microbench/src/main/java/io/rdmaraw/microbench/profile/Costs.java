@@ -12,14 +12,14 @@ import java.util.Locale;
 import java.util.Map;
 
 /**
- * Where the time of the event loops goes, by layer and by method. The time of the JDK and of libc counts to the method
- * or function that called them, regardless of inlining.
+ * The time of the event loops by layer and by method. The time of the JDK and of libc is attributed to the calling
+ * method or function. The result therefore does not depend on inlining.
  */
 final class Costs {
     private static final double PERCENT = 100;
     private static final int METHODS = 12;
 
-    /** @param percent of all samples of the loops */
+    /** @param percent share of all samples of the loops */
     record Cost(Layer layer, String name, double percent) {
     }
 
@@ -37,7 +37,10 @@ final class Costs {
         }
     }
 
-    /** Returns the innermost call that belongs to a layer or, if there is none, the innermost call. */
+    /**
+     * Returns the call to which a sample is attributed: the innermost one that belongs to a layer. If no call belongs
+     * to a layer, this is the innermost call.
+     */
     private static StackFrame spender(List<StackFrame> frames) {
         for (int i = frames.size() - 1; i >= 0; i--) {
             if (Layer.of(frames.get(i)) != null) {
@@ -47,14 +50,14 @@ final class Costs {
         return frames.getLast();
     }
 
-    /** Returns the layers, the most expensive first. */
+    /** Returns the costs of the layers in descending order. */
     List<Cost> layers() {
         List<Cost> costs = new ArrayList<>();
         byLayer.forEach((layer, count) -> costs.add(new Cost(layer, layer.toString(), percent(count))));
         return dearestFirst(costs);
     }
 
-    /** Returns the methods and functions, the most expensive first. */
+    /** Returns the costs of the most expensive methods and functions in descending order. */
     List<Cost> methods() {
         List<Cost> costs = new ArrayList<>();
         byMethod.forEach((frame, count) -> {

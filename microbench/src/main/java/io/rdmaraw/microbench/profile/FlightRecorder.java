@@ -21,8 +21,8 @@ import jdk.jfr.consumer.RecordedMethod;
 import jdk.management.jfr.RemoteRecordingStream;
 
 /**
- * Uses the flight recorder of the observed process by JMX. Every JDK has it. It sees methods only: time in C and in the
- * kernel counts to the method that called them.
+ * Uses the flight recorder of the observed process over JMX. Every JDK has it. It records Java methods only: the time
+ * of native code and of the kernel counts for the calling method.
  */
 final class FlightRecorder implements Profiler {
     private static final Duration PERIOD = Duration.ofMillis(10);

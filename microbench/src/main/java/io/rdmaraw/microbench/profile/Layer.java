@@ -3,7 +3,10 @@ package io.rdmaraw.microbench.profile;
 import java.util.List;
 import java.util.stream.Stream;
 
-/** The layers that time is assigned to, from the device upwards; {@code docs/architecture.md} describes them. */
+/**
+ * The layers by which a profile breaks down the time, from the device upwards. {@code docs/design/architecture.md}
+ * describes them.
+ */
 enum Layer {
     KERNEL("kernel"),
     DEVICE("device (softverbs, libibverbs, libmlx5)"),
@@ -15,10 +18,14 @@ enum Layer {
     JVM("JVM");
 
     private static final String OURS = "io.rdmaraw.";
-    /** The first prefix that matches decides: the stack that connects the TCP core to channels counts as channels. */
+    /**
+     * Packages of the layers, in order of priority: the first matching prefix decides. {@code tcp.stack.} connects the
+     * TCP core to channels, so it counts as part of the channels.
+     */
     private static final List<Prefix> PACKAGES = Stream.of(Prefix.of(QUEUE, "verbs.", "ffi.", "queue.", "memory."),
-            Prefix.of(CHANNEL, "tcp.stack.", "channel.", "device.", "loop.", "metrics.", "pcap."),
-            Prefix.of(PROTOCOL, "host.", "tcp.", "net.", "wire.")).flatMap(List::stream).toList();
+            Prefix.of(CHANNEL, "tcp.stack.", "udp.", "channel.", "takeover.", "kernel.", "device.", "loop.",
+                    "metrics.", "pcap."),
+            Prefix.of(PROTOCOL, "host.", "tcp.", "net.", "netlink.", "wire.")).flatMap(List::stream).toList();
 
     private record Prefix(Layer layer, String prefix) {
         static List<Prefix> of(Layer layer, String... prefixes) {
@@ -37,7 +44,9 @@ enum Layer {
         return text;
     }
 
-    /** Returns the layer of a call, or null if its time belongs to its caller: the JDK, libc, a memory access. */
+    /**
+     * Returns the layer of a call, or null if its time belongs to the caller, as for the JDK, libc and memory accesses.
+     */
     static Layer of(StackFrame frame) {
         return switch (frame.origin()) {
             case KERNEL -> KERNEL;

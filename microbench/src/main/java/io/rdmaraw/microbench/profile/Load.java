@@ -1,11 +1,11 @@
 package io.rdmaraw.microbench.profile;
 
-/** A process whose event loops are busy until this is closed. */
+/** A process with busy event loops. Closing it ends the process, unless the process ran before. */
 interface Load extends AutoCloseable {
     /** Returns the process ID. */
     long pid();
 
-    /** Returns what the process does, for the title of a profile. */
+    /** Returns a description of the load for the title of a profile. */
     String title();
 
     @Override

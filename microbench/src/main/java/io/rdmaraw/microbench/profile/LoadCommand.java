@@ -14,17 +14,18 @@ import picocli.CommandLine.Parameters;
 import picocli.CommandLine.Spec;
 
 /**
- * The process that {@code profile} observes. It does what {@code bench frames} and {@code bench udp} measure, with both
- * ends on one event loop, until its input ends. It prints a line when it has started.
+ * The command of the process that {@code profile} observes. It runs the load of {@code bench frames} or
+ * {@code bench udp}, with both ends on one event loop, until its standard input ends. It prints a line when it has
+ * started.
  */
 @Command(name = "load", hidden = true, description = "Keeps loops busy until its input ends.")
 public final class LoadCommand implements Callable<Integer> {
-    /** The defaults of {@code bench frames} and {@code bench udp}. */
+    /** The default values of {@code bench frames} and {@code bench udp}. */
     private static final int FRAME_BYTES = 64;
     private static final int PAYLOAD_BYTES = 18;
     private static final int WINDOW = 64;
 
-    /** What the event loops do. */
+    /** The load of the event loops. */
     enum Path {
         RX, ECHO, UDP
     }
@@ -69,7 +70,7 @@ public final class LoadCommand implements Callable<Integer> {
         try {
             System.in.transferTo(OutputStream.nullOutputStream());
         } catch (IOException closed) {
-            // As good as its end.
+            // A closed input also ends the load.
         }
         ended.countDown();
     }

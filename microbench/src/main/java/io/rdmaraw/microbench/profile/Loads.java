@@ -12,7 +12,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 
-/** Starts a process that keeps one path through the transport busy, as the bench for that path does. */
+/** Starts a process that keeps one path through the transport busy with the load of the bench for that path. */
 final class Loads {
     private static final Duration START_LIMIT = Duration.ofSeconds(60);
 
@@ -26,7 +26,7 @@ final class Loads {
     private Loads() {
     }
 
-    /** A process that already runs; closing the load does not end it. */
+    /** Returns a load for a process that already runs. Closing the load does not end the process. */
     static Load ofProcess(long pid) {
         if (ProcessHandle.of(pid).isEmpty()) {
             throw new ToolException("no such process: " + pid);
@@ -35,7 +35,7 @@ final class Loads {
         });
     }
 
-    /** On the loop device; needs no root. */
+    /** Starts a load on the loopback device. It needs no privileges. */
     static Load inMemory(ProfiledPath path) {
         if (path == ProfiledPath.TCP) {
             StreamLoad load = StreamLoad.onLoop();
@@ -56,7 +56,9 @@ final class Loads {
         return new Running(process.pid(), name + " on soft:loop, bursts of 64", process::close);
     }
 
-    /** On AF_XDP at one end of a veth pair, with the generator at the other; as root. */
+    /**
+     * Starts a load on AF_XDP at one end of a veth pair, with the generator at the other end. It needs root privileges.
+     */
     static Load onWire(ProfiledPath path) {
         if (path == ProfiledPath.TCP) {
             StreamLoad load = StreamLoad.onWire();

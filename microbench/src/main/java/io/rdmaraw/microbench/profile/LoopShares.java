@@ -11,7 +11,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.TimeUnit;
 
-/** Which share of the time of a process's event loops each layer takes, by async-profiler. */
+/** Measures the share of each layer in the time of a process's event loops, with async-profiler. */
 public final class LoopShares {
     private final AsyncProfiler profiler;
 
@@ -19,7 +19,7 @@ public final class LoopShares {
         this.profiler = profiler;
     }
 
-    /** Returns nothing where async-profiler has not been fetched. */
+    /** Returns an empty result if the launcher has not downloaded async-profiler. */
     public static Optional<LoopShares> find() {
         return AsyncProfiler.find().map(LoopShares::new);
     }
@@ -27,8 +27,9 @@ public final class LoopShares {
     /**
      * Samples a process.
      *
-     * @param afterSeconds how long to wait before
-     * @return percent by layer, of which {@code handler} is the framework with the application; the dearest first
+     * @param afterSeconds delay before the first sample
+     * @param seconds      duration of the sampling
+     * @return percent by layer in descending order; {@code handler} comprises the framework and the application
      */
     public Map<String, Double> sample(long pid, double afterSeconds, double seconds) {
         Path page = null;

@@ -18,7 +18,7 @@ import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Parameters;
 import picocli.CommandLine.Spec;
 
-/** {@code rdma-raw profile}. */
+/** Implements {@code rdma-raw profile}. */
 @Command(name = "profile", mixinStandardHelpOptions = true, showDefaultValues = true,
         description = {"Keeps one path through the transport busy in a process of its own, samples its event loops, and"
                 + " tells where their time goes: by layer, by method, and as a page to look at.",
@@ -29,7 +29,6 @@ import picocli.CommandLine.Spec;
             "async-profiler sees C and the kernel too; the launcher gets it from Maven Central. Without it the flight"
                 + " recorder of the JDK is used."})
 public final class ProfileCommand implements Callable<Integer> {
-    /** The profiler. */
     enum Source {
         ASYNC, JFR
     }

@@ -1,13 +1,13 @@
 package io.rdmaraw.microbench.profile;
 
-/** A path through the transport. */
+/** A path through the transport that can be profiled. */
 enum ProfiledPath {
-    /** Frames received by a pipeline and released. */
+    /** A pipeline receives frames and releases them. */
     RX,
-    /** Frames received and sent back. */
+    /** A pipeline receives frames and sends them back. */
     ECHO,
-    /** Datagrams received and sent back. */
+    /** Two channels send the same datagrams back and forth. */
     UDP,
-    /** Requests and responses of 64 bytes on some connections. */
+    /** Clients send requests of 64 bytes on several connections, and a server sends responses of the same size. */
     TCP
 }

@@ -5,18 +5,18 @@ import java.util.List;
 import java.util.stream.Stream;
 
 /**
- * The call stacks of event loops that a profiler recorded, with their counts.
+ * The call stacks that a profiler recorded, with their counts.
  *
- * @param source which profiler, and what it counts
+ * @param source name of the profiler, and its limits if it has any
  */
 record Samples(String source, List<Stack> stacks) {
-    /** The method that every event loop of Netty runs in, with any transport. */
+    /** The method in which every event loop of Netty runs, with any transport. */
     static final String LOOP = "SingleThreadIoEventLoop.run";
 
-    /** The generator that runs on the thread of the event loop; its time is not time of the loop. */
+    /** Package and class of the generator. It runs on the thread of the event loop, but its time must not count. */
     static final String GENERATOR = "frames.VerbsEndpoint.";
 
-    /** @param frames from the thread's first call to the one that ran */
+    /** @param frames calls from the outermost to the innermost */
     record Stack(List<StackFrame> frames, long count) {
         boolean isOfLoop() {
             return frames.stream().anyMatch(frame -> frame.name().endsWith(LOOP))
@@ -25,10 +25,10 @@ record Samples(String source, List<Stack> stacks) {
     }
 
     /**
-     * Parses stacks in the collapsed format of async-profiler: frames separated by semicolons, then a space and a
-     * count.
+     * Parses stacks in the collapsed format of async-profiler. Each line contains frames separated by semicolons, then
+     * a space and a count.
      *
-     * @param lines any lines that are something else are skipped
+     * @param lines lines of the output; lines in any other format are skipped
      */
     static Samples ofCollapsed(String source, Stream<String> lines) {
         List<Stack> stacks = new ArrayList<>();

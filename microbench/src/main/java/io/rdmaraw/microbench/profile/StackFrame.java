@@ -3,11 +3,11 @@ package io.rdmaraw.microbench.profile;
 /**
  * One call in a stack.
  *
- * @param name    of a method with its class, or of a function
- * @param library of a function, empty where it is not known
+ * @param name    class and name of a method, or name of a function
+ * @param library library of a function, or empty if it is unknown
  */
 record StackFrame(String name, Origin origin, String library) {
-    /** What runs a call. */
+    /** The kind of code that a call executes. */
     enum Origin {
         JAVA, NATIVE, KERNEL
     }
@@ -17,8 +17,8 @@ record StackFrame(String name, Origin origin, String library) {
     }
 
     /**
-     * Parses a frame that async-profiler has written with its options {@code dot}, {@code ann} and {@code lib}: a
-     * suffix marks methods and kernel functions, a prefix names the library of any other function.
+     * Parses a frame of async-profiler with its options {@code dot}, {@code ann} and {@code lib}. Methods and kernel
+     * functions have a suffix. Other functions have the name of their library as a prefix.
      */
     static StackFrame ofAsyncProfiler(String text) {
         if (text.endsWith("]") && text.length() > 4 && text.startsWith("_[", text.length() - 4)) {
@@ -26,7 +26,8 @@ record StackFrame(String name, Origin origin, String library) {
             return text.charAt(text.length() - 2) == 'k' ? new StackFrame(name, Origin.KERNEL, "") : ofJava(name);
         }
         int separator = text.indexOf('`');
-        // A library whose file is deleted has no symbols left.
+        // If the file of a library was deleted, async-profiler prints the library without a function, as it finds no
+        // symbols.
         return separator < 0 ? new StackFrame(text, Origin.NATIVE, text.contains(".so") ? text : "")
                 : new StackFrame(text.substring(separator + 1), Origin.NATIVE, text.substring(0, separator));
     }

@@ -4,13 +4,18 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Maps values to coordinates of a picture, on a linear or a logarithmic scale.
+ * Maps values to coordinates of a chart, on a linear or a logarithmic scale.
  *
- * @param from  the place of the least value
- * @param to    the place of the largest
+ * @param least   smallest value on the axis
+ * @param largest largest value on the axis
+ * @param from    coordinate of the smallest value
+ * @param to      coordinate of the largest value
  */
 record Axis(double least, double largest, double from, double to, boolean logarithmic) {
-    /** Returns an axis from 0, or on a logarithmic scale from a power of ten, that ends at a round number. */
+    /**
+     * Returns an axis that includes the values and ends at a round number. A linear axis starts at 0. A logarithmic
+     * axis starts at a power of ten.
+     */
     static Axis of(List<Double> values, double from, double to, boolean logarithmic) {
         double largest = values.stream().mapToDouble(Double::doubleValue).max().orElse(1);
         double least = values.stream().mapToDouble(Double::doubleValue).filter(v -> v > 0).min().orElse(1);

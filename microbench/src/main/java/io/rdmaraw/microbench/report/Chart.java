@@ -1,13 +1,13 @@
 package io.rdmaraw.microbench.report;
 
-/** A picture of figures. */
+/** A chart of measured values. */
 interface Chart {
-    /** Returns the picture as an SVG element. */
+    /** Returns the chart as an SVG element. */
     String svg();
 
-    /** Returns whether the picture shows more than one bar for each of a few things. */
+    /** Returns whether the chart has enough data to show more than a table would. */
     boolean isWorthDrawing();
 
-    /** Returns whether the picture needs the full width of the page. */
+    /** Returns whether the chart needs the full width of the page. */
     boolean isWide();
 }

@@ -11,9 +11,10 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /**
- * Chooses the pictures for results by the form of the rows, not by the names of benches. A case whose name has a word
- * with a number, such as {@code rx.burst64}, is a point of a line over that number. Rows in nanoseconds that name their
- * reference are shown as a cost in two parts.
+ * Chooses the charts for results by the form of their rows, not by the names of benches.
+ *
+ * <p>A case name may contain a word with a number, such as {@code rx.burst64}. Such a case becomes a point of a line
+ * over that number. Rows in nanoseconds with a reference are shown as a cost in two parts.
  */
 final class Charts {
     private static final Pattern NUMBERED =
@@ -28,7 +29,7 @@ final class Charts {
     private Charts() {
     }
 
-    /** Returns the pictures of one result. */
+    /** Returns the charts of one result. */
     static List<Chart> of(JsonNode result) {
         List<Chart> charts = new ArrayList<>();
         JsonNode rows = result.path("rows");
@@ -48,7 +49,7 @@ final class Charts {
         return charts.stream().filter(Chart::isWorthDrawing).toList();
     }
 
-    /** Returns the pictures that several results under one heading share. */
+    /** Returns the charts that combine several results under the same heading. */
     static List<Chart> ofAll(String heading, List<MeasurementResult> results) {
         Chart throughput = throughput(results.stream().filter(result -> result.name().startsWith(heading + '.'))
                 .toList());
@@ -66,7 +67,7 @@ final class Charts {
             }
             String what = matcher.group(1) + matcher.group(4);
             String word = matcher.group(2);
-            // Times go from one microsecond to a second: on an even axis the short ones could not be told apart.
+            // Times range from one microsecond to a second. On a linear axis the short ones would be indistinguishable.
             LineChart chart = charts.computeIfAbsent(what + word + unit, key -> new LineChart(what,
                     word.equals("conns") ? "connections" : word, unit, unit.equals(MICROSECONDS)));
             String line = row.path("transport").asText() + (devices.size() > 1 ? ' ' + row.path("device").asText()
@@ -77,7 +78,7 @@ final class Charts {
         return List.copyOf(charts.values());
     }
 
-    /** Cases that are not points of a line: one bar for each transport. */
+    /** Returns charts of the cases that are not points of a line, with one bar for each transport. */
     private static List<StackedBars> sideBySide(JsonNode rows) {
         Map<String, StackedBars> charts = new LinkedHashMap<>();
         Set<String> onLines = onLines(rows);
@@ -93,7 +94,7 @@ final class Charts {
         return List.copyOf(charts.values());
     }
 
-    /** Cases with more than one number, which form a line. */
+    /** Returns the cases that form lines. A line needs cases with at least two different numbers. */
     private static Set<String> onLines(JsonNode rows) {
         Map<String, Set<String>> byLine = new LinkedHashMap<>();
         for (JsonNode row : rows) {
@@ -120,7 +121,7 @@ final class Charts {
         return chart;
     }
 
-    /** Throughput by burst length, from several runs of {@code bw}. */
+    /** Returns the throughput over the burst length, from several runs of {@code bw}. */
     private static Chart throughput(List<MeasurementResult> runs) {
         LineChart chart = new LineChart("throughput without a pipeline", "frames posted with one doorbell",
                 "million frames/s", false);

@@ -11,7 +11,9 @@ final class CostSplits {
     private CostSplits() {
     }
 
-    /** Rows in nanoseconds per frame that name their reference: the reference, and what is added to it. */
+    /**
+     * Splits each row in nanoseconds per frame that has a reference into the cost of the reference and the remainder.
+     */
     static StackedBars beyondReference(JsonNode rows) {
         StackedBars bars = new StackedBars("cost of a frame, split", "ns", List.of("what the reference takes",
                 "what is added to it"));
@@ -35,8 +37,8 @@ final class CostSplits {
     }
 
     /**
-     * From the JMH bench that sends bursts and receives them on one thread: the cost of sending, of receiving with one
-     * handler, and of what else the handler does.
+     * Splits the result of the JMH bench that sends and receives bursts on one thread. The parts are the cost of
+     * sending, the cost of receiving with one handler, and the cost of any further work of the handler.
      */
     static StackedBars byWork(JsonNode rows) {
         StackedBars bars = new StackedBars("cost of a frame in a burst of 64, by what is done", "ns", List.of(
@@ -58,7 +60,7 @@ final class CostSplits {
         }
     }
 
-    /** The cost per frame, NaN if it was not measured. */
+    /** Returns the cost per frame, or NaN if it was not measured. */
     private static double nanos(JsonNode rows, String work) {
         String name = "FramePath.roundOfOneBurst burst=" + BURST + " work=" + work;
         return Report.stream(rows).filter(row -> row.path("case").asText().equals(name))

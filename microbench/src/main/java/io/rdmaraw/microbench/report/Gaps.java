@@ -4,16 +4,17 @@ import com.fasterxml.jackson.databind.JsonNode;
 import java.util.ArrayList;
 import java.util.List;
 
-/** Lists what is missing in a report, with the reasons. */
+/** Lists the figures that are missing in a report, with the reasons. */
 final class Gaps {
-    /** Fewer ratios than this have no meaningful spread. */
+    /** Minimum number of ratios for a meaningful spread. */
     private static final int LEAST_RUNS = 3;
 
     /**
-     * Something that is missing.
+     * A missing part of a report.
      *
-     * @param measurement its name
-     * @param what        of it
+     * @param measurement name of the measurement
+     * @param what        description of the missing part
+     * @param reason      reason for the reader, without a full stop
      */
     record Gap(String measurement, String what, String reason) {
     }

@@ -11,7 +11,7 @@ final class Html {
         return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace("\"", "&quot;");
     }
 
-    /** Returns three significant digits, with commas between thousands. */
+    /** Formats a value with three significant digits, and with commas between thousands. */
     static String number(double value) {
         double size = Math.abs(value);
         return String.format(Locale.ROOT, size >= 100 || value == Math.rint(value) ? "%,.0f" : size >= 10 ? "%.1f"

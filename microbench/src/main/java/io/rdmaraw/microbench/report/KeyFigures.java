@@ -2,34 +2,49 @@ package io.rdmaraw.microbench.report;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.List;
 import java.util.Optional;
 import java.util.function.BiConsumer;
+import java.util.stream.Stream;
 
-/** The few figures that show whether a change of transport is worth it; the README shows the same. */
+/**
+ * The few figures that show whether it is worthwhile to switch to this transport. {@code docs/lab/figures.md} shows the
+ * same ones.
+ */
 final class KeyFigures {
     /**
-     * A figure and where the report has it.
+     * A figure, and the criteria that find its row in a report.
      *
-     * @param what       as a reader understands it
-     * @param meaning    what it is to a user
-     * @param bench      the measurement
-     * @param caseName   a regular expression, of which the first row counts
-     * @param transport  what was measured
-     * @param device     on what, or null for any
-     * @param ratioTo    compared with what, or null
+     * @param what      description for the reader
+     * @param meaning   effect for a user
+     * @param bench     name of the measurement
+     * @param caseName  regular expression for the case; the first matching row counts
+     * @param transport transport of the row
+     * @param device    device of the row, or null for any device
+     * @param ratioTo   reference of the ratio, or null
      */
     private record Key(String what, String meaning, String bench, String caseName, String transport, String device,
             String ratioTo) {
+        /**
+         * Returns the row with the lower ratio, which compares with the stronger form of the rival: stock or tuned.
+         * Tuning can also make a rival slower.
+         */
         Optional<JsonNode> find(Report report) {
+            return Stream.of(ratioTo + TUNED, ratioTo).map(rival -> find(report, rival)).flatMap(Optional::stream)
+                    .min(Comparator.comparingDouble(row -> row.path("ratioMedian").asDouble()));
+        }
+
+        private Optional<JsonNode> find(Report report, String rival) {
             return report.rows(bench).filter(row -> row.path("case").asText().matches(caseName)
                     && row.path("transport").asText().equals(transport)
                     && (device == null || row.path("device").asText().equals(device))
-                    && (ratioTo == null ? !row.hasNonNull("ratioTo") : row.path("ratioTo").asText().equals(ratioTo)))
+                    && (ratioTo == null ? !row.hasNonNull("ratioTo") : row.path("ratioTo").asText().equals(rival)))
                     .findFirst();
         }
     }
 
+    private static final String TUNED = "-tuned";
     private static final String OURS = "rdma-raw";
     private static final String DATAGRAMS = "rdma-raw-datagram";
     private static final String XDP = "soft:xdp";
@@ -112,13 +127,14 @@ final class KeyFigures {
                     "emulated", "send.burst64", "rdma-raw-rings", null, "rdma-raw-calls"));
 
     /**
-     * A figure that was found.
+     * A figure of a report.
      *
-     * @param meaning what it is to a user
-     * @param value  with its unit
-     * @param to     compared with what, and its median where the report has it; empty for none
-     * @param ratio  its median, or 0
-     * @param spread of the ratios where there are any, else of the values
+     * @param what    description for the reader
+     * @param meaning effect for a user
+     * @param value   value with its unit
+     * @param to      reference, with its median if the report has it; empty if there is none
+     * @param ratio   median of the ratios, or 0 if there are none
+     * @param spread  range of the ratios, or of the values if there are no ratios
      */
     record Figure(String what, String meaning, String value, String to, double ratio, String spread) {
     }
@@ -126,7 +142,7 @@ final class KeyFigures {
     private KeyFigures() {
     }
 
-    /** Returns the names of all figures, measured or not. */
+    /** Returns the descriptions of all figures, measured or not. */
     static List<String> names() {
         return KEYS.stream().map(Key::what).toList();
     }
@@ -140,7 +156,9 @@ final class KeyFigures {
         return figures;
     }
 
-    /** Lists the figures that are missing in measurements that the report has. */
+    /**
+     * Passes each figure that is missing in a successful measurement to a consumer, with the name of the measurement.
+     */
     static void missing(Report report, BiConsumer<String, String> each) {
         for (Key key : KEYS) {
             boolean wanted = report.results().stream().anyMatch(result -> result.name().equals(key.bench())
@@ -158,9 +176,9 @@ final class KeyFigures {
             return new Figure(key.what(), key.meaning(), value, "", 0, spread(row, "min", "max"));
         }
         String other = report.rows(key.bench()).filter(each -> each.path("case").equals(row.path("case"))
-                && each.path("transport").asText().equals(key.ratioTo())).findFirst()
+                && each.path("transport").equals(row.path("ratioTo"))).findFirst()
                 .map(each -> " (" + Html.number(each.path("median").asDouble()) + ')').orElse("");
-        return new Figure(key.what(), key.meaning(), value, named(key.ratioTo()) + other,
+        return new Figure(key.what(), key.meaning(), value, named(row.path("ratioTo").asText()) + other,
                 row.path("ratioMedian").asDouble(), spread(row, "ratioMin", "ratioMax"));
     }
 
@@ -172,6 +190,7 @@ final class KeyFigures {
         return switch (transport) {
             case "c" -> "C, same device";
             case "epoll" -> "Netty epoll";
+            case "epoll-tuned" -> "Netty epoll, tuned";
             case "epoll-recvmmsg" -> "Netty epoll, recvmmsg";
             case "nio" -> "Netty NIO";
             case "rdma-raw-calls" -> "calls of libmlx5";

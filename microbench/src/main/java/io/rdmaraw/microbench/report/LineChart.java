@@ -7,7 +7,7 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.TreeSet;
 
-/** Lines over a number, as an SVG picture. The numbers are evenly spaced on the horizontal axis. */
+/** A line chart as an SVG picture. The points are evenly spaced on the horizontal axis, regardless of their numbers. */
 final class LineChart implements Chart {
     private static final int WIDTH = 760;
     private static final int HEIGHT = 300;
@@ -17,7 +17,14 @@ final class LineChart implements Chart {
     private static final int BOTTOM = 46;
     static final int COLOURS = 8;
 
-    /** @param least equal to {@code median} where there is no spread */
+    /**
+     * A point with its spread.
+     *
+     * @param x       position in the order of the points
+     * @param label   text below the axis
+     * @param least   smallest value; equal to {@code median} if there is no spread
+     * @param largest largest value; equal to {@code median} if there is no spread
+     */
     record Point(double x, String label, double least, double median, double largest) {
     }
 
@@ -34,7 +41,10 @@ final class LineChart implements Chart {
         this.logarithmic = logarithmic;
     }
 
-    /** Adds a point unless the line has one there: rows that differ only in their reference have the same value. */
+    /**
+     * Adds a point unless the line already has a point at its position. Rows that differ only in their reference have
+     * equal values.
+     */
     void add(String line, Point point) {
         List<Point> points = lines.computeIfAbsent(line, key -> new ArrayList<>());
         if (points.stream().noneMatch(other -> other.x() == point.x())) {

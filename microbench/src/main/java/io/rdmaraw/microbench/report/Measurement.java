@@ -3,16 +3,16 @@ package io.rdmaraw.microbench.report;
 import java.util.List;
 
 /**
- * One command that measures.
+ * A command that a report runs.
  *
- * @param name          in the page; what differs after a dot stands under one heading
- * @param serves        one sentence: what it measures, or what decision it serves
- * @param arguments     of {@code ./rdma-raw}; the last line that they print is one JSON object
- * @param budgetSeconds what it takes of a quick report, on two cores; later ones have theirs kept for them
- * @param byLauncher    whether the launcher has to start it, since it sets up more than a JVM
+ * @param name          name in the page; names with the same part before a dot share a heading
+ * @param serves        purpose as one sentence
+ * @param arguments     arguments of {@code ./rdma-raw}; the last line of the output must be one JSON object
+ * @param budgetSeconds time that a quick report reserves for it, on a machine with two cores
+ * @param byLauncher    whether the launcher must start it because it sets up more than a JVM
  */
 record Measurement(String name, String serves, List<String> arguments, double budgetSeconds, boolean byLauncher) {
-    /** Returns the command as the user types it. */
+    /** Returns the command line as a user would type it. */
     String commandLine() {
         return "./rdma-raw " + String.join(" ", arguments.stream().map(Measurement::quoted).toList());
     }

@@ -14,14 +14,14 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
 
 /**
- * Runs a measurement in a JVM of its own, as from the command line. No measurement runs on code that was compiled for
- * another one, and a measurement that fails or hangs does not affect the others.
+ * Runs a measurement in a separate JVM, as from the command line. Measurements therefore do not share JIT-compiled
+ * code. If one fails or hangs, the others are not affected.
  */
 final class MeasurementProcess {
     private static final long GRACE_SECONDS = 5;
     private static final long POLL_MILLIS = 100;
     private static final String LAUNCHER = "rdma-raw";
-    /** Why it has no end. */
+    /** The failure of a measurement that Ctrl-C ended. */
     static final String INTERRUPTED = "interrupted";
 
     private final Measurement measurement;
@@ -29,10 +29,10 @@ final class MeasurementProcess {
     private final BooleanSupplier goOn;
 
     /**
-     * One that is not yet started.
+     * Creates the process without starting it.
      *
-     * @param limitSeconds after which it is ended
-     * @param goOn         false after Ctrl-C: then it is ended, too
+     * @param limitSeconds time after which the process is ended
+     * @param goOn         returns false after Ctrl-C; the process is then ended early
      */
     MeasurementProcess(Measurement measurement, double limitSeconds, BooleanSupplier goOn) {
         this.measurement = measurement;
@@ -64,7 +64,7 @@ final class MeasurementProcess {
         boolean ended = await(process, limitSeconds, goOn);
         double seconds = secondsSince(start);
         JsonNode result = lastObject(Files.readString(out, StandardCharsets.UTF_8));
-        // One that is ended early prints what it has, as it does after Ctrl-C.
+        // A process that was ended early prints its rows so far, as after Ctrl-C.
         if (result != null && !result.path("interrupted").asBoolean()) {
             return MeasurementResult.of(measurement, seconds, result);
         }
@@ -93,15 +93,16 @@ final class MeasurementProcess {
         return command;
     }
 
-    /** Returns the main class of the module that has the command, as the launcher does. */
+    /** Returns the main class of the module that contains the command. The launcher chooses it in the same way. */
     private String mainClass() {
         return measurement.arguments().getFirst().equals("bench") ? "io.rdmaraw.microbench.Main"
                 : "io.rdmaraw.tools.Main";
     }
 
     /**
-     * Waits for a process and kills it when its time is over or it is not to go on. Returns whether the process has
-     * ended by itself.
+     * Waits for a process. Ends it if its time is over or {@code goOn} returns false.
+     *
+     * @return whether the process has ended by itself
      */
     static boolean await(Process process, double limitSeconds, BooleanSupplier goOn) throws InterruptedException {
         long start = System.nanoTime();
@@ -110,7 +111,7 @@ final class MeasurementProcess {
                 return true;
             }
         }
-        // It has namespaces or children to clean up: it is asked first.
+        // SIGTERM comes first, because the process may have to remove network namespaces and end its own children.
         List<ProcessHandle> children = process.descendants().toList();
         process.destroy();
         if (!process.waitFor(GRACE_SECONDS, TimeUnit.SECONDS)) {
@@ -133,7 +134,8 @@ final class MeasurementProcess {
     }
 
     /**
-     * Returns the sentence that a tool prints at its end, without the name of the launcher; otherwise the last line.
+     * Returns the error message that a tool printed last, without the name of the launcher. If there is none, returns
+     * the exit code and the last line.
      */
     private static String reason(int exitCode, Path err) throws IOException {
         String text = Files.readString(err, StandardCharsets.UTF_8);
@@ -142,7 +144,7 @@ final class MeasurementProcess {
                 .orElseGet(() -> "it ended with code " + exitCode + ": " + lastLine(text));
     }
 
-    /** Returns the last progress line of a bench: benches print a line for each step that they start. */
+    /** Returns the last progress line of a bench. Benches print a line before each step. */
     private static String progress(Path err) throws IOException {
         return Files.readString(err, StandardCharsets.UTF_8).lines()
                 .filter(line -> !line.startsWith("rdma-raw: ") && !line.startsWith(" ")

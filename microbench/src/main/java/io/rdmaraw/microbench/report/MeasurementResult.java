@@ -7,9 +7,12 @@ import io.rdmaraw.tools.output.Json;
 /**
  * The result of a measurement.
  *
- * @param command as the user types it
- * @param result  what it printed; of one that did not come to its end what it had found until then; or null
- * @param failure why it did not come to its end: one sentence, or null
+ * @param name    name of the measurement
+ * @param serves  purpose as one sentence
+ * @param command command line for the user
+ * @param seconds duration of the measurement
+ * @param result  output of the measurement; after a failure the partial result, or null
+ * @param failure reason of a failure as one sentence, or null
  */
 record MeasurementResult(String name, String serves, String command, double seconds, JsonNode result, String failure) {
     static MeasurementResult of(Measurement measurement, double seconds, JsonNode result) {
@@ -21,7 +24,7 @@ record MeasurementResult(String name, String serves, String command, double seco
         return inPart(measurement, seconds, null, failure);
     }
 
-    /** @param result what there was before it failed or was ended, or null */
+    /** @param result partial result, or null */
     static MeasurementResult inPart(Measurement measurement, double seconds, JsonNode result, String failure) {
         return new MeasurementResult(measurement.name(), measurement.serves(), measurement.commandLine(), seconds,
                 result, failure == null || failure.isBlank() ? "it gave no reason" : failure);
@@ -32,7 +35,7 @@ record MeasurementResult(String name, String serves, String command, double seco
         return result != null && failure != null;
     }
 
-    /** Returns the rows; none if nothing was measured. */
+    /** Returns the rows of the result, or an empty array if there is no result. */
     JsonNode rows() {
         return result == null ? Json.object().putArray("rows") : result.path("rows");
     }

@@ -17,8 +17,8 @@ import java.util.jar.JarFile;
 import java.util.regex.Pattern;
 
 /**
- * Runs the JMH suite from its runnable jar and converts the result to rows of the benches. Each class runs in a process
- * of its own, because JMH writes its result at the end: a class that is killed does not lose the results of others.
+ * Runs the JMH suite from its executable jar and converts the result to rows of a bench. Each benchmark class runs in a
+ * separate process. JMH writes its result only at the end, so killing one class must not lose the results of others.
  */
 final class Microbenches {
     static final String NAME = "microbench";
@@ -37,8 +37,8 @@ final class Microbenches {
     }
 
     /**
-     * Returns the classes of the suite as JMH lists them in the jar, without their suffix; one empty name if there is
-     * no jar.
+     * Returns the benchmark classes that JMH lists in the jar, without the suffix {@code Benchmark}. Returns one empty
+     * name if there is no jar.
      */
     static List<String> names() {
         try (JarFile jar = new JarFile(jar().toFile())) {
@@ -50,7 +50,7 @@ final class Microbenches {
         }
     }
 
-    /** Returns the name of the measurement of a class. */
+    /** Returns the name of the measurement of a benchmark class. */
     static String nameOf(String benchmark) {
         return benchmark.isEmpty() ? NAME : NAME + '.' + benchmark;
     }

@@ -8,21 +8,21 @@ import java.nio.file.Path;
 import java.util.Arrays;
 
 /**
- * Measures how quiet the machine is: it times the same work again and again, and reads the time that the hypervisor
- * took. No figure can be more precise than that.
+ * Measures the noise of the machine, which limits the precision of all figures. It times the same work repeatedly and
+ * reads the time that the hypervisor took.
  */
 final class Noise {
     private static final int TRIES = 200;
     private static final int WARM_UP_TRIES = 50;
     private static final int STEPS = 2_000_000;
     private static final int STEAL_FIELD = 8;
-    /** Keeps the compiler from removing the work. */
+    /** A result that escapes, so that the compiler cannot remove the work. */
     private static volatile long sink;
 
     private final long[] startTicks = ticks();
     private final ObjectNode before = sample();
 
-    /** Returns the noise since this object was created. */
+    /** Returns the noise before and after the measurements, and the stolen time since this object was created. */
     ObjectNode toJson() {
         ObjectNode noise = Json.object();
         noise.set("before", before);
@@ -49,7 +49,10 @@ final class Noise {
                 .put("sameWorkMaxMillis", Json.rounded(millis[TRIES - 1]));
     }
 
-    /** Each step depends on the previous one, so that the compiler can neither reorder nor remove any. */
+    /**
+     * Performs a fixed amount of work. Each step depends on the previous one, so that the compiler can neither reorder
+     * nor remove any.
+     */
     private static long work(long seed) {
         long value = seed;
         for (int i = 0; i < STEPS; i++) {
@@ -58,7 +61,10 @@ final class Noise {
         return value;
     }
 
-    /** Returns all ticks of all cores, and those that the hypervisor took; zeros if the system does not show them. */
+    /**
+     * Returns the ticks of all cores, and the part of them that the hypervisor took. Returns zeros if
+     * {@code /proc/stat} does not contain them.
+     */
     private static long[] ticks() {
         try {
             String[] fields = Files.readAllLines(Path.of("/proc/stat")).getFirst().trim().split("\\s+");

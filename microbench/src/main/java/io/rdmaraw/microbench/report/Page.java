@@ -66,11 +66,14 @@ final class Page {
     }
 
     private static String headingOf(MeasurementResult result) {
-        // Runs that differ in an option stand under one heading.
+        // Runs of the same command with different options share a heading.
         return result.name().replaceFirst("\\..*", "");
     }
 
-    /** What most users run comes first: HTTP, DNS, UDP, TCP; what is for developers of the transport after it. */
+    /**
+     * Returns the results in the order of the page. The results that concern most users come first: HTTP, DNS, UDP and
+     * TCP. Results for developers of the transport follow.
+     */
     private List<MeasurementResult> usersFirst() {
         return report.results().stream().sorted(Comparator.comparingInt(result -> {
             int place = USERS_ORDER.indexOf(headingOf(result));

@@ -1,6 +1,7 @@
 package io.rdmaraw.microbench.report;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import java.util.Comparator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
@@ -9,12 +10,14 @@ import java.util.Optional;
 import java.util.OptionalDouble;
 
 /**
- * The pictures of the README: this transport and Netty's epoll as pairs of bars, for light and for dark pages. Files of
- * their own, since a README has no styles.
+ * Creates the charts of the README, which compare this transport with Netty's epoll in pairs of bars. Each chart is a
+ * separate SVG file for light and for dark pages, since Markdown has no styles.
  */
 final class ReadmeCharts {
     private static final String OURS = "rdma-raw";
     private static final String OTHER = "epoll";
+    /** Suffix of a rival with tuned settings. */
+    private static final String TUNED = "-tuned";
     private static final int WIDTH = 480;
     private static final int LEFT = 118;
     private static final int RIGHT = 84;
@@ -22,9 +25,21 @@ final class ReadmeCharts {
     private static final int BAR = 16;
     private static final int STEP = 46;
 
-    /** What is drawn beside each other: a measurement's row of each transport. */
+    /** A pair of bars, one for each transport. */
     private record Pair(String label, String bench, String caseName) {
+        /**
+         * Returns the median of a transport. For the rival, this is the median of its stronger form: stock or tuned,
+         * according to the ratio to this transport.
+         */
         OptionalDouble median(Report report, String transport) {
+            return medianOf(report, transport.equals(OURS) ? OURS : report.rows(bench)
+                    .filter(row -> row.path("case").asText().equals(caseName)
+                            && List.of(transport, transport + TUNED).contains(row.path("ratioTo").asText()))
+                    .min(Comparator.comparingDouble(row -> row.path("ratioMedian").asDouble()))
+                    .map(row -> row.path("ratioTo").asText()).orElse(transport));
+        }
+
+        private OptionalDouble medianOf(Report report, String transport) {
             Optional<JsonNode> row = report.rows(bench).filter(each -> each.path("case").asText().equals(caseName)
                     && each.path("transport").asText().equals(transport)).findFirst();
             return row.isEmpty() ? OptionalDouble.empty() : OptionalDouble.of(row.get().path("median").asDouble());
@@ -46,7 +61,7 @@ final class ReadmeCharts {
                     new Pair("half wait less", "http", "http.paced.conns64.load90.p50"),
                     new Pair("99 % wait less", "http", "http.paced.conns64.load90.p99"))));
 
-    /** The colours of a page: letters, faint letters, this transport, the other. */
+    /** A colour scheme. The colours are those of the title, of the labels, of this transport and of the rival. */
     private enum Theme {
         LIGHT("#1c2330", "#5c6675", "#2563c9", "#8b93a1"), DARK("#e6e9ee", "#9aa4b2", "#6ea2ff", "#7d8694");
 
@@ -62,7 +77,7 @@ final class ReadmeCharts {
     private ReadmeCharts() {
     }
 
-    /** Returns the pictures by the names of their files, without those that the report has no figures for. */
+    /** Returns the charts by file name. Charts without any figures in the report are omitted. */
     static Map<String, String> of(Report report) {
         Map<String, String> files = new LinkedHashMap<>();
         for (Picture picture : PICTURES) {

@@ -5,7 +5,7 @@ import io.rdmaraw.tools.command.ToolException;
 import java.util.List;
 import java.util.Locale;
 
-/** Replaces the figures between two comments of a Markdown file by those of a report. */
+/** Replaces the figures between two marker comments of a Markdown file by those of a report. */
 final class ReadmeFigures {
     private static final String BEGIN = "<!-- figures: made by ./rdma-raw report, do not edit -->\n";
     private static final String END = "<!-- end of figures -->";
@@ -14,9 +14,9 @@ final class ReadmeFigures {
     }
 
     /**
-     * Replaces the figures of a text by those of a report.
+     * Replaces the figures of a Markdown text by those of a report.
      *
-     * @throws ToolException when the file has no place for them
+     * @throws ToolException if the text does not contain the marker comments
      */
     static String replaceIn(String markdown, Report report) {
         int begin = markdown.indexOf(BEGIN);
@@ -28,7 +28,7 @@ final class ReadmeFigures {
         return markdown.substring(0, begin + BEGIN.length()) + markdown(report) + markdown.substring(end);
     }
 
-    /** Returns the text between the comments. */
+    /** Returns the text that belongs between the marker comments. */
     static String markdown(Report report) {
         StringBuilder text = new StringBuilder("| | median | compared with | ratio | spread |\n"
                 + "|---|--:|---|--:|--:|\n");
@@ -56,7 +56,7 @@ final class ReadmeFigures {
                 + machine.path("kernel").asText();
     }
 
-    /** Returns a sentence, with a line feed, on what disturbed the measurements. */
+    /** Returns one line, with a line feed, that quantifies the disturbances of the measurements. */
     static String noise(Report report) {
         JsonNode before = report.noise().path("before");
         if (before.isMissingNode()) {
@@ -69,7 +69,10 @@ final class ReadmeFigures {
                 heldUpMicros(before), heldUpMicros(after), report.noise().path("stolenPercent").asDouble());
     }
 
-    /** As a time and not as a share: one pause of the machine is a hundred times of short work. */
+    /**
+     * Returns the longest delay of the repeated work, in microseconds. A ratio would mislead, because the work is
+     * short: a single pause of the machine can be a hundred times as long.
+     */
     private static double heldUpMicros(JsonNode sample) {
         return 1e3 * Math.max(0, sample.path("sameWorkMaxMillis").asDouble()
                 - sample.path("sameWorkMedianMillis").asDouble());

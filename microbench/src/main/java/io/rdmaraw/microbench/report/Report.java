@@ -13,11 +13,14 @@ import java.util.List;
 import java.util.stream.Stream;
 
 /**
- * All measurements of one run of {@code report}, as {@code report.json} has them.
+ * All measurements of one run of {@code report}, with the same content as {@code report.json}.
  *
- * @param machine  as {@link io.rdmaraw.tools.output.Environment#machine()} has it, before anything was measured
- * @param noise    see {@link Noise}; empty where it was not looked at
- * @param command  as the user typed it
+ * @param machine  {@link io.rdmaraw.tools.output.Environment#machine()} before the first measurement
+ * @param versions {@link io.rdmaraw.tools.output.Environment#versions()}
+ * @param noise    result of {@link Noise}; empty if it was not measured
+ * @param command  command line for the user
+ * @param date     start time for the reader
+ * @param results  results in the order of measurement
  */
 record Report(JsonNode machine, JsonNode versions, JsonNode noise, String command, String date,
         List<MeasurementResult> results) {
@@ -50,7 +53,9 @@ record Report(JsonNode machine, JsonNode versions, JsonNode noise, String comman
                 + '\n');
     }
 
-    /** Returns all rows of the measurements with that name, or with that name before a dot. */
+    /**
+     * Returns all rows of the measurements with the given name, either as the whole name or as its part before a dot.
+     */
     Stream<JsonNode> rows(String measurement) {
         return results.stream().filter(result -> result.name().equals(measurement)
                 || result.name().startsWith(measurement + '.')).flatMap(result -> stream(result.rows()));

@@ -26,7 +26,7 @@ import picocli.CommandLine.Option;
 import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Spec;
 
-/** {@code rdma-raw report}. */
+/** Implements {@code rdma-raw report}. */
 @Command(name = "report", mixinStandardHelpOptions = true, showDefaultValues = true,
         description = {"Runs every bench there is, the JMH suite, bw, lat and flow-rate, and writes what they found to"
                 + " one page that needs nothing else (report.html) and to report.json: tables with ratios and their"
@@ -34,9 +34,9 @@ import picocli.CommandLine.Spec;
             "What cannot run here is named with the reason, and the rest goes on. Close other programs first."})
 public final class ReportCommand implements Callable<Integer> {
     static final double QUICK_SECONDS = 705;
-    /** The share of the budgets of later measurements that is reserved: not all of them use up theirs. */
+    /** Share of the later budgets that is reserved. It is less than 1 because some measurements end early. */
     private static final double KEPT_SHARE = 0.85;
-    private static final double FULL_LIMIT_SECONDS = 1_800;
+    private static final double FULL_LIMIT_SECONDS = 3_600;
     private static final String PAGE = "report.html";
     private static final String DATA = "report.json";
 
@@ -74,7 +74,7 @@ public final class ReportCommand implements Callable<Integer> {
             report = read(from);
             write(report);
         } else {
-            // After Ctrl-C the page has what there is until then.
+            // After Ctrl-C the page contains the results so far.
             try (EndOnSignal goOn = new EndOnSignal()) {
                 report = measure(goOn);
                 write(report);
@@ -143,7 +143,10 @@ public final class ReportCommand implements Callable<Integer> {
         return results;
     }
 
-    /** Returns the time limit of a measurement: its own budget, or more if later measurements leave time. */
+    /**
+     * Returns the time limit of a measurement. This is its budget, or more if the reserved time of later measurements
+     * permits it.
+     */
     private double limit(double budgetSeconds, double reservedSeconds, long startNanos) {
         double left = QUICK_SECONDS - (System.nanoTime() - startNanos) / 1e9;
         return !quick ? FULL_LIMIT_SECONDS

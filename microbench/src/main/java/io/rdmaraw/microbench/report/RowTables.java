@@ -8,11 +8,11 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Set;
 
-/** Renders the rows of results as tables. */
+/** Renders the rows of results as HTML tables. */
 final class RowTables {
     private static final double EVEN = 0.02;
     private static final int LARGE = 16;
-    /** The largest ratio of the small pictures. */
+    /** Largest ratio that the small spread charts show. */
     private static final double WIDEST = 10;
     private static final String RATIO = "ratio";
     private static final Set<String> RATIO_COLUMNS = Set.of("ratioTo", "ratioMin", "ratioMedian", "ratioMax");
@@ -23,7 +23,7 @@ final class RowTables {
         this.html = html;
     }
 
-    /** Adds the rows with ratios, if there are any. */
+    /** Adds a table of the rows with ratios, if there are any. */
     void comparisons(MeasurementResult result) {
         List<JsonNode> compared = Report.stream(result.rows()).filter(RowTables::isOfOurs).toList();
         if (compared.isEmpty()) {
@@ -61,12 +61,15 @@ final class RowTables {
         html.append("<td class=\"n\">").append(Html.number(value));
     }
 
-    /** A narrow window has no room for it. */
+    /** Adds a cell of a column that narrow windows hide. */
     private void spread(double value) {
         html.append("<td class=\"n more\">").append(Html.number(value));
     }
 
-    /** How others compare with one another, or how late the load's generator was, is no success or failure of ours. */
+    /**
+     * Returns whether the row compares this transport with another. The page shows neither comparisons between rivals
+     * nor the lateness of the load generator as a success or failure.
+     */
     private static boolean isOfOurs(JsonNode row) {
         return row.hasNonNull("ratioTo") && row.path("transport").asText().startsWith("rdma-raw")
                 && !row.path("case").asText().endsWith(".generatorLate");
@@ -76,7 +79,10 @@ final class RowTables {
         return ratio > 1 + EVEN ? "up" : ratio < 1 - EVEN ? "down" : "";
     }
 
-    /** A logarithmic scale: a line for the spread, a dot for the median, a mark where both sides are equal. */
+    /**
+     * Returns a small chart on a logarithmic scale. A line shows the spread, a dot shows the median, and a mark shows
+     * the ratio 1.
+     */
     private static String bar(JsonNode row) {
         Axis axis = new Axis(1 / WIDEST, WIDEST, 4, 76, true);
         double least = axis.place(Math.clamp(row.path("ratioMin").asDouble(), 1 / WIDEST, WIDEST));
@@ -93,7 +99,7 @@ final class RowTables {
                 + Html.number(row.path("ratioMax").asDouble()) + ')') : TextNode.valueOf("");
     }
 
-    /** Adds all rows with their columns. A long table is folded until the reader opens it. */
+    /** Adds a table of all rows and columns. A long table is collapsed until the reader opens it. */
     void all(JsonNode rows) {
         Set<String> columns = new LinkedHashSet<>();
         rows.forEach(row -> row.fieldNames().forEachRemaining(columns::add));

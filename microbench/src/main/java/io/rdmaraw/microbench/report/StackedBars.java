@@ -4,7 +4,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 
-/** Horizontal bars of stacked parts, as an SVG picture. */
+/** A chart of horizontal stacked bars, as an SVG picture. */
 final class StackedBars implements Chart {
     private static final int WIDE = 760;
     private static final int NARROW = 480;
@@ -14,7 +14,7 @@ final class StackedBars implements Chart {
     private static final int OTHERS_COLOUR = 7;
     private static final int RIGHT = 70;
     private static final int TOP = 52;
-    /** Height of the legend; only bars with several parts have one. */
+    /** Height of the legend, which only bars with several parts have. */
     private static final int LEGEND = 22;
     private static final int BAR = 20;
     private static final int STEP = 30;
@@ -33,7 +33,9 @@ final class StackedBars implements Chart {
         this.partNames = partNames;
     }
 
-    /** Adds a bar unless its label has one: rows that differ only in their reference have the same value. */
+    /**
+     * Adds a bar unless a bar with the same label exists. Rows that differ only in their reference have equal values.
+     */
     void add(String label, List<Double> parts) {
         if (bars.stream().noneMatch(bar -> bar.label().equals(label))) {
             bars.add(new Bar(label, parts));
@@ -45,7 +47,7 @@ final class StackedBars implements Chart {
         return partNames.size() > 1 ? !bars.isEmpty() : bars.size() > 2;
     }
 
-    /** Bars with one part each need half of the width of the page. */
+    /** Returns false for bars with one part each, which need half of the width of the page. */
     @Override
     public boolean isWide() {
         return partNames.size() > 1;
@@ -64,7 +66,7 @@ final class StackedBars implements Chart {
                 + Html.escape(title) + "</title>");
         LineChart.text(svg, 0, 18, "start", "t", title + ", " + unit);
         double legend = left;
-        // What there is one of needs no legend.
+        // A single part needs no legend.
         for (int part = 0; partNames.size() > 1 && part < partNames.size(); part++) {
             svg.append(String.format(Locale.ROOT, "<rect class=\"b c%d\" x=\"%.1f\" y=\"30\" width=\"11\""
                     + " height=\"11\"/>", part, legend));
@@ -77,7 +79,7 @@ final class StackedBars implements Chart {
         return svg.append("</svg>").toString();
     }
 
-    /** With one part, the bars of this project are highlighted. */
+    /** Returns the colour of a part. If bars have one part each, those of this project are highlighted. */
     private int colour(Bar bar, int part) {
         return partNames.size() > 1 || bar.label().startsWith(OURS) ? part : OTHERS_COLOUR;
     }

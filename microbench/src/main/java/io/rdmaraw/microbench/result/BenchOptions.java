@@ -10,7 +10,8 @@ import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Spec;
 
 /**
- * The options of every bench, and how a bench runs: a warning if the machine is busy, then a table or one JSON object.
+ * The options that all benches share. This class also prints the result, as a table or as one JSON object, and a
+ * warning if the machine is busy.
  */
 public final class BenchOptions {
     private static final int MOST_RUNS = 100;
@@ -18,7 +19,7 @@ public final class BenchOptions {
     @Option(names = "--runs", paramLabel = "N", defaultValue = "7", description = "runs of each case, 1 to 100")
     private int runs;
 
-    @Option(names = "--quick", description = "fewer and shorter runs: about a minute")
+    @Option(names = "--quick", description = "fewer and shorter runs")
     private boolean quick;
 
     @Option(names = "--json", description = "print the result as one JSON object")
@@ -27,7 +28,7 @@ public final class BenchOptions {
     @Spec(Spec.Target.MIXEE)
     private CommandSpec spec;
 
-    /** Returns whether fewer and shorter runs are wanted. */
+    /** Returns whether the user requested fewer and shorter runs. */
     public boolean quick() {
         return quick;
     }
@@ -35,13 +36,13 @@ public final class BenchOptions {
     /**
      * Returns the number of runs of each case.
      *
-     * @param mostWhenQuick the most of them with {@code --quick}
+     * @param mostWhenQuick upper limit with {@code --quick}
      */
     public int runs(int mostWhenQuick) {
         return quick ? Math.min(runs, mostWhenQuick) : runs;
     }
 
-    /** Rejects the options of the command with one sentence unless they are valid. */
+    /** Rejects the command line with the given message unless the condition holds. */
     public void require(boolean right, String fault) {
         if (!right) {
             throw new ParameterException(spec.commandLine(), fault);

@@ -9,7 +9,10 @@ import java.io.PrintWriter;
 import java.util.ArrayList;
 import java.util.List;
 
-/** The result of a bench, as a table or as JSON. Thread-safe: a signal is answered by another thread. */
+/**
+ * The result of a bench, which can be printed as a table or as JSON. Thread-safe, because the signal hook runs on
+ * another thread.
+ */
 public final class BenchReport {
     private final String bench;
     private final List<BenchRow> rows = new ArrayList<>();
@@ -24,8 +27,8 @@ public final class BenchReport {
     }
 
     /**
-     * Adds a row, or replaces the row of the same series with fewer runs. The rows so far are written to the file that
-     * {@value RowsSoFar#VARIABLE} names, for a report that has to end the bench early.
+     * Adds a row, or replaces the row of the same series. Also writes all rows to the file named by
+     * {@value RowsSoFar#VARIABLE}, so that a report that ends the bench early can read them.
      */
     public synchronized void add(BenchRow row) {
         int place = 0;
@@ -41,21 +44,21 @@ public final class BenchReport {
     }
 
     /**
-     * Records a case that could not be measured; the other cases are reported all the same.
+     * Records a case that could not be measured.
      *
-     * @param what   the case, and on what
-     * @param reason a sentence
+     * @param what   case and transport
+     * @param reason reason as one sentence
      */
     public synchronized void addNotMeasured(String what, String reason) {
         notMeasured.add(new NotMeasured(what, reason));
     }
 
-    /** Marks it as what was measured before an interruption. */
+    /** Marks the report as interrupted. */
     synchronized void interrupt() {
         interrupted = true;
     }
 
-    /** Returns whether anything was measured. */
+    /** Returns whether the report has at least one row. */
     public synchronized boolean hasRows() {
         return !rows.isEmpty();
     }

@@ -7,15 +7,15 @@ import java.util.List;
 import java.util.Objects;
 
 /**
- * One case measured on one transport.
+ * The result of one case on one transport.
  *
- * @param caseName  stable: scripts read it
- * @param transport what was measured, such as {@code rdma-raw} or {@code c}
- * @param device    on which device
- * @param unit      such as {@code ns/frame}
- * @param values    one value per run
- * @param ratioTo   the transport that the ratios compare with, or null
- * @param ratios    one ratio per run; above 1 is better than {@code ratioTo}
+ * @param caseName  name of the case; it must not change, because scripts read it
+ * @param transport transport or program, such as {@code rdma-raw} or {@code c}
+ * @param device    device of the transport
+ * @param unit      unit of the values, such as {@code ns/frame}
+ * @param values    distribution of the values, one per run
+ * @param ratioTo   reference of the ratios, or null
+ * @param ratios    distribution of the ratios, one per run, or null; above 1 means better than {@code ratioTo}
  */
 public record BenchRow(String caseName, String transport, String device, String unit, Distribution values,
         String ratioTo, Distribution ratios) {
@@ -25,7 +25,7 @@ public record BenchRow(String caseName, String transport, String device, String 
         return new BenchRow(caseName, transport, device, unit.text(), Distribution.of(values), null, null);
     }
 
-    /** Returns a row with a reference, compared run by run: the n-th value with the n-th reference value. */
+    /** Returns a row with a reference. The n-th value is compared with the n-th reference value. */
     public static BenchRow compared(String caseName, String transport, String device, Unit unit, List<Double> values,
             String ratioTo, List<Double> references) {
         if (values.size() != references.size()) {
@@ -68,7 +68,7 @@ public record BenchRow(String caseName, String transport, String device, String 
         return String.format(java.util.Locale.ROOT, value < 10 ? "%.2f" : "%.1f", value);
     }
 
-    /** The unit of a value, which also tells whether more is better. */
+    /** The unit of a value, and whether a larger value is better. */
     public enum Unit {
         NANOS_PER_FRAME("ns/frame", false),
         MEGAFRAMES_PER_SECOND("Mframe/s", true),

@@ -5,7 +5,7 @@ import java.util.List;
 
 /** Minimum, median and maximum of repeated runs of one measurement. */
 public record Distribution(double min, double median, double max, int runs) {
-    /** Summarises runs. With an even number of runs the median is the mean of the middle two. */
+    /** Summarises the values of all runs. If their number is even, the median is the mean of the middle two. */
     public static Distribution of(List<Double> values) {
         if (values.isEmpty()) {
             throw new IllegalArgumentException("no run, no distribution");

@@ -5,25 +5,25 @@ import picocli.CommandLine.ITypeConverter;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.TypeConversionException;
 
-/** Whether the ends of the veth pair of a bench leave checksums and the cutting of segments to each other. */
+/** The option that switches checksum and segmentation offloads of a bench's veth pair. */
 public final class OffloadsOption {
     @Option(names = "--offloads", paramLabel = "on|off", defaultValue = "on", converter = Names.class,
-            description = "on: the veth pair has all the offloads that the kernel gives it, as containers have them;"
-                    + " off: none at both ends, so that frames are as on a cable (${DEFAULT-VALUE})")
+            description = "on: all offloads of the kernel's veth driver, as in containers; off: no offloads at both"
+                    + " ends, so that frames are as on a cable (${DEFAULT-VALUE})")
     private Offloads offloads;
 
-    /** Returns what was asked for. */
+    /** Returns the chosen offloads. */
     public Offloads offloads() {
         return offloads;
     }
 
-    /** Returns a line for the progress of a bench. */
+    /** Returns a progress line that describes the offloads. */
     public static String describe(Offloads offloads) {
         return offloads == Offloads.OFF ? "veth pair: all offloads off, as frames are on a cable"
-                : "veth pair: all offloads on, as the kernel makes it";
+                : "veth pair: all offloads on, the kernel's default";
     }
 
-    /** The words of the command line. */
+    /** Converts the words of the command line. */
     static final class Names implements ITypeConverter<Offloads> {
         @Override
         public Offloads convert(String word) {

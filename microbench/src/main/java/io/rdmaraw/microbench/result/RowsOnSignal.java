@@ -9,8 +9,8 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 
 /**
- * Tells what a bench has measured when it is interrupted (Ctrl-C, SIGTERM), and removes the networks that it made: the
- * bench's own thread is in the middle of a measurement then, and does not come to either.
+ * If a bench is interrupted by Ctrl-C or SIGTERM, prints its rows so far and removes its networks. This runs in a
+ * shutdown hook, because the thread of the bench is in the middle of a measurement.
  */
 public final class RowsOnSignal {
     private static final long PATIENCE_MILLIS = 500;
@@ -19,7 +19,9 @@ public final class RowsOnSignal {
     private final Consumer<BenchReport> printer;
     private final CountDownLatch come = new CountDownLatch(1);
     private final Thread hook = new Thread(this::tell, "rows on signal");
-    /** Guarded by this: the result is printed once, by the bench or by the hook. */
+    /**
+     * Whether the bench or the hook has printed the result, which must be printed only once. Guarded by this object.
+     */
     private boolean isPrinted;
 
     private RowsOnSignal(PrintWriter err, Consumer<BenchReport> printer) {
@@ -29,9 +31,9 @@ public final class RowsOnSignal {
     }
 
     /**
-     * Runs a bench and prints its result, or what there is of it when the signal comes.
+     * Runs a bench and prints its result, or its rows so far if a signal interrupts it.
      *
-     * @param err for the sentence that it was interrupted
+     * @param err receives the message about the interruption
      * @return the exit code
      */
     public static int run(Callable<BenchReport> bench, PrintWriter err, Consumer<BenchReport> printer)
@@ -43,7 +45,7 @@ public final class RowsOnSignal {
                 printer.accept(report);
             }
         } catch (Exception e) {
-            // Ctrl-C ends the programs that a bench has started as well, and the bench fails for want of them.
+            // Ctrl-C also ends the programs that the bench has started, so the bench may fail before the hook runs.
             if (!signal.comes()) {
                 throw e;
             }
@@ -68,7 +70,7 @@ public final class RowsOnSignal {
         }
     }
 
-    /** Returns false the first time, to the thread that is to print the result. */
+    /** Returns false to the first caller, which must print the result, and true to later callers. */
     private synchronized boolean isAhead() {
         boolean before = isPrinted;
         isPrinted = true;
@@ -79,7 +81,7 @@ public final class RowsOnSignal {
         return come.getCount() == 0;
     }
 
-    /** Returns whether the signal comes within a moment: it does not reach this process and its children at once. */
+    /** Waits briefly for the signal and returns whether it has arrived. The children may receive it first. */
     private boolean comes() {
         try {
             return come.await(PATIENCE_MILLIS, TimeUnit.MILLISECONDS);
@@ -93,7 +95,7 @@ public final class RowsOnSignal {
         try {
             Runtime.getRuntime().removeShutdownHook(hook);
         } catch (IllegalStateException goingDown) {
-            // It is running, and the JVM waits for it.
+            // The hook is running, and the JVM waits for it.
         }
     }
 }

@@ -7,12 +7,11 @@ import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 
 /**
- * The rows that a bench has measured so far, for one that is interrupted. They are written to a file, too, which
- * another process reads if the bench fails or is killed. The file is replaced atomically, so that it never has half
- * of a row.
+ * Keeps the rows that a bench has measured so far, in case it is interrupted. They are also written to a file. Another
+ * process reads that file if the bench fails or is killed. The file is replaced atomically.
  */
 public final class RowsSoFar {
-    /** The environment variable that names the file. */
+    /** Name of the environment variable that contains the path of the file. */
     public static final String VARIABLE = "RDMA_RAW_ROWS_SO_FAR";
 
     private static volatile BenchReport latest;
@@ -20,7 +19,7 @@ public final class RowsSoFar {
     private RowsSoFar() {
     }
 
-    /** Returns the report that had the last row, or null while there is none. */
+    /** Returns the report that was updated last, or null if there is none. */
     static BenchReport latest() {
         return latest;
     }

@@ -4,11 +4,11 @@ import io.rdmaraw.examples.server.OptionNames;
 import io.rdmaraw.tools.server.ServerNetwork;
 import java.util.Locale;
 
-/** On which core the kernel receives what comes over the veth pair of a bench. */
+/** The assignment of the kernel's packet reception on a veth pair to cores. */
 enum Arrangement {
     /**
-     * By Receive Packet Steering, on a core of the end that receives, as a card's interrupt would have it. Each end
-     * pays for what it receives, and for an interrupt between processors where the other core is to be told.
+     * Receive Packet Steering moves reception to the core of the receiver, as the interrupt of a network card would.
+     * Each end pays for the frames that it receives and for the interrupts between the cores.
      */
     RPS("") {
         @Override
@@ -16,14 +16,17 @@ enum Arrangement {
             network.receiveOn(serverCore, clientCore);
         }
     },
-    /** As the pair is made: on the core of the sender, who pays for what the other end receives. */
+    /** The default of a veth pair: the core of the sender also runs the reception at the other end. */
     PLAIN("plain.") {
         @Override
         void applyTo(ServerNetwork network, int serverCore, int clientCore) {
-            // Nothing to do: a pair is made so.
+            // The default needs no setting.
         }
 
-        /** The time of the server's core has in it what the client receives, and not what the server does. */
+        /**
+         * The busy time of the server's core includes reception for the client but not reception for the server.
+         * Figures based on it are therefore meaningless.
+         */
         @Override
         boolean tells(Measure measure) {
             return measure != Measure.PER_SERVER_CPU && measure != Measure.SERVER_CPU;
@@ -36,29 +39,29 @@ enum Arrangement {
         this.casePrefix = casePrefix;
     }
 
-    /** Returns what the names of cases begin with. */
+    /** Returns the prefix of case names. */
     String casePrefix() {
         return casePrefix;
     }
 
-    /** Returns its name in options. */
+    /** Returns the name in options. */
     String text() {
         return name().toLowerCase(Locale.ROOT);
     }
 
-    /** Returns whether a figure tells of the server in this arrangement. */
+    /** Returns whether a figure is meaningful for the server in this arrangement. */
     boolean tells(Measure measure) {
         return true;
     }
 
-    /** Arranges a network that is as the kernel made it. */
+    /** Applies the arrangement to a network that has default settings. */
     abstract void applyTo(ServerNetwork network, int serverCore, int clientCore);
 
-    /** The names in options of commands. */
+    /** Parses the names in the options of commands. */
     static final class Names extends OptionNames<Arrangement> {
         private static final long serialVersionUID = 1L;
 
-        /** picocli creates it. */
+        /** Called by picocli. */
         Names() {
             super(values(), Arrangement::text);
         }

@@ -10,10 +10,10 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /**
- * The questions of a connection and how to tell their answers: those of one kind are as long as the first.
+ * The requests of a connection and their answers. All answers to one kind of request have the same length.
  *
- * @param exchanges the kinds
- * @param which     the kind of a connection's first, second, ... question, counted from 0
+ * @param exchanges kinds of requests
+ * @param which     maps the number of a request on its connection, counted from 0, to the index of its kind
  */
 record Conversation(List<Exchange> exchanges, IntUnaryOperator which) {
     private static final Pattern LENGTH = Pattern.compile("(?i)\r\ncontent-length: *(\\d+)\r\n");
@@ -24,20 +24,20 @@ record Conversation(List<Exchange> exchanges, IntUnaryOperator which) {
     private static final String KEY = "key:__rand_int__";
     private static final String VALUE = "xxx";
     private static final String SWITCHING = "HTTP/1.1 101 ";
-    /** The first byte of a frame: it is the only one of its message, which is text. */
+    /** First byte of a WebSocket frame that contains a complete text message. */
     private static final int FINAL_TEXT = 0x81;
     private static final int IS_MASKED = 0x80;
     private static final int MASK_BYTES = 4;
     private static final int ECHO_BYTES = 64;
 
     /**
-     * A question and its answer.
+     * A request and its answer.
      *
-     * @param question    which is written each time, and never released
-     * @param good        what a right answer begins with
-     * @param decidesAt   the place of the first byte in which a wrong answer differs
-     * @param answerBytes tells the length of an answer by what has come of it, or 0 while that is too little
-     * @param isLast      the server ends the connection behind the answer
+     * @param question    bytes of the request; never released
+     * @param good        beginning of a correct answer
+     * @param decidesAt   index of the first byte in which a wrong answer differs from a correct one
+     * @param answerBytes returns the length of an answer from its received part, or 0 if that part is too short
+     * @param isLast      whether the server closes the connection after the answer
      */
     record Exchange(ByteBuf question, String good, int decidesAt, ToIntFunction<String> answerBytes, boolean isLast) {
     }
@@ -73,7 +73,7 @@ record Conversation(List<Exchange> exchanges, IntUnaryOperator which) {
         return end + HEAD_END.length() + Integer.parseInt(length.group(1));
     }
 
-    /** As redis-benchmark asks, which puts no value there before. */
+    /** Returns the {@code GET} requests of redis-benchmark, preceded by a {@code SET} of the value. */
     static Conversation redis() {
         return new Conversation(List.of(
                 new Exchange(command("SET", KEY, VALUE), "+OK", 0, Conversation::lineBytes, false),
@@ -83,7 +83,7 @@ record Conversation(List<Exchange> exchanges, IntUnaryOperator which) {
                 }, false)), number -> Math.min(number, 1));
     }
 
-    /** A handshake (RFC 6455 section 4), then texts: those of a client are masked, those of a server are not. */
+    /** Returns a handshake (RFC 6455 section 4), followed by text frames. Only the client masks its frames. */
     static Conversation websocket(String address, int port) {
         ByteBuf text = Unpooled.directBuffer().writeByte(FINAL_TEXT).writeByte(IS_MASKED | ECHO_BYTES)
                 .writeZero(MASK_BYTES).writeBytes("x".repeat(ECHO_BYTES).getBytes(StandardCharsets.US_ASCII));

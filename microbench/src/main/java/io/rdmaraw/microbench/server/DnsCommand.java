@@ -1,27 +1,40 @@
 package io.rdmaraw.microbench.server;
 
+import io.rdmaraw.examples.server.Tuning.Channels;
 import io.rdmaraw.microbench.result.BenchOptions;
+import java.util.ArrayList;
 import java.util.List;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 
-/** {@code rdma-raw bench dns}. */
+/** Implements {@code rdma-raw bench dns}. */
 @Command(name = "dns", mixinStandardHelpOptions = true, showDefaultValues = true,
         description = "As root, on a veth pair of its own: the DNS server of examples/ on AF_XDP, beside Netty's epoll,"
-                + " io_uring and NIO, under dnsperf. perServerCpu counts"
-                + " all that the core did which has the server to itself with what the kernel receives for it, soft"
-                + " interrupts too; perMachineCpu all that any core did, the generator's work too.")
+                + " io_uring and NIO, under dnsperf, and at equal rates (dns.paced, as in bench http). perServerCpu"
+                + " counts all work of the server's core, including what the kernel receives for the server in soft"
+                + " interrupts; perMachineCpu counts the work of all cores, including the generator's.")
 public final class DnsCommand extends ServerBenchCommand {
-    @Option(names = "--polled", description = "ask by a client of ours on soft:xdp that never sleeps, and not by"
-            + " dnsperf (dns.polled); .conns200 has 200 questions under way, .conns1, not with --quick, one")
+    @Mixin
+    private PacedOptions paced;
+
+    @Option(names = "--polled", description = "use only our own client on soft:xdp, which never sleeps, instead of"
+            + " dnsperf (dns.polled); .conns200 has 200 outstanding queries, .conns1, not with --quick, has one")
     private boolean polled;
+
+    @Override
+    Channels channels() {
+        return Channels.DATAGRAM;
+    }
 
     @Override
     List<LoadGenerator> generators(BenchOptions common) {
         if (!polled) {
-            return List.of(new Dnsperf());
+            List<LoadGenerator> generators = new ArrayList<>(List.of(new Dnsperf()));
+            generators.addAll(paced.all(common, RequestKind.DNS, Dnsperf.OUTSTANDING));
+            return generators;
         }
-        return PolledLoad.of(PolledKind.DNS, common.quick() ? List.of(Dnsperf.OUTSTANDING)
+        return PolledLoad.of(RequestKind.DNS, common.quick() ? List.of(Dnsperf.OUTSTANDING)
                 : List.of(Dnsperf.OUTSTANDING, 1));
     }
 }

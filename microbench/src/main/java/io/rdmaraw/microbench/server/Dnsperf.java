@@ -9,7 +9,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 
-/** Runs dnsperf, with queries for names that exist and for one that does not. */
+/** Runs dnsperf with queries for names that exist and for one that does not exist. */
 final class Dnsperf implements LoadGenerator {
     private static final String QUERIES = """
             www.example.test A
@@ -19,8 +19,7 @@ final class Dnsperf implements LoadGenerator {
             """;
     static final int OUTSTANDING = 200;
     /**
-     * The sockets of the kernel lose some queries. The default timeout of 5 seconds for those would take longer than
-     * the run.
+     * Timeout of a query. Kernel sockets lose some queries, and the default timeout of 5 seconds is longer than a run.
      */
     private static final String TIMEOUT_SECONDS = "1";
 

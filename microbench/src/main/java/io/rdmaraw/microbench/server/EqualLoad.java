@@ -1,29 +1,29 @@
 package io.rdmaraw.microbench.server;
 
 /**
- * The request rate that is the same for all transports: a share of what the slowest of them answered at full speed, or
- * of what the user asks for.
+ * A request rate that is the same for all transports: a share of the maximum rate of the slowest transport, or of a
+ * rate that the user sets.
  */
 final class EqualLoad {
     private static final double PERCENT = 100;
-    /** Rates are multiples of this, because a round number is easier to repeat. */
+    /** Rates are multiples of this step, because round numbers are easier to reproduce. */
     private static final double STEP = 100;
 
     private final double wanted;
     private double slowest = Double.POSITIVE_INFINITY;
     private double whole;
 
-    /** @param wanted requests per second that are the whole load, or 0 for what the slowest answers */
+    /** @param wanted requests per second at full load, or 0 for the maximum of the slowest transport */
     EqualLoad(double wanted) {
         this.wanted = wanted;
     }
 
-    /** Records the answers per second of a transport at full speed. */
+    /** Records the rate of a transport at full speed, in answers per second. */
     void answered(double perSecond) {
         slowest = Math.min(slowest, perSecond);
     }
 
-    /** Returns a share of the full load in requests per second. The full load is fixed by the first call. */
+    /** Returns a share of the full load in requests per second. The first call fixes the full load. */
     double perSecond(int percent) {
         if (whole == 0) {
             whole = wanted > 0 ? wanted : slowest;

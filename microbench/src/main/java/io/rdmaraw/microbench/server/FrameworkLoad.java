@@ -11,9 +11,9 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 
-/** Asks a server of {@code examples/frameworks}, with one request at a time on each of a number of connections. */
+/** Sends requests to a server of {@code examples/frameworks}, with one outstanding request on each connection. */
 final class FrameworkLoad implements LoadGenerator {
-    /** What is asked of each framework. */
+    /** The frameworks and their servers. */
     enum Framework {
         VERTX("vertx", "VertxServer"), REACTOR_NETTY("reactor-netty", "ReactorNettyServer"), GRPC("grpc", "GrpcServer");
 
@@ -35,7 +35,7 @@ final class FrameworkLoad implements LoadGenerator {
     private static final String NAME = "bench";
     private static final int PREFIX_BYTES = 5;
     private static final int ANSWER_BYTES = PREFIX_BYTES + ("Hello, " + NAME + "!").length();
-    /** A server that is not compiled yet may take a second for its first answer. */
+    /** Minimum duration of a run. The first answer of a server without compiled code may take a second. */
     private static final long LEAST_GRPC_SECONDS = 3;
 
     private final Framework framework;
@@ -57,13 +57,13 @@ final class FrameworkLoad implements LoadGenerator {
         if (!Files.isDirectory(built.resolve("lib"))) {
             throw new ToolException(built + " has no built servers: run ./rdma-raw build");
         }
-        // A profiler sees the methods as they are, inlined ones too.
+        // With these options a profiler can locate inlined methods.
         return List.of(ProcessHandle.current().info().command().orElseThrow(), "--enable-native-access=ALL-UNNAMED",
                 "-XX:+UnlockDiagnosticVMOptions", "-XX:+DebugNonSafepoints", "-cp", built + "/*:" + built + "/lib/*",
                 PACKAGE + framework.mainClass);
     }
 
-    /** Without a device the framework has its own transport, which is epoll. */
+    /** Returns the options that select the device of this transport. Without them a framework uses epoll. */
     @Override
     public String[] options(ServerTransport transport, String networkInterface) {
         return transport == ServerTransport.RDMA_RAW
@@ -102,7 +102,7 @@ final class FrameworkLoad implements LoadGenerator {
         }
     }
 
-    /** A message of gRPC: not compressed, its length in four bytes, and the text that it is. */
+    /** Writes an uncompressed gRPC message to a file. It consists of a flag, the length in four bytes, and the text. */
     private static Path request() {
         byte[] message = new byte[PREFIX_BYTES + NAME.length()];
         message[PREFIX_BYTES - 1] = (byte) NAME.length();
@@ -114,13 +114,14 @@ final class FrameworkLoad implements LoadGenerator {
         }
     }
 
-    /** Reads a report of h2load. */
+    /** Parses a report of h2load. */
     static Load read(String report) {
         long right = Patterns.count("status codes: (\\d+) 2xx", report);
         if (right == 0) {
             throw new ToolException("h2load had no answer at all: " + report.strip());
         }
-        // gRPC tells of its errors behind a status of 200, without a message. The last answers may not be there whole.
+        // gRPC reports errors in trailers after the status 200, without a message. The check is lenient because the
+        // last answers may be incomplete.
         long dataBytes = Patterns.count("headers .* \\((\\d+)\\) data", report);
         if (dataBytes < right * ANSWER_BYTES / 2) {
             throw new ToolException("gRPC's server answered by errors: " + report.strip());

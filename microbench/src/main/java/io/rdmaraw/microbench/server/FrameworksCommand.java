@@ -15,7 +15,7 @@ import picocli.CommandLine.Option;
 import picocli.CommandLine.Spec;
 import picocli.CommandLine.TypeConversionException;
 
-/** {@code rdma-raw bench frameworks}. */
+/** Implements {@code rdma-raw bench frameworks}. */
 @Command(name = "frameworks", mixinStandardHelpOptions = true, showDefaultValues = true,
         description = "As root, on a veth pair of its own: servers of Vert.x, Reactor Netty and gRPC on AF_XDP, beside"
                 + " the same on their own epoll, in turns, under wrk and h2load with one request at a time on each"
@@ -51,13 +51,15 @@ public final class FrameworksCommand implements Callable<Integer> {
         if (frameworks == null) {
             frameworks = options.quick() ? List.of(Framework.VERTX) : List.of(Framework.values());
         }
-        List<ServerTransport> turns = List.of(ServerTransport.RDMA_RAW, ServerTransport.EPOLL);
+        List<Contender> turns = List.of(Contender.stock(ServerTransport.RDMA_RAW),
+                Contender.stock(ServerTransport.EPOLL));
         int runs = options.runs(3);
         return options.print(() -> {
             options.progress().println(OffloadsOption.describe(veth.offloads()));
             BenchReport report = new BenchReport(spec.name());
             for (Arrangement each : arrangement.arrangements()) {
-                ServerBench.Options how = ServerBench.Options.of(options.quick(), runs, turns, veth.offloads(), each);
+                ServerBench.Options how = ServerBench.Options.of(options.quick(), runs, turns, veth.offloads(),
+                        each);
                 for (Framework framework : frameworks) {
                     List<LoadGenerator> load = List.of(new FrameworkLoad(framework, connections));
                     new ServerBench(spec.name() + ' ' + framework.text(), load, how, options.progress()).run(report);
@@ -67,7 +69,7 @@ public final class FrameworksCommand implements Callable<Integer> {
         });
     }
 
-    /** The words of the command line. */
+    /** Parses the names on the command line. */
     static final class Names implements ITypeConverter<Framework> {
         @Override
         public Framework convert(String word) {

@@ -6,11 +6,11 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Locale;
 
-/** What wrk asks for, and how: the shapes of load by which HTTP servers are usually compared. */
+/** The kinds of requests that wrk sends. HTTP servers are usually compared by these loads. */
 enum HttpShape {
-    /** A short answer, one request at a time on connections that stay. */
+    /** Short answers, with one outstanding request on each persistent connection. */
     PLAINTEXT("/plaintext", ""),
-    /** The same, but each tenth answer is the last of its connection: clients that come, ask a little and go. */
+    /** Short answers, but every tenth request closes its connection. */
     SHORT("/plaintext", """
             local count, stay, go = 0
             function init(args)
@@ -22,7 +22,7 @@ enum HttpShape {
               return count % 10 == 0 and go or stay
             end
             """),
-    /** Sixteen requests at once, as the plaintext test of TechEmpower asks them. */
+    /** Sixteen pipelined requests, as in the plaintext test of TechEmpower. */
     PIPELINED("/plaintext", """
             local requests
             function init(args)
@@ -43,7 +43,7 @@ enum HttpShape {
         this.script = script;
     }
 
-    /** Returns its name in options and names of cases. */
+    /** Returns the name in options and in case names. */
     String text() {
         return name().toLowerCase(Locale.ROOT);
     }
@@ -52,7 +52,10 @@ enum HttpShape {
         return path;
     }
 
-    /** Returns a file of Lua for wrk, or null where wrk needs none. It is gone when the program ends. */
+    /**
+     * Returns a file with a Lua script for wrk, or null if the shape needs none. The file is deleted when the program
+     * ends.
+     */
     Path scriptFileOrNull() {
         if (script.isEmpty()) {
             return null;

@@ -2,11 +2,11 @@ package io.rdmaraw.microbench.server;
 
 import io.rdmaraw.examples.server.OptionNames;
 
-/** The names of shapes in options of commands. */
+/** Parses the names of shapes in the options of commands. */
 final class HttpShapes extends OptionNames<HttpShape> {
     private static final long serialVersionUID = 1L;
 
-    /** picocli creates it. */
+    /** Called by picocli. */
     HttpShapes() {
         super(HttpShape.values(), HttpShape::text);
     }

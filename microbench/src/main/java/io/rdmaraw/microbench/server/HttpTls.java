@@ -6,16 +6,16 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 
-/** Who does the TLS of an HTTP server, if it has any. */
+/** The TLS engine of an HTTP server. */
 enum HttpTls {
     NONE, JDK, OPENSSL;
 
-    /** Returns its name in options. */
+    /** Returns the name in options. */
     String text() {
         return name().toLowerCase(Locale.ROOT);
     }
 
-    /** Returns what the names of cases begin with. */
+    /** Returns the prefix of case names. */
     String casePrefix() {
         return this == NONE ? "http." : "https." + text() + '.';
     }
@@ -33,11 +33,11 @@ enum HttpTls {
         return command;
     }
 
-    /** The names in options of commands. */
+    /** Parses the names in the options of commands. */
     static final class Names extends OptionNames<HttpTls> {
         private static final long serialVersionUID = 1L;
 
-        /** picocli creates it. */
+        /** Called by picocli. */
         Names() {
             super(values(), HttpTls::text);
         }

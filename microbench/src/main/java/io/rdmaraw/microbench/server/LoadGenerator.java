@@ -9,48 +9,50 @@ interface LoadGenerator {
     /**
      * The result of one run.
      *
-     * @param answers      right answers
-     * @param lost         questions without a right answer
-     * @param loadSeconds  how long it asked, or NaN for as long as the program ran
-     * @param figures      what the program tells besides
-     * @param doubtOrNull  why the figures tell of the generator and not only of the server, as a sentence
+     * @param answers     number of correct answers
+     * @param lost        number of requests without a correct answer
+     * @param loadSeconds duration of the load, or NaN if it equals the run time of the program
+     * @param figures     other figures that the program measures
+     * @param doubtOrNull sentence that explains how the generator itself affected the figures, or null
      */
     record Load(long answers, long lost, double loadSeconds, Map<Measure, Double> figures, String doubtOrNull) {
     }
 
-    /** Returns the command of the server, to which options can be added. */
+    /** Returns the command line of the server, to which options can be appended. */
     List<String> serverCommand();
 
-    /** Returns the options by which the server has a transport. */
+    /** Returns the command-line options of the server that select a transport. */
     default String[] options(ServerTransport transport, String networkInterface) {
         return transport.options(networkInterface);
     }
 
-    /** Returns the name of the case, which scripts read. */
+    /** Returns the name of the case. Scripts rely on it. */
     String caseName();
 
     /**
      * Runs the program once.
      *
-     * @param prefix what its command begins with
+     * @param prefix  prefix of the command line, such as {@code taskset -c 0}
+     * @param port    port of the server
+     * @param seconds duration of the run
      */
     Load run(ServerNetwork network, List<String> prefix, int port, double seconds);
 
-    /** Returns whether the program can run before anything has been measured, to warm the server up. */
+    /** Returns whether the program can run before any measurement, in order to warm the server up. */
     default boolean warmsUp() {
         return true;
     }
 
-    /** Returns how long it runs at a time to warm the server up: long enough for answers of code not compiled yet. */
+    /** Returns the duration of a warm-up run. It must suffice for answers of code that is not compiled yet. */
     default double warmUpSeconds() {
         return 1;
     }
 
-    /** Receives the answers per second of each run that counts. */
+    /** Receives the result of each run that counts, in answers per second. */
     default void measured(double answersPerSecond) {
     }
 
-    /** Returns whether it is to be told where the time of the server's loops goes under its load. */
+    /** Returns whether the bench samples a profile of the server's loops under this load. */
     default boolean wantsShares() {
         return false;
     }

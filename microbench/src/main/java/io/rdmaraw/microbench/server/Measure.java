@@ -7,13 +7,13 @@ enum Measure {
     PER_SERVER_CPU(".perServerCpu", Unit.ANSWERS_PER_CPU_SECOND),
     PER_MACHINE_CPU(".perMachineCpu", Unit.ANSWERS_PER_CPU_SECOND),
     SERVER_CPU(".serverCpu", Unit.PERCENT_OF_CORE),
-    /** How long the event loop of the server was ready while another thread had its core. */
+    /** Time for which the event loop of the server was runnable while another thread used its core. */
     WAITED(".waited", Unit.PERCENT_WAITED),
     RATE(".rate", Unit.ANSWERS_PER_SECOND),
     P50(".p50", Unit.MICROSECONDS),
     P99(".p99", Unit.MICROSECONDS),
     P999(".p999", Unit.MICROSECONDS),
-    /** How late the generator itself was: the 99th percentile. */
+    /** 99th percentile of the delay of the generator itself. */
     GENERATOR_LATE(".generatorLate", Unit.MICROSECONDS);
 
     private final String suffix;
@@ -24,12 +24,12 @@ enum Measure {
         this.unit = unit;
     }
 
-    /** Returns the suffix of the name of the case. */
+    /** Returns the suffix of case names. */
     String suffix() {
         return suffix;
     }
 
-    /** Returns whether a difference in this figure is a property of the transports. */
+    /** Returns whether differences in this figure are due to the transports and may therefore be compared. */
     boolean isCompared() {
         return this != WAITED;
     }

@@ -11,24 +11,27 @@ import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import org.HdrHistogram.Histogram;
 
-/** Parses the output of {@code http-bench}. */
+/** Parses the output of {@code paced-bench}. */
 final class PacedReport {
     private static final long LONGEST_NANOS = TimeUnit.SECONDS.toNanos(60);
     private static final int DIGITS = 3;
     private static final double NANOS_PER_MICRO = 1e3;
     private static final double TAIL = 99;
-    /** A generator whose own delay exceeds this share of the latency is part of what it measures. */
+    /**
+     * Maximum delay of the generator as a share of the latency. Beyond it, the generator noticeably affects the
+     * figures.
+     */
     private static final double LATE_SHARE = 0.2;
 
     private PacedReport() {
     }
 
     /**
-     * Reads a report.
+     * Parses a report.
      *
-     * @param seconds       that count
-     * @param settleSeconds before them
-     * @throws ToolException when nothing was answered, or this is no report
+     * @param seconds       duration of the measurement
+     * @param settleSeconds time before the measurement, in which requests do not count
+     * @throws ToolException if no request was answered, or the text is not a report
      */
     static Load read(String report, double seconds, double settleSeconds) {
         JsonNode json = parse(report);
@@ -44,7 +47,7 @@ final class PacedReport {
         figures.put(Measure.P99, micros(latency, TAIL));
         figures.put(Measure.P999, micros(latency, 99.9));
         figures.put(Measure.GENERATOR_LATE, micros(late, TAIL));
-        // The generator polls: what its core does says nothing.
+        // The generator polls, so the busy time of its core is meaningless.
         figures.put(Measure.PER_MACHINE_CPU, Double.NaN);
         return new Load(json.required("answeredInAll").asLong(), json.required("due").asLong() - answered,
                 seconds + settleSeconds, figures, doubt(latency, late));
@@ -63,7 +66,7 @@ final class PacedReport {
         try {
             return new ObjectMapper().readTree(text.substring(text.lastIndexOf('\n') + 1));
         } catch (JsonProcessingException e) {
-            throw new ToolException("not a report of http-bench: " + text, e);
+            throw new ToolException("not a report of paced-bench: " + text, e);
         }
     }
 

@@ -4,7 +4,7 @@ import io.rdmaraw.tools.command.ToolException;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
-/** Finds figures in the output of programs. */
+/** Extracts figures from the output of programs. */
 final class Patterns {
     private static final double MICROS_PER_MILLI = 1e3;
     private static final double MICROS_PER_SECOND = 1e6;
@@ -30,7 +30,7 @@ final class Patterns {
         return Long.parseLong(find(pattern, output));
     }
 
-    /** Parses durations such as 12.3us, 4.5ms and 1.2s. */
+    /** Parses a duration such as 12.3us, 4.5ms or 1.2s, and returns it in microseconds. */
     static double micros(String text) {
         int digits = 0;
         while (digits < text.length() && (Character.isDigit(text.charAt(digits)) || text.charAt(digits) == '.')) {

@@ -4,25 +4,25 @@ import io.netty.channel.EventLoopGroup;
 import java.net.InetSocketAddress;
 import org.HdrHistogram.Histogram;
 
-/** Asks a server by one event loop, one question at a time on each connection, and tells how long each is under way. */
+/** A client on one event loop. It has one outstanding request on each connection and measures the round-trip times. */
 interface PolledClient {
     /**
-     * What was measured.
+     * The result of a measurement.
      *
-     * @param wrong   questions without a right answer, and connections that ended too soon
-     * @param nanos   of each question that was answered since {@link #startMeasuring}
-     * @param atNanos when this was
+     * @param wrong   number of requests without a correct answer and of connections that ended early
+     * @param nanos   round-trip times since {@link #startMeasuring}
+     * @param atNanos end of the measurement according to {@link System#nanoTime}
      */
     record Result(long wrong, Histogram nanos, long atNanos) {
     }
 
-    /** Begins to ask, on so many connections. */
+    /** Opens the connections and sends the first request on each. */
     void open(EventLoopGroup group, InetSocketAddress server, int connections) throws InterruptedException;
 
-    /** Forgets what has been measured, and returns when. On the loop. */
+    /** Starts a measurement and returns the current {@link System#nanoTime}. Runs on the loop. */
     long startMeasuring();
 
-    /** Returns what was measured. What fails from now on is not wrong. On the loop. */
+    /** Ends the measurement and returns its result. Later failures do not count. Runs on the loop. */
     Result result();
 
     /** Closes the connections. */

@@ -21,9 +21,11 @@ import picocli.CommandLine.Option;
 import picocli.CommandLine.Spec;
 
 /**
- * The client of {@link PolledLoad}: one question at a time on each connection, on a loop of ours that does not sleep
- * while it waits for an answer, so that no time of its waking up is in what it measures. Each line of its input
- * is a number of connections and one of seconds, and is answered by one line of JSON. It ends with its input.
+ * The process of {@link PolledLoad}. It has one outstanding request on each connection. Its event loop runs on this
+ * transport and does not sleep while it waits for an answer, so the latency does not include wake-ups.
+ *
+ * <p>Each line of the input contains a number of connections and a duration in seconds. The process measures and
+ * answers with one line of JSON. It ends when its input ends.
  */
 @Command(name = "polled-client", hidden = true, description = "The client of benches with --polled.")
 public final class PolledClientCommand implements Callable<Integer> {
@@ -31,11 +33,14 @@ public final class PolledClientCommand implements Callable<Integer> {
     private static final double FAR_TAIL = 99.9;
     private static final double MEDIAN = 50;
     /**
-     * Far longer than a round trip takes. The clients of all servers have one core: those that have nothing to do stop
-     * spinning after a few of these.
+     * Time for which the client spins before it sleeps. It is far longer than a round trip. The clients of all servers
+     * share a core, so an idle client must stop spinning after a few of these periods.
      */
     private static final long SPIN_MILLIS = 5;
-    /** The share of a measurement before which requests do not count, as connections are new. */
+    /**
+     * Duration of the settle time as a share of the measurement. Requests do not count during it, because the
+     * connections are new.
+     */
     private static final double SETTLE_SHARE = 0.2;
 
     @Option(names = "--device", required = true)
@@ -47,11 +52,11 @@ public final class PolledClientCommand implements Callable<Integer> {
     @Option(names = "--port", required = true)
     private int port;
 
-    @Option(names = "--kind", required = true, converter = PolledKind.Names.class,
-            completionCandidates = PolledKind.Names.class)
-    private PolledKind kind;
+    @Option(names = "--kind", required = true, converter = RequestKind.Names.class,
+            completionCandidates = RequestKind.Names.class)
+    private RequestKind kind;
 
-    @Option(names = "--server-core", required = true, description = "the core whose time is told")
+    @Option(names = "--server-core", required = true, description = "the core whose time is reported")
     private int serverCore;
 
     @Spec

@@ -16,9 +16,9 @@ import java.util.stream.IntStream;
 import org.HdrHistogram.Histogram;
 
 /**
- * DNS questions (RFC 1035), by one socket: so many are under way, each with an ID of its own, and the answer to one is
- * followed by the next. What has no answer within half a second is lost, and asked again with another ID: an answer
- * that comes after all is to a question that is not waited for.
+ * Sends DNS queries (RFC 1035) on one socket and keeps a fixed number of them outstanding. Each outstanding query
+ * occupies a slot. After an answer, the slot sends the next query. A query without an answer for half a second counts
+ * as lost, and its slot also sends the next query. Late answers are ignored, because their ID no longer matches.
  */
 final class PolledDatagrams implements PolledClient {
     private static final long LONGEST_NANOS = TimeUnit.SECONDS.toNanos(60);
@@ -27,14 +27,14 @@ final class PolledDatagrams implements PolledClient {
     private static final int LOOK_MILLIS = 100;
     private static final int HEADER_BYTES = 12;
     private static final int IDS = 1 << 16;
-    /** Flags of the header: a question that wants recursion; QR, and RCODE of 0 or 3 (NXDOMAIN), in an answer. */
+    /** Header flags: recursion desired in a query; QR and RCODE in an answer. */
     private static final int QUESTION = 0x0100;
     private static final int IS_ANSWER = 0x8000;
     private static final int CODE = 0x000f;
     private static final int CLASS_INTERNET = 1;
     private static final String[] NAMES = {"www.example.test", "www.example.test", "text.example.test",
         "nobody.example.test"};
-    /** A, AAAA, TXT, and A of a name that is not there. */
+    /** Record types of the queries. The last query is for a name that does not exist. */
     private static final int[] TYPES = {1, 28, 16, 1};
     private static final int[] CODES = {0, 0, 0, 3};
 
@@ -79,7 +79,10 @@ final class PolledDatagrams implements PolledClient {
     private final class Answers extends SimpleChannelInboundHandler<DatagramPacket> {
         private final InetSocketAddress server;
         private final long[] askedNanos;
-        /** Each its place among the questions under way, and a multiple of their number. */
+        /**
+         * ID of the outstanding query of each slot. It equals the index of the slot plus a multiple of the number of
+         * slots.
+         */
         private final int[] ids;
         private Future<?> looking;
 
@@ -128,7 +131,7 @@ final class PolledDatagrams implements PolledClient {
             int flags = answer.getUnsignedShort(answer.readerIndex() + 2);
             int place = id % ids.length;
             if (id != ids[place] || (flags & IS_ANSWER) == 0 || (flags & CODE) != CODES[place % NAMES.length]) {
-                // It stays unanswered, and is wrong in a moment.
+                // The answer does not match. The query stays outstanding and will count as lost.
                 return;
             }
             nanos.recordValue(Math.min(LONGEST_NANOS, System.nanoTime() - askedNanos[place]));

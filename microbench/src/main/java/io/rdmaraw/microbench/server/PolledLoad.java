@@ -13,31 +13,39 @@ import java.util.Map;
 import java.util.WeakHashMap;
 
 /**
- * Asks a server by a client that never sleeps, one question at a time on each connection. With one connection its
- * latencies are the server's turn-around and the way there and back; with many they are mostly the queue of a full
- * server. The client is a process of {@link PolledClientCommand}.
+ * Runs a client that never sleeps, with one outstanding request on each connection. The client is a process of
+ * {@link PolledClientCommand}.
+ *
+ * <p>With one connection, the latency is that of the server and the path. With many connections, most of it is queueing
+ * time at a saturated server.
  */
 final class PolledLoad implements LoadGenerator {
     private static final double PERCENT = 100;
-    /** A client whose compiler had more of its core is part of what it measures. */
+    /**
+     * Maximum share of the client's core that its JIT compiler may use. Beyond it, the compiler noticeably affects the
+     * figures.
+     */
     private static final double COMPILED_SHARE = 0.05;
     private static final double NANOS_PER_MICRO = 1e3;
     private static final double NANOS_PER_SECOND = 1e9;
 
-    private final PolledKind kind;
+    private final RequestKind kind;
     private final int connections;
-    /** The client of each server; it ends with the network. */
+    /** Client process of each server. It ends with the network. */
     private final Map<ServerNetwork, JsonPeer> clients;
 
-    /** @param clients of this kind, for all numbers of connections, so that one is warmed up by all of them */
-    PolledLoad(PolledKind kind, int connections, Map<ServerNetwork, JsonPeer> clients) {
+    /**
+     * @param clients client processes of this kind, shared by all numbers of connections so that each is warmed up only
+     *                once
+     */
+    PolledLoad(RequestKind kind, int connections, Map<ServerNetwork, JsonPeer> clients) {
         this.kind = kind;
         this.connections = connections;
         this.clients = clients;
     }
 
-    /** Returns the loads of one kind. */
-    static List<LoadGenerator> of(PolledKind kind, List<Integer> connections) {
+    /** Returns one load for each number of connections. */
+    static List<LoadGenerator> of(RequestKind kind, List<Integer> connections) {
         Map<ServerNetwork, JsonPeer> clients = new WeakHashMap<>();
         return connections.stream().<LoadGenerator>map(each -> new PolledLoad(kind, each, clients)).toList();
     }
@@ -49,7 +57,7 @@ final class PolledLoad implements LoadGenerator {
 
     @Override
     public String caseName() {
-        return kind.caseName() + ".conns" + connections;
+        return kind.caseName("polled") + ".conns" + connections;
     }
 
     @Override
@@ -68,9 +76,9 @@ final class PolledLoad implements LoadGenerator {
     }
 
     /**
-     * Reads an answer of the client.
+     * Parses an answer of the client.
      *
-     * @throws ToolException when no request was answered
+     * @throws ToolException if no request was answered
      */
     static Load read(JsonNode json) {
         long answered = json.required("answered").asLong();
@@ -86,7 +94,8 @@ final class PolledLoad implements LoadGenerator {
         figures.put(Measure.P50, json.required("p50Nanos").asDouble() / NANOS_PER_MICRO);
         figures.put(Measure.P99, json.required("p99Nanos").asDouble() / NANOS_PER_MICRO);
         figures.put(Measure.P999, json.required("p999Nanos").asDouble() / NANOS_PER_MICRO);
-        // The client polls, so that what its core does says nothing. Nor does what the loop waited for before that.
+        // The client polls, so the busy time of its core is meaningless. WAITED would include the time before the
+        // measurement.
         figures.put(Measure.PER_MACHINE_CPU, Double.NaN);
         figures.put(Measure.WAITED, Double.NaN);
         return new Load(answered, json.required("wrong").asLong(), Double.NaN, figures,
@@ -95,6 +104,6 @@ final class PolledLoad implements LoadGenerator {
 
     private static String doubt(double compiledShare) {
         return compiledShare <= COMPILED_SHARE ? null : String.format(Locale.ROOT,
-                "the client's own JIT compiler had %.0f %% of its core", PERCENT * compiledShare);
+                "the JIT compiler of the client used %.0f %% of its core", PERCENT * compiledShare);
     }
 }

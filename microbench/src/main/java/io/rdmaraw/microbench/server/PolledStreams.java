@@ -21,12 +21,13 @@ import java.util.concurrent.TimeUnit;
 import org.HdrHistogram.Histogram;
 
 /**
- * Questions on TCP connections, one at a time on each. The first answer of a kind is read as text, and the others of a
- * connection are as long. Where the server ends a connection as it was asked to, another takes its place, and the time
- * of the first answer there has the handshake in it.
+ * Sends requests on TCP connections, with one outstanding request on each. The first answer of a kind is parsed as
+ * text. Later answers of the same kind on the connection must have the same length. If the server closes a connection
+ * as requested, another connection replaces it. The latency of the first answer on the new connection includes the
+ * handshake.
  */
 final class PolledStreams implements PolledClient {
-    /** Fewer than a listener's backlog has room for. */
+    /** Number of connections that are opened concurrently, which is less than the backlog of a listener. */
     private static final int AT_ONCE = 100;
     private static final long LONGEST_NANOS = TimeUnit.SECONDS.toNanos(60);
     private static final int DIGITS = 3;
@@ -72,14 +73,14 @@ final class PolledStreams implements PolledClient {
         return new Answers();
     }
 
-    /** Asks the first question of a channel. On the loop. */
+    /** Sends the first request of a channel. Runs on the loop. */
     void begin(Channel channel) {
         Answers answers = channel.pipeline().get(Answers.class);
         answers.askedNanos = System.nanoTime();
         answers.ask(channel.pipeline().context(Answers.class));
     }
 
-    /** A connection has ended as it was to end: another one takes its place. */
+    /** Replaces a connection that the server closed as requested. */
     private void connectAgain() {
         long begunNanos = System.nanoTime();
         bootstrap.connect().addListener((ChannelFuture connected) -> {
@@ -105,20 +106,20 @@ final class PolledStreams implements PolledClient {
         return new Result(wrong, nanos.copy(), System.nanoTime());
     }
 
-    /** Returns how many questions have been answered since the beginning. */
+    /** Returns the number of answers since the client was created. */
     long answeredInAll() {
         return answered;
     }
 
     @Override
     public void close() throws InterruptedException {
-        // No TIME-WAIT, which the next measurement would find.
+        // A reset leaves no TIME-WAIT state for the next measurement.
         channels.forEach(channel -> channel.config().setOption(ChannelOption.SO_LINGER, 0));
         channels.close().sync();
     }
 
     private final class Answers extends ChannelInboundHandlerAdapter {
-        /** What has come of the first answer of its kind; null when its length is known. */
+        /** Received part of an answer of unknown length, or null if the length is known. */
         private StringBuilder text = new StringBuilder();
         private final int[] answerBytes = new int[conversation.exchanges().size()];
         private int asked;
@@ -126,10 +127,10 @@ final class PolledStreams implements PolledClient {
         private int receivedBytes;
         private long askedNanos;
         private boolean isWrong;
-        /** The last answer is there, and the server ends the connection. */
+        /** Set when the last answer has arrived. The server will close the connection. */
         private boolean isLastAnswered;
 
-        /** Of which {@link #askedNanos} has been set. */
+        /** Sends the next request. The caller sets {@link #askedNanos}. */
         private void ask(ChannelHandlerContext ctx) {
             receivedBytes = 0;
             kind = conversation.which().applyAsInt(asked++);
@@ -160,7 +161,7 @@ final class PolledStreams implements PolledClient {
 
         private void answered(ChannelHandlerContext ctx, Conversation.Exchange exchange) {
             if (isWrong || receivedBytes > answerBytes[kind]) {
-                // What follows a wrong answer, or one of another length, cannot be told apart.
+                // The end of a wrong answer is unknown, so the connection cannot be used any more.
                 ctx.close();
                 return;
             }
@@ -187,7 +188,7 @@ final class PolledStreams implements PolledClient {
             }
         }
 
-        /** Returns whether the byte that tells a right answer from a wrong one is in what comes now. */
+        /** Returns whether the data contains the byte in which a wrong answer differs from a correct one. */
         private boolean decides(ByteBuf data, Conversation.Exchange exchange) {
             return receivedBytes <= exchange.decidesAt()
                     && receivedBytes + data.readableBytes() > exchange.decidesAt();

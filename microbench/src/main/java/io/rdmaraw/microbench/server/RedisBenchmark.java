@@ -7,14 +7,17 @@ import java.util.List;
 import java.util.Map;
 import java.util.WeakHashMap;
 
-/** Runs redis-benchmark: GET of three bytes, one at a time on each of a number of connections. */
+/** Runs redis-benchmark, which gets a value of three bytes, with one outstanding request on each connection. */
 final class RedisBenchmark implements LoadGenerator {
-    /** redis-benchmark has no option for a time: of a server that has not been asked yet so many may take a second. */
+    /** Assumed rate of the first run. redis-benchmark accepts a number of requests but no duration. */
     private static final double FIRST_RATE = 60_000;
     private static final double MILLI_MICROS = 1000;
 
     private final int connections;
-    /** What each server answered in a second when it was asked last. Its key has its value by then. */
+    /**
+     * Rate of each server in its last run, in answers per second. A server without an entry has no value for the key
+     * yet.
+     */
     private final Map<ServerNetwork, Double> rates = new WeakHashMap<>();
 
     RedisBenchmark(int connections) {
@@ -52,19 +55,19 @@ final class RedisBenchmark implements LoadGenerator {
     }
 
     /**
-     * Reads its table.
+     * Parses the table of redis-benchmark.
      *
-     * @throws ToolException when it is none
+     * @throws ToolException if the text has no such table
      */
     static Load read(String report, long requests) {
         String number = "\"([0-9.]+)\"";
         String row = "(?m)^\"GET\"," + number + ',' + number + ',' + number + ',' + number + ',' + number + ','
                 + number + ',';
-        // rps, mean, least, p50, p95, p99
+        // Columns: requests per second, then mean, minimum, p50, p95 and p99 latency in milliseconds.
         double rate = Double.parseDouble(Patterns.find(row, 1, report));
         double p50 = Double.parseDouble(Patterns.find(row, 4, report));
         double p99 = Double.parseDouble(Patterns.find(row, 6, report));
-        // It ends at the first error, so all have been answered.
+        // redis-benchmark stops at the first error, so all requests were answered.
         return new Load(requests, 0, requests / rate, Map.of(Measure.RATE, rate, Measure.P50, p50 * MILLI_MICROS,
                 Measure.P99, p99 * MILLI_MICROS), null);
     }

@@ -16,46 +16,54 @@ import java.io.PrintWriter;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.EnumMap;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
+import java.util.SequencedMap;
 
 /**
- * One server on one transport after the other, in turns, under the same generators: answers per second of the server's
- * processor time, of all processor time, and of the clock. The server has a core to itself, and so has the generator;
- * on which of them the kernel receives is the {@link Arrangement}'s. Each transport has a process and a network of its
- * own, so that nothing of one, such as an XDP program, is in the way of another.
+ * Measures the same server on several transports with the same generators. The main results are the answers per second
+ * of the server's processor time, of all processor time, and of elapsed time.
+ *
+ * <p>The server and the generator each have a dedicated core. The {@link Arrangement} determines the core on which the
+ * kernel receives. Each contender has a separate process and a separate network, so that nothing of it, such as an XDP
+ * program, affects another. In each run the contenders are measured one after the other. Every other run has the
+ * reverse order, so that a drift of the machine favours none.
  */
 final class ServerBench {
     private static final int PORT = 5300;
     private static final int GENERATOR_CORE = 0;
     static final int SERVER_CORE = 1;
     private static final double PERCENT = 100;
-    /** A generator under a profiler begins earlier and ends later. */
+    /** Time for which the generator runs before and after the sampling of a profile. */
     private static final double PROFILE_MARGIN_SECONDS = 1;
 
-    /** A compiler that used less than this share of a second has finished. */
+    /** A JIT compiler is regarded as finished if it uses less than this share of a core. */
     private static final double COMPILED_SHARE = 0.05;
 
     /**
-     * The size of the measurement.
+     * The options of the measurement.
      *
-     * @param warmUpRuns  at most, of each server and generator, until its JIT compiler is done
-     * @param transports  the first of which is ours
-     * @param arrangement of the veth pair
+     * @param runs        number of runs
+     * @param runSeconds  duration of a run
+     * @param warmUpRuns  limit for the warm-up runs of each server and generator
+     * @param contenders  servers to measure; the figures of the first one are compared with those of each other one
+     * @param offloads    offloads of the veth pair
+     * @param arrangement arrangement of the veth pair
      */
-    record Options(int runs, double runSeconds, int warmUpRuns, List<ServerTransport> transports,
-            Offloads offloads, Arrangement arrangement) {
-        /** Returns the size that benches of servers have, of which a quick one has less. */
-        static Options of(boolean quick, int runs, List<ServerTransport> transports, Offloads offloads,
+    record Options(int runs, double runSeconds, int warmUpRuns, List<Contender> contenders, Offloads offloads,
+            Arrangement arrangement) {
+        /** Returns the usual options, with a shorter measurement for a quick bench. */
+        static Options of(boolean quick, int runs, List<Contender> contenders, Offloads offloads,
                 Arrangement arrangement) {
-            return quick ? new Options(runs, 1, 9, transports, offloads, arrangement)
-                    : new Options(runs, 3, 20, transports, offloads, arrangement);
+            return quick ? new Options(runs, 1, 9, contenders, offloads, arrangement)
+                    : new Options(runs, 3, 20, contenders, offloads, arrangement);
         }
     }
 
-    /** The figures of one generator on one transport, run by run. */
+    /** The figures of one generator on one contender, run by run. */
     private static final class Series {
         private final Map<Measure, List<Double>> values = new EnumMap<>(Measure.class);
         private long lost;
@@ -71,7 +79,7 @@ final class ServerBench {
     private final PrintWriter progress;
     private final Optional<LoopShares> loopShares = LoopShares.find();
 
-    /** @param name the bench's, as in {@code bench dns} */
+    /** @param name name of the bench, as in {@code bench dns} */
     ServerBench(String name, List<LoadGenerator> generators, Options options, PrintWriter progress) {
         this.name = name;
         this.generators = generators;
@@ -79,43 +87,43 @@ final class ServerBench {
         this.progress = progress;
     }
 
-    /** Adds what it measures to a report. */
+    /** Measures all contenders and adds the rows to a report. */
     void run(BenchReport report) {
         ServerNetwork.require("taskset", "util-linux");
-        List<Map<ServerTransport, Series>> all = new ArrayList<>();
-        generators.forEach(generator -> all.add(new EnumMap<>(ServerTransport.class)));
-        Map<ServerTransport, Stand> stands = new EnumMap<>(ServerTransport.class);
+        List<Map<Contender, Series>> all = new ArrayList<>();
+        generators.forEach(_ -> all.add(new LinkedHashMap<>()));
+        SequencedMap<Contender, Stand> stands = new LinkedHashMap<>();
         try (ProcessAffinity _ = ProcessAffinity.pinnedTo(GENERATOR_CORE)) {
-            for (ServerTransport transport : options.transports()) {
-                say("warming up " + transport.text());
-                stands.put(transport, warmedUp(transport));
+            for (Contender contender : options.contenders()) {
+                say("warming up " + contender.text());
+                stands.put(contender, warmedUp(contender));
             }
             for (int run = 1; run <= options.runs(); run++) {
                 say(name + ", " + options.arrangement().text() + ", run " + run + " of " + options.runs());
                 for (int i = 0; i < generators.size(); i++) {
-                    measure(run, generators.get(i), stands, all.get(i), report);
+                    measure(run, generators.get(i), run % 2 == 0 ? stands.reversed() : stands, all.get(i), report);
                     report(caseName(generators.get(i)), all.get(i), report);
                 }
             }
-            stands.forEach((transport, stand) -> tellShares(transport, stand, report));
+            stands.forEach((contender, stand) -> addShares(contender, stand, report));
         } finally {
             stands.values().forEach(Stand::close);
         }
         for (int i = 0; i < generators.size(); i++) {
-            tellLosses(caseName(generators.get(i)), all.get(i));
+            printLosses(caseName(generators.get(i)), all.get(i));
         }
     }
 
-    /** Tells where the time of the server's loops goes, of each generator that wants it. */
-    private void tellShares(ServerTransport transport, Stand stand, BenchReport report) {
+    /** Adds the share of each layer in the time of the server's event loop, for each generator that wants them. */
+    private void addShares(Contender contender, Stand stand, BenchReport report) {
         for (LoadGenerator generator : generators) {
             if (generator.wantsShares() && loopShares.isPresent()) {
-                say("profiling " + transport.text());
+                say("profiling " + contender.text());
                 Thread load = Thread.ofPlatform().start(() -> generator.run(stand.network(), pinnedTo(GENERATOR_CORE),
                         PORT, options.runSeconds() + 2 * PROFILE_MARGIN_SECONDS));
                 loopShares.get().sample(stand.server().pid(), PROFILE_MARGIN_SECONDS, options.runSeconds())
                         .forEach((layer, percent) -> report.add(BenchRow.of(caseName(generator) + ".share." + layer,
-                                transport.text(), transport.device(), Unit.PERCENT_OF_LOOP, List.of(percent))));
+                                contender.text(), contender.device(), Unit.PERCENT_OF_LOOP, List.of(percent))));
                 joined(load);
             }
         }
@@ -142,25 +150,45 @@ final class ServerBench {
         return List.of("taskset", "-c", Integer.toString(core));
     }
 
-    /** A server in a process of its own, on a network of its own; it costs nothing while no client sends requests. */
-    private record Stand(ServerNetwork network, PeerProcess server) {
+    /**
+     * A server process and its network. Without clients a server uses no processor time. A server that never sleeps is
+     * paused by a signal instead.
+     */
+    private record Stand(ServerNetwork network, PeerProcess server, boolean neverSleeps) {
+        void pause() {
+            signal("-STOP");
+        }
+
+        void resume() {
+            signal("-CONT");
+        }
+
+        private void signal(String signal) {
+            if (neverSleeps) {
+                network.serverSide().run("kill", signal, Long.toString(server.pid()));
+            }
+        }
+
         void close() {
+            // A paused process would not react to the request to end.
+            resume();
             server.close();
             network.close();
         }
     }
 
     /**
-     * Until its code is compiled, a server spends more time on the compiler than on its clients. The generators run in
-     * turns, as they do in the measurement, until a whole round of them leaves the compiler nothing to do: code that
-     * was compiled for many connections is compiled again for one, and vice versa, and what was compiled while requests
-     * came is compiled again when connections end and others begin. So runs are counted here and not seconds.
+     * Starts a server and warms it up until the JIT compiler is idle during a whole round of the generators.
+     *
+     * <p>The JIT compiler recompiles code when the load changes, for example from many connections to one or when
+     * connections end. Every generator must therefore run repeatedly. For this reason the limit counts runs and not
+     * seconds.
      */
-    private Stand warmedUp(ServerTransport transport) {
-        Stand stand = start(transport);
+    private Stand warmedUp(Contender contender) {
+        Stand stand = start(contender);
         try {
             List<LoadGenerator> round = generators.stream().filter(LoadGenerator::warmsUp).toList();
-            int most = options.warmUpRuns() * (1 + round.size()) / 2;
+            int limit = options.warmUpRuns() * (1 + round.size()) / 2;
             int runs = 0;
             double compiled;
             do {
@@ -169,11 +197,12 @@ final class ServerBench {
                     compiled = Math.max(compiled, compiledPerSecond(stand, generator));
                     runs++;
                 }
-            } while (compiled >= COMPILED_SHARE && runs < most);
+            } while (compiled >= COMPILED_SHARE && runs < limit);
             if (compiled >= COMPILED_SHARE) {
-                say(String.format(Locale.ROOT, "%s: its JIT compiler is still busy for %.0f %% of a core after %d runs,"
-                        + " and its figures have that in them", transport.text(), compiled * PERCENT, runs));
+                say(String.format(Locale.ROOT, "%s: its JIT compiler still uses %.0f %% of a core after %d runs, which"
+                        + " is part of its figures", contender.text(), compiled * PERCENT, runs));
             }
+            stand.pause();
             return stand;
         } catch (RuntimeException e) {
             stand.close();
@@ -187,28 +216,32 @@ final class ServerBench {
         return (CompilerTime.seconds(stand.server().pid()) - before) / generator.warmUpSeconds();
     }
 
-    private Stand start(ServerTransport transport) {
+    private Stand start(Contender contender) {
         ServerNetwork network = new ServerNetwork(options.offloads());
         try {
             options.arrangement().applyTo(network, SERVER_CORE, GENERATOR_CORE);
             LoadGenerator first = generators.getFirst();
-            List<String> words = new ArrayList<>(List.of(first.options(transport, network.serverInterface())));
+            List<String> words = new ArrayList<>(List.of(first.options(contender.transport(),
+                    network.serverInterface())));
+            words.addAll(contender.tuningOptions());
             words.addAll(List.of("--port", Integer.toString(PORT)));
             return new Stand(network, network.start(pinnedTo(SERVER_CORE), first.serverCommand(),
-                    words.toArray(String[]::new)));
+                    words.toArray(String[]::new)), contender.neverSleeps());
         } catch (RuntimeException e) {
             network.close();
             throw e;
         }
     }
 
-    /** Runs one generator against all servers in turn. */
-    private void measure(int run, LoadGenerator generator, Map<ServerTransport, Stand> stands,
-            Map<ServerTransport, Series> series, BenchReport report) {
-        stands.forEach((transport, stand) -> {
-            Load load = measure(stand, generator, series.computeIfAbsent(transport, t -> new Series()));
+    /** Runs one generator against all servers, one after the other. */
+    private void measure(int run, LoadGenerator generator, Map<Contender, Stand> stands,
+            Map<Contender, Series> series, BenchReport report) {
+        stands.forEach((contender, stand) -> {
+            stand.resume();
+            Load load = measure(stand, generator, series.computeIfAbsent(contender, _ -> new Series()));
+            stand.pause();
             if (load.doubtOrNull() != null) {
-                String what = caseName(generator) + " on " + transport.text() + ", run " + run;
+                String what = caseName(generator) + " on " + contender.text() + ", run " + run;
                 say("rdma-raw: " + what + ": " + load.doubtOrNull());
                 report.addNotMeasured(what + ", without the generator", load.doubtOrNull());
             }
@@ -236,7 +269,7 @@ final class ServerBench {
         return load;
     }
 
-    private void report(String caseName, Map<ServerTransport, Series> series, BenchReport report) {
+    private void report(String caseName, Map<Contender, Series> series, BenchReport report) {
         for (Measure measure : Measure.values()) {
             if (options.arrangement().tells(measure) && isComplete(measure, series.values())) {
                 report(caseName + measure.suffix(), measure, series, report);
@@ -244,38 +277,37 @@ final class ServerBench {
         }
     }
 
-    /** Tells whether each run on each transport has the figure: wrk has no p99 of some. */
+    /**
+     * Returns whether every run of every contender has the figure. For example, wrk cannot report a p99 for some loads.
+     */
     private static boolean isComplete(Measure measure, Collection<Series> series) {
         int runs = series.stream().mapToInt(each -> each.of(measure).size()).max().orElse(0);
         return runs > 0 && series.stream().map(each -> each.of(measure))
                 .allMatch(values -> values.size() == runs && values.stream().noneMatch(value -> value.isNaN()));
     }
 
-    private static void report(String name, Measure measure, Map<ServerTransport, Series> series, BenchReport report) {
-        ServerTransport us = ServerTransport.RDMA_RAW;
-        List<Double> ours = series.get(us).of(measure);
-        boolean alone = series.size() == 1 || !measure.isCompared();
-        series.forEach((transport, s) -> {
-            if (transport != us) {
-                report.add(BenchRow.of(name, transport.text(), transport.device(), measure.unit(), s.of(measure)));
-            }
-        });
-        series.forEach((transport, s) -> {
-            if (transport != us && !alone) {
-                report.add(BenchRow.compared(name, us.text(), us.device(), measure.unit(), ours, transport.text(),
-                        s.of(measure)));
-            }
-        });
-        if (alone) {
-            report.add(BenchRow.of(name, us.text(), us.device(), measure.unit(), ours));
+    private void report(String name, Measure measure, Map<Contender, Series> series, BenchReport report) {
+        Contender first = options.contenders().getFirst();
+        List<Contender> others = options.contenders().subList(1, options.contenders().size());
+        List<Double> values = series.get(first).of(measure);
+        for (Contender other : others) {
+            report.add(BenchRow.of(name, other.text(), other.device(), measure.unit(), series.get(other).of(measure)));
+        }
+        if (others.isEmpty() || !measure.isCompared()) {
+            report.add(BenchRow.of(name, first.text(), first.device(), measure.unit(), values));
+            return;
+        }
+        for (Contender other : others) {
+            report.add(BenchRow.compared(name, first.text(), first.device(), measure.unit(), values, other.text(),
+                    series.get(other).of(measure)));
         }
     }
 
-    private void tellLosses(String caseName, Map<ServerTransport, Series> series) {
-        series.forEach((transport, s) -> {
+    private void printLosses(String caseName, Map<Contender, Series> series) {
+        series.forEach((contender, s) -> {
             if (s.lost > 0) {
-                say(String.format(Locale.ROOT, "%s on %s: %d of %s were lost or wrong", caseName, transport.text(),
-                        s.lost, "the questions"));
+                say(String.format(Locale.ROOT, "%s on %s: %d requests had no answer or a wrong answer", caseName,
+                        contender.text(), s.lost));
             }
         });
     }

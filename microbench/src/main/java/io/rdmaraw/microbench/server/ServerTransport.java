@@ -1,64 +1,70 @@
 package io.rdmaraw.microbench.server;
 
 import io.rdmaraw.examples.server.OptionNames;
+import io.rdmaraw.examples.server.Transport;
 import java.util.ArrayList;
 import java.util.List;
 
-/** The transport of a server under load, and what its program sets. */
+/** The transport of a server under load. */
 enum ServerTransport {
-    RDMA_RAW("rdma-raw", "soft:xdp"),
-    EPOLL("epoll", "veth"),
-    IO_URING("io_uring", "veth"),
-    NIO("nio", "veth"),
-    /** Ours, with Netty's pooled allocator for the buffers of connections. */
-    RDMA_RAW_POOLED("rdma-raw-pooled", "soft:xdp", "--allocator", "pooled"),
-    /** Ours, with the same on the Java heap. */
-    RDMA_RAW_HEAP("rdma-raw-heap", "soft:xdp", "--allocator", "heap"),
-    /** Ours, with a group of its own that accepts connections. */
-    RDMA_RAW_BOSS("rdma-raw-boss", "soft:xdp", "--boss-group");
+    RDMA_RAW("rdma-raw", Transport.RDMA_RAW),
+    EPOLL("epoll", Transport.EPOLL),
+    IO_URING("io_uring", Transport.IO_URING),
+    NIO("nio", Transport.NIO),
+    /** This transport, with Netty's pooled allocator for the buffers of connections. */
+    RDMA_RAW_POOLED("rdma-raw-pooled", Transport.RDMA_RAW, "--allocator", "pooled"),
+    /** This transport, with Netty's pooled allocator on the Java heap. */
+    RDMA_RAW_HEAP("rdma-raw-heap", Transport.RDMA_RAW, "--allocator", "heap"),
+    /** This transport, with a separate event loop group that accepts connections. */
+    RDMA_RAW_BOSS("rdma-raw-boss", Transport.RDMA_RAW, "--boss-group");
 
     private final String text;
-    private final String device;
+    private final Transport transport;
     private final List<String> settings;
 
-    ServerTransport(String text, String device, String... settings) {
+    ServerTransport(String text, Transport transport, String... settings) {
         this.text = text;
-        this.device = device;
+        this.transport = transport;
         this.settings = List.of(settings);
     }
 
-    /** Returns its name in options and in rows. */
+    /** Returns the name in options and in rows. */
     String text() {
         return text;
     }
 
-    String device() {
-        return device;
+    /** Returns the name of the transport in the examples. */
+    Transport transport() {
+        return transport;
     }
 
-    /** Returns whether its server has to know more options than which transport. */
+    String device() {
+        return isOurs() ? "soft:xdp" : "veth";
+    }
+
+    /** Returns whether the transport has additional settings, which only the server of {@code bench http} supports. */
     boolean hasSettings() {
         return !settings.isEmpty();
     }
 
     private boolean isOurs() {
-        return device.equals(RDMA_RAW.device);
+        return transport == Transport.RDMA_RAW;
     }
 
     String[] options(String networkInterface) {
-        List<String> options = new ArrayList<>(List.of("--transport", isOurs() ? RDMA_RAW.text : text));
+        List<String> options = new ArrayList<>(List.of("--transport", transport.toString()));
         if (isOurs()) {
-            options.addAll(List.of("--device", device + ':' + networkInterface));
+            options.addAll(List.of("--device", device() + ':' + networkInterface));
         }
         options.addAll(settings);
         return options.toArray(String[]::new);
     }
 
-    /** The names in options of commands. */
+    /** Parses the names in the options of commands. */
     static final class Names extends OptionNames<ServerTransport> {
         private static final long serialVersionUID = 1L;
 
-        /** picocli creates it. */
+        /** Called by picocli. */
         Names() {
             super(values(), ServerTransport::text);
         }

@@ -5,19 +5,19 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 
-/** Runs wrk, with a number of connections. */
+/** Runs wrk with a number of connections. */
 final class Wrk implements LoadGenerator {
-    /** Each run begins with the handshakes of all connections, which are a part of it. */
+    /** Minimum duration of a run with TLS, because each run includes the handshakes of all connections. */
     private static final double TLS_LEAST_SECONDS = 8;
 
     private final HttpTls tls;
     private final HttpShape shape;
     private final int connections;
     private final EqualLoad load;
-    /** Null where the shape needs none. */
+    /** Lua script, or null if the shape needs none. */
     private final Path script;
 
-    /** @param load learns what the server answers */
+    /** @param load receives the measured rate of the server */
     Wrk(HttpTls tls, HttpShape shape, int connections, EqualLoad load) {
         this.tls = tls;
         this.shape = shape;

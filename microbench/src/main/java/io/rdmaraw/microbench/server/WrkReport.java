@@ -12,9 +12,9 @@ final class WrkReport {
     }
 
     /**
-     * Reads a report.
+     * Parses a report.
      *
-     * @throws ToolException when nothing was answered, or this is no report
+     * @throws ToolException if no request was answered, or the text is not a report
      */
     static Load read(String report) {
         long requests = Patterns.count("(?m)^ *(\\d+) requests in", report);
@@ -28,7 +28,10 @@ final class WrkReport {
         return new Load(requests - wrong, wrong + socketErrors(report), Double.NaN, figures, null);
     }
 
-    /** wrk counts pipelined requests as one sample of each batch, and then has no value for the higher percentiles. */
+    /**
+     * Adds a percentile unless it is 0. wrk counts a batch of pipelined requests as one sample, and then reports 0 for
+     * the higher percentiles.
+     */
     private static void putPercentile(Measure measure, int percent, String report, Map<Measure, Double> figures) {
         double micros = percentile(percent, report);
         if (micros > 0) {
@@ -37,11 +40,11 @@ final class WrkReport {
     }
 
     /**
-     * A line of the table of percentiles. Above that table are shares of samples near the mean, such as 97.99%, which
-     * must not match.
+     * Returns a percentile in microseconds. The pattern matches only whole percentages, because the report also
+     * contains shares of samples near the mean, such as 97.99%.
      */
     private static double percentile(int percent, String report) {
-        return Patterns.micros(Patterns.find("(?m)^ *" + percent + "% +(\\S+)$", report));
+        return Patterns.micros(Patterns.find("(?m)^ *" + percent + "% +(\\S+) *$", report));
     }
 
     private static long socketErrors(String report) {

@@ -8,6 +8,7 @@ import io.rdmaraw.microbench.server.FrameworksCommand;
 import io.rdmaraw.microbench.server.HttpCommand;
 import io.rdmaraw.microbench.server.PolledClientCommand;
 import io.rdmaraw.microbench.server.RedisCommand;
+import io.rdmaraw.microbench.server.RivalsCommand;
 import io.rdmaraw.microbench.server.WebSocketCommand;
 import io.rdmaraw.microbench.tcp.TcpCommand;
 import io.rdmaraw.microbench.tcp.TcpPeerCommand;
@@ -22,13 +23,13 @@ import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Spec;
 
-/** {@code rdma-raw bench}. */
+/** Implements {@code rdma-raw bench}. Its subcommands are the benches. */
 @Command(name = "bench", mixinStandardHelpOptions = true, synopsisSubcommandLabel = "BENCH",
         subcommands = {FramesCommand.class, WireCommand.class, WireServerCommand.class, UdpCommand.class,
                 TcpCommand.class, TcpPeerCommand.class, TcpCoreCommand.class, IdleCommand.class, DnsCommand.class,
                 HttpCommand.class, PolledClientCommand.class, RedisCommand.class, WebSocketCommand.class,
-                FrameworksCommand.class, LoadCommand.class},
-        description = "Measures, with what it compares to beside it in the same run.")
+                FrameworksCommand.class, RivalsCommand.class, LoadCommand.class},
+        description = "Runs a bench, which measures the transport and its rivals in the same run.")
 public final class BenchCommand implements Runnable {
     @Spec
     private CommandSpec spec;

@@ -12,9 +12,9 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 
 /**
- * Opens and closes connections: the client half-closes each, the server closes it, and the next one follows. The
- * addresses of the server are used in turns, because the port of a closed connection stays in TIME-WAIT for a minute
- * per address.
+ * Opens and closes connections in a loop. The client half-closes each connection, the server closes it, and the client
+ * opens the next one. The port of a closed connection stays in TIME-WAIT for a minute. The client therefore connects to
+ * many addresses of the server in turn, each of which has its own set of ports.
  */
 @Sharable
 final class ConnectCycle extends ChannelInboundHandlerAdapter {
@@ -77,7 +77,7 @@ final class ConnectCycle extends ChannelInboundHandlerAdapter {
         ctx.close();
     }
 
-    /** Waits until the open connections have ended. */
+    /** Opens no more connections and waits until the open ones have closed. */
     void stop() {
         stopped = true;
         try {

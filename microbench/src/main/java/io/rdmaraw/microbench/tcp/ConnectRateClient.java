@@ -10,14 +10,15 @@ import java.net.InetSocketAddress;
 import java.util.concurrent.TimeUnit;
 
 /**
- * Opens one connection after the other; each gets one answer and is closed. At most one is open at a time. Several of
- * these clients show how many connections a server accepts while each connect may take long.
+ * Opens one connection after the other. Each connection receives one answer and is then closed. Several of these
+ * clients run concurrently, so that their rate shows how many connections a server accepts even if a connect takes
+ * long.
  */
 @Sharable
 final class ConnectRateClient extends RequestClient {
-    /** The number of these clients. */
+    /** Number of these clients that run concurrently. */
     static final int AT_ONCE = 16;
-    /** The pause between two connections, which keeps these clients from being a load of their own. */
+    /** Pause between two connections. It keeps the load of these clients negligible. */
     private static final long PAUSE_MILLIS = 5 * AT_ONCE;
 
     private final Bootstrap bootstrap;

@@ -16,11 +16,14 @@ import java.nio.file.Path;
 import java.util.SplittableRandom;
 
 /**
- * A thread that sends frames from changing addresses and ports to a server, as fast as the interface takes them. The
- * frames are prepared beforehand, so that sending is the only work.
+ * A thread that sends frames from changing addresses and ports to a server, as fast as the interface accepts them. The
+ * frames are prepared in advance, so that the thread only sends.
  */
 final class Flood implements AutoCloseable {
-    /** A multiple of a backlog, so that few frames meet a half-open connection of their own. */
+    /**
+     * Number of different frames. It is a multiple of a backlog, so that few SYNs match a half-open connection of an
+     * earlier round.
+     */
     private static final int FRAMES = 1 << 16;
     private static final int FRAME_BYTES = 128;
     private static final int CHECKSUM_OFFSET_BYTES = EthernetHeader.LENGTH_BYTES + 20 + 16;
@@ -36,8 +39,8 @@ final class Flood implements AutoCloseable {
     /**
      * Starts the thread.
      *
-     * @param kind what is sent; {@code null} for SYNs whose checksums are wrong, which cost the generator and the
-     *             device the same as others, and a server nothing but its looking at them
+     * @param kind kind of segments, or {@code null} for SYNs with wrong checksums. These cost the generator and the
+     *             device the same as valid ones, but the server only verifies the checksum.
      */
     Flood(String server, int serverPort, FloodKind kind) {
         try {
@@ -53,14 +56,17 @@ final class Flood implements AutoCloseable {
         thread.start();
     }
 
-    /** Every link of the namespaces of the bench connects to the server. */
+    /**
+     * Returns the interface that leads to the server. In the namespaces of the bench this is any interface other than
+     * loopback.
+     */
     static NetworkInterface linkTo(InetAddress target) throws IOException {
         return NetworkInterface.networkInterfaces().filter(link -> link.inetAddresses()
                 .anyMatch(address -> address instanceof Inet4Address && !address.isLoopbackAddress())).findFirst()
                 .orElseThrow(() -> new ToolException("no interface leads to " + target.getHostAddress()));
     }
 
-    /** The kernel has resolved the address for the connections to the server. */
+    /** Returns the MAC address of the server. The kernel has resolved it for the connections to the server. */
     static long macOf(String server) throws IOException {
         return Files.readAllLines(NEIGHBORS).stream().map(line -> line.split("\\s+"))
                 .filter(columns -> columns[0].equals(server)).findFirst()
@@ -113,7 +119,7 @@ final class Flood implements AutoCloseable {
         }
     }
 
-    /** Returns the number of frames that the interface has taken. */
+    /** Returns the number of frames that the interface has accepted. */
     long sent() {
         return sent;
     }

@@ -14,7 +14,7 @@ import io.rdmaraw.wire.UdpHeader;
 import java.util.Locale;
 import java.util.random.RandomGenerator;
 
-/** The frames of a flood, which belong to no connection. The source addresses change with each frame. */
+/** The kinds of frames in a flood. The frames belong to no connection, and each has a random source address. */
 enum FloodKind {
     SYN {
         @Override
@@ -22,7 +22,7 @@ enum FloodKind {
             return writeSegment(frame, to, random, TcpFlags.SYN);
         }
     },
-    /** Segments without a connection, as the next two. */
+    /** ACKs without a connection. */
     ACK {
         @Override
         int write(long frame, Target to, RandomGenerator random) {
@@ -76,7 +76,7 @@ enum FloodKind {
             return writeDatagram(frame, to, random, 0);
         }
     },
-    /** Requests for the address of the server. */
+    /** ARP requests for the address of the server. */
     ARP {
         @Override
         int write(long frame, Target to, RandomGenerator random) {
@@ -90,19 +90,22 @@ enum FloodKind {
     private static final int OPTION_BYTES = 4;
     private static final int PAYLOAD_BYTES = 32;
     private static final int TIME_TO_LIVE = 64;
-    /** Source addresses are in 10.0.0.0/8. */
+    /** Network of the source addresses, 10.0.0.0/8. */
     private static final int TEN_NET = 0x0A00_0000;
     private static final long MAPPED = 0xFFFF_0000_0000L;
 
     /**
      * The destination of the frames.
      *
-     * @param address the last four bytes of an IPv4-mapped one
+     * @param mac     MAC address of the server
+     * @param ownMac  MAC address of the sending interface
+     * @param address IPv4 address of the server, in the low 32 bits
+     * @param port    port of the server
      */
     record Target(long mac, long ownMac, long address, int port) {
     }
 
-    /** Writes a frame into zeroed memory; returns its length. */
+    /** Writes a frame into zeroed memory and returns its length. */
     abstract int write(long frame, Target to, RandomGenerator random);
 
     private static int randomSource(RandomGenerator random) {
@@ -128,12 +131,12 @@ enum FloodKind {
         int udpBytes = UdpHeader.LENGTH_BYTES + PAYLOAD_BYTES;
         Ipv4Header.write(ip, 0, Ipv4Header.MINIMUM_LENGTH_BYTES + udpBytes, random.nextInt(1 << 16), flagsAndOffset,
                 TIME_TO_LIVE, IpProtocol.UDP, randomSource(random), (int) to.address);
-        // No checksum, which IPv4 allows.
+        // The checksum stays 0 (none), as IPv4 permits.
         UdpHeader.write(ip + Ipv4Header.MINIMUM_LENGTH_BYTES, random.nextInt(1024, 65536), to.port, udpBytes);
         return EthernetHeader.LENGTH_BYTES + Ipv4Header.MINIMUM_LENGTH_BYTES + udpBytes;
     }
 
-    /** Returns the name in options and in the names of cases. */
+    /** Returns the name in options and in case names. */
     @Override
     public String toString() {
         return name().toLowerCase(Locale.ROOT).replace('_', '-');

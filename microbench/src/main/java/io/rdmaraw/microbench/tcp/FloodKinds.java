@@ -6,11 +6,11 @@ import java.util.stream.Collectors;
 import picocli.CommandLine.ITypeConverter;
 import picocli.CommandLine.TypeConversionException;
 
-/** The names that {@code --flood-kind} takes. */
+/** Parses the values of {@code --flood-kind}. */
 final class FloodKinds extends ArrayList<String> implements ITypeConverter<FloodKind> {
     private static final long serialVersionUID = 1L;
 
-    /** picocli creates it. */
+    /** Called by picocli. */
     FloodKinds() {
         super(Arrays.stream(FloodKind.values()).map(FloodKind::toString).collect(Collectors.toList()));
     }

@@ -4,7 +4,10 @@ import io.rdmaraw.metrics.RdmaRawMetrics;
 import java.nio.file.Path;
 import java.util.List;
 
-/** The memory of this process and of TCP in the kernel, and the slots of our event loops. */
+/**
+ * Reads the memory use of this process and of the kernel's TCP, and the slots in use by the event loops of this
+ * transport.
+ */
 final class HeldMemory {
     private static final ProcFile PROCESS = new ProcFile(Path.of("/proc/self/status"));
     private static final ProcFile SOCKETS = new ProcFile(Path.of("/proc/net/sockstat"));
@@ -15,17 +18,23 @@ final class HeldMemory {
     private HeldMemory() {
     }
 
-    /** Returns the resident bytes of the process. */
+    /** Returns the resident set size of this process. */
     static long processBytes() {
         return number(PROCESS, "VmRSS:", "VmRSS:") * KILO;
     }
 
-    /** Returns the bytes of TCP in the kernel, of the whole machine, which the namespace's file tells too. */
+    /**
+     * Returns the memory of TCP in the kernel, in bytes. The value covers the whole machine, even in a network
+     * namespace.
+     */
     static long kernelTcpBytes() {
         return number(SOCKETS, "TCP:", "mem") * PAGE_BYTES;
     }
 
-    /** Returns the number after a word, in the line that starts with another word, or 0 without such a line. */
+    /**
+     * Returns the number that follows a word, in the first line with the given prefix. Returns 0 if there is no such
+     * line.
+     */
     private static long number(ProcFile file, String line, String word) {
         String[] words = file.lines().stream().filter(each -> each.startsWith(line)).findFirst().orElse(line)
                 .split("\\s+");
@@ -37,13 +46,14 @@ final class HeldMemory {
         return 0;
     }
 
-    /** Returns the slots of our event loops that are not free. */
+    /** Returns the number of slots in use by the event loops of this transport. */
     static long slotsInUse() {
         return sum(List.of("slots.in-use"));
     }
 
     /**
-     * Counts frames that were copied, and polls that found no slot, because handlers or connections held the memory.
+     * Returns how often slots were short: the number of frames that were copied and of polls that found no free slot,
+     * because handlers or connections held the memory.
      */
     static long slotsShort() {
         return sum(SLOTS_SHORT);

@@ -7,22 +7,24 @@ import java.util.Map;
 import java.util.function.Consumer;
 
 /**
- * Opens a number of connections, and another one for each that the server resets. What the server has not answered is
- * sent again each second, as a client would do it: a server whose backlog is full accepts no first SYN.
+ * Keeps a number of connections open and replaces each connection that the server resets. It retransmits unanswered
+ * segments every second as a TCP client does, because a server with a full backlog ignores the first SYN.
  */
 final class HostileConnections {
     private static final long REPEAT_NANOS = 1_000_000_000;
-    /** A place whose SYN, or what follows it, has been sent this often without an answer is given to another peer. */
+    /**
+     * Maximum number of transmissions of a segment. If the last one is not answered, another peer replaces this one.
+     */
     private static final int MOST_SENT = 8;
 
     private final int wanted;
     private final Consumer<Packet> output;
     private final Map<Long, Opening> openings = new HashMap<>();
     private final Map<Long, Packet> open = new HashMap<>();
-    /** In the order of their next repetition, those with an answer among them. */
+    /** Connections in the order of their next retransmission. Some of them may have been answered already. */
     private final ArrayDeque<Opening> repetitions = new ArrayDeque<>();
 
-    /** A connection until the server has shown that it has it. */
+    /** A connection that the server has not confirmed as open yet. */
     private static final class Opening {
         private final long key;
         private Packet packet;
@@ -38,20 +40,20 @@ final class HostileConnections {
     /**
      * Creates an empty set.
      *
-     * @param wanted number of connections
-     * @param output takes what is to be sent
+     * @param wanted number of connections to keep open
+     * @param output transmits a segment
      */
     HostileConnections(int wanted, Consumer<Packet> output) {
         this.wanted = wanted;
         this.output = output;
     }
 
-    /** Returns whether connections are missing that have not been begun. */
+    /** Returns whether another connection must be started to reach the wanted number. */
     boolean wantsMore() {
         return open.size() + openings.size() < wanted;
     }
 
-    /** Sends a SYN, and repeats it. */
+    /** Sends a SYN and schedules its retransmission. */
     void begin(Packet syn, long nowNanos) {
         Opening opening = new Opening(key(syn.sourceLow, syn.sourcePort), syn);
         if (openings.putIfAbsent(opening.key, opening) == null) {
@@ -66,7 +68,7 @@ final class HostileConnections {
         output.accept(opening.packet);
     }
 
-    /** Sends again what is due. */
+    /** Retransmits all segments with an expired timer. */
     void repeat(long nowNanos) {
         while (!repetitions.isEmpty() && nowNanos - repetitions.peek().dueNanos >= 0) {
             Opening opening = repetitions.remove();
@@ -82,9 +84,9 @@ final class HostileConnections {
     }
 
     /**
-     * Sends what a peer answers to a SYN-ACK, and repeats it instead of the SYN.
+     * Sends the answer of a peer to a SYN-ACK. From now on the answer is retransmitted instead of the SYN.
      *
-     * @return whether the answer was the first one
+     * @return whether this is the first answer on the connection
      */
     boolean answer(Packet synAck, Packet answer) {
         Opening opening = openings.get(key(synAck));
@@ -97,9 +99,9 @@ final class HostileConnections {
     }
 
     /**
-     * Notes a segment of the server that is no SYN-ACK.
+     * Processes a segment of the server other than a SYN-ACK.
      *
-     * @return what {@link #answer} was given last on a connection that has just been found open, or null
+     * @return the last answer passed to {@link #answer} if the segment shows that the connection is open, or null
      */
     Packet onSegment(Packet packet) {
         long key = key(packet);
@@ -117,12 +119,12 @@ final class HostileConnections {
         return opening.packet;
     }
 
-    /** Returns the answer that opened a connection, or null if there is no such connection. */
+    /** Returns the answer that opened the connection of a segment, or null if the connection is not open. */
     Packet openedBy(Packet packet) {
         return open.get(key(packet));
     }
 
-    /** Returns the number of connections that the server has, as far as it has said. */
+    /** Returns the number of connections that the server has confirmed as open. */
     int open() {
         return open.size();
     }

@@ -3,17 +3,17 @@ package io.rdmaraw.microbench.tcp;
 import java.util.Locale;
 import java.util.function.Function;
 
-/** What hostile peers do to a server, and how often per second. */
+/** The kinds of attacks by hostile peers, with the number of actions per second. */
 enum HostileKind {
-    /** Connections that send a request and a FIN, and never open their window for the answer. */
+    /** The peers send a request and a FIN, and keep their receive window at zero. */
     ZERO_WINDOW(500, HostilePeers.ZeroWindow::new),
-    /** Single bytes, each after a gap in the sequence numbers. */
+    /** The peers send single bytes, each after a gap in the sequence numbers. */
     TINY_SEGMENTS(50_000, HostilePeers.TinySegments::new),
-    /** SACK blocks that make a sender walk through everything in flight. */
+    /** The peer sends SACK blocks that make the sender traverse all segments in flight. */
     SACK_BLOCKS(20_000, HostilePeers.SackBlocks::new),
-    /** SYNs from unused addresses of the link. */
+    /** The peers send SYNs from unused addresses of the link. */
     NEIGHBORS(2_000, HostilePeers.Neighbors::new),
-    /** SYN cookies that come back with a timestamp that was never sent. */
+    /** The peers return SYN cookies with a timestamp that the server never sent. */
     COOKIE_ECHO(2_000, HostilePeers.CookieEcho::new);
 
     private final int perSecond;
@@ -32,7 +32,7 @@ enum HostileKind {
         return maker.apply(wire);
     }
 
-    /** Returns the name in the names of cases. */
+    /** Returns the name in case names. */
     @Override
     public String toString() {
         return name().toLowerCase(Locale.ROOT).replace('_', '-');

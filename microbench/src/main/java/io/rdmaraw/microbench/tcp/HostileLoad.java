@@ -17,26 +17,29 @@ import java.util.Arrays;
 import java.util.concurrent.locks.LockSupport;
 
 /**
- * A thread with the peers of a {@link HostileKind}. They send raw frames by a packet socket, because a kernel would not
- * let them misbehave.
+ * A thread that runs the peers of a {@link HostileKind}. They send raw frames through a packet socket, because sockets
+ * of the kernel cannot violate the protocol.
  */
 final class HostileLoad implements AutoCloseable, HostileWire {
     private static final int SENT_BYTES = 2048;
-    /** A server whose interface cuts segments hands over many together, as long as a packet can be. */
+    /**
+     * Size of a receive buffer. A server with segmentation offload sends packets of up to the maximum IP length over
+     * veth.
+     */
     private static final int RECEIVED_BYTES = 1 << 17;
-    /** In the header of IPv4. */
+    /** Offsets in the IPv4 header. */
     private static final int TOTAL_LENGTH_OFFSET = 2;
     private static final int SOURCE_OFFSET = 12;
     private static final int ADDRESSES_BYTES = 8;
     private static final int WORDS_OF_HEADER = 0xF;
-    /** In the header of TCP. */
+    /** Offset in the TCP header. */
     private static final int CHECKSUM_OFFSET = 16;
     private static final int TCP_BYTES = 20;
     private static final int TCP = 6;
     private static final long MAPPED = 0xFFFF_0000_0000L;
     private static final long PAUSE_NANOS = 200_000;
     private static final double NANOS_PER_SECOND = 1e9;
-    /** Actions that are caught up on at most; later ones are dropped. */
+    /** Maximum number of overdue actions to catch up on. Further overdue actions are dropped. */
     private static final long MOST_BEHIND = 2_000;
 
     private final long received = Libc.allocateZeroed((long) PacketPort.BURST * RECEIVED_BYTES);
@@ -100,7 +103,10 @@ final class HostileLoad implements AutoCloseable, HostileWire {
         }
     }
 
-    /** Handles a received frame unless it belongs to the connections of the bench, which the kernel serves. */
+    /**
+     * Handles a received frame. Frames to the MAC address of the interface belong to the regular connections of the
+     * bench, which the kernel serves. They are ignored here.
+     */
     private void hear(int i, int lengthBytes) {
         long frame = received + (long) i * RECEIVED_BYTES;
         if (lengthBytes <= EthernetHeader.LENGTH_BYTES || EthernetHeader.etherType(frame) != EtherType.IPV4
@@ -115,7 +121,7 @@ final class HostileLoad implements AutoCloseable, HostileWire {
         }
     }
 
-    /** Returns an IPv4 packet without what Ethernet's least length has added to it. */
+    /** Returns an IPv4 packet without the padding that Ethernet adds to short frames. */
     static byte[] withoutPadding(byte[] packet) {
         if (packet.length <= TOTAL_LENGTH_OFFSET + 1) {
             return packet;
@@ -126,8 +132,8 @@ final class HostileLoad implements AutoCloseable, HostileWire {
     }
 
     /**
-     * Completes the checksum of TCP where the sender has left it to its interface: then the sum of the pseudo header is
-     * in its place.
+     * Completes the TCP checksum if the sender left it to its interface. In that case the checksum field contains the
+     * sum of the pseudo header.
      */
     static byte[] withChecksum(byte[] packet) {
         int at = packet.length == 0 ? 0 : (packet[0] & WORDS_OF_HEADER) * Integer.BYTES;
@@ -198,15 +204,15 @@ final class HostileLoad implements AutoCloseable, HostileWire {
         return firstPort;
     }
 
-    /** Returns the number of frames that the interface has taken. */
+    /** Returns the number of frames that the interface has accepted. */
     long sent() {
         return sent;
     }
 
     /**
-     * Returns how many peers the server deals with.
+     * Returns the number of peers that currently have state at the server.
      *
-     * @throws IllegalStateException if there was never one, so that nothing has been measured
+     * @throws IllegalStateException if no peer ever had state, which means that the attack never reached the server
      */
     int count() {
         if (most == 0) {

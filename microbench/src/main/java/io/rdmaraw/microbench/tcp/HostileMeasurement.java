@@ -9,14 +9,14 @@ import java.util.Map;
 import java.util.concurrent.TimeUnit;
 
 /**
- * One measurement beside hostile peers. What the server holds is read after a tenth of the time, after half, and at the
- * end, so that growth between the last two shows what has no bound.
+ * Measures a server under attack by hostile peers. The resources of the server are read after a tenth of the time,
+ * after half of it, and at the end. Growth between the last two readings reveals a resource without a limit.
  */
 final class HostileMeasurement {
     private static final double PERCENT = 100;
     private static final double NANOS_PER_SECOND = 1e9;
     private static final double BYTES_PER_MEGABYTE = 1e6;
-    /** The least megabytes of a ratio: no process holds its memory more steadily than that. */
+    /** Lower limit of a growth in megabytes. Smaller values are noise and would make ratios meaningless. */
     private static final double LEAST_MEGABYTES = 0.1;
     private static final double EARLY = 0.1;
     private static final double MIDDLE = 0.5;
@@ -26,7 +26,7 @@ final class HostileMeasurement {
     private final double seconds;
     private final Map<String, Figure> figures = new LinkedHashMap<>();
 
-    /** Readings of one moment. */
+    /** The values of all counters at one moment. */
     private record Moment(JsonNode server, JsonNode client, JsonNode held, CpuTimes cpu) {
         double since(Moment before, String what) {
             JsonNode now = client.has(what) ? client : server;
@@ -47,7 +47,7 @@ final class HostileMeasurement {
         }
     }
 
-    /** @param seconds beside the peers */
+    /** @param seconds duration of the attack */
     HostileMeasurement(TcpPeer server, TcpPeer client, double seconds) {
         this.server = server;
         this.client = client;
@@ -81,7 +81,7 @@ final class HostileMeasurement {
                 PERCENT * end.rateSince(begin, "roundTrips") / calm.rateSince(settled, "roundTrips"));
         put(".newcomers", Unit.CONNECTIONS_PER_SECOND, end.rateSince(begin, "connections"));
         put(".frames", Unit.FRAMES_PER_SECOND, Math.max(1, end.rateSince(begin, "flooded")));
-        // With what the kernel does to receive, and whatever else runs there.
+        // The busy time of the core also includes packet reception by the kernel and all other work of the core.
         put(".calmCpu", Unit.PERCENT_OF_CORE, coreOf(settled, calm));
         put(".cpu", Unit.PERCENT_OF_CORE, coreOf(begin, end));
         putHeld(".early", calm, begin, early);
@@ -94,7 +94,10 @@ final class HostileMeasurement {
         return figures;
     }
 
-    /** Adds what the loop took since the moment before, and what is held more than without the peers. */
+    /**
+     * Adds the processor time of the loop since the previous reading, and the growth of memory and slots since the calm
+     * phase.
+     */
     private void putHeld(String when, Moment calm, Moment before, Moment now) {
         put(".loopCpu" + when, Unit.PERCENT_OF_CORE,
                 PERCENT * now.rateSince(before, "serverNanos") / NANOS_PER_SECOND);

@@ -9,21 +9,27 @@ import java.util.Set;
 import java.util.SplittableRandom;
 
 /**
- * The peers of one {@link HostileKind}: they act at a steady rate, and receive what the server sends to their
- * addresses.
+ * The peers of one {@link HostileKind}. They perform actions at a constant rate and receive the segments of the server.
  */
 abstract class HostilePeers {
-    /** The range for benchmarks of networks (RFC 2544), which nothing else in the bench uses. */
+    /**
+     * Addresses of the peers, from the range for network benchmarks (RFC 2544). The bench uses them for nothing else.
+     */
     private static final long PEERS = 0xFFFF_C612_0000L;
     private static final int PEER_BITS = 17;
-    /** A range for documentation (RFC 5737) that the server takes for part of its link, where nobody has it. */
+    /**
+     * A documentation range (RFC 5737). The server has a route for it to its link, but no host there uses these
+     * addresses.
+     */
     static final String UNUSED_PREFIX = "203.0.113.0/24";
     private static final long UNUSED = 0xFFFF_CB00_7100L;
     private static final int UNUSED_BITS = 8;
     private static final int MSS = 1460;
 
     private final HostileWire wire;
-    /** Different addresses each time, because the server still has connections to those of the previous case. */
+    /**
+     * The seed differs each time, because the server may still have connections to the addresses of the previous case.
+     */
     final SplittableRandom random = new SplittableRandom(System.nanoTime());
 
     HostilePeers(HostileWire wire) {
@@ -33,22 +39,22 @@ abstract class HostilePeers {
     /** Performs the next action. */
     abstract void act(long nowNanos);
 
-    /** Repeats what is due by time. */
+    /** Retransmits all segments with an expired timer. */
     void tend(long nowNanos) {
-        // Only peers with connections have something to repeat.
+        // Most peers have no connections and therefore no segments to retransmit.
     }
 
-    /** Receives a segment that the server has sent to one of the peers. */
+    /** Handles a segment that the server has sent to one of the peers. */
     abstract void hears(Packet packet);
 
-    /** Returns how many peers the server deals with: what bounds it is the same for every server. */
+    /** Returns the number of peers with state at the server. Its upper limit is the same for every server. */
     abstract int count();
 
     long newPeer() {
         return PEERS + random.nextInt(1, 1 << PEER_BITS);
     }
 
-    /** Builds a segment to one of the ports of the server. */
+    /** Creates a segment to one of the ports of the server. */
     Packet packet(long from, int port, int service, int flags) {
         Packet packet = new Packet().route(0, from, port, 0, wire.server(), wire.firstPort() + service);
         packet.flags = flags;
@@ -56,7 +62,7 @@ abstract class HostilePeers {
         return packet;
     }
 
-    /** Builds the answer to a segment of the server: next in order, everything acknowledged. */
+    /** Creates the answer to a segment of the server. It is next in sequence and acknowledges everything. */
     static Packet answer(Packet to, int flags) {
         Packet packet = new Packet().route(0, to.destinationLow, to.destinationPort, 0, to.sourceLow, to.sourcePort);
         packet.flags = flags;
@@ -90,7 +96,7 @@ abstract class HostilePeers {
         return packet.destinationLow << Character.SIZE | packet.destinationPort;
     }
 
-    /** Peers that need connections, and get others when the server resets them. */
+    /** Peers that need connections. A connection that the server resets is replaced. */
     private abstract static class Connected extends HostilePeers {
         final HostileConnections connections;
 
@@ -110,9 +116,15 @@ abstract class HostilePeers {
         }
     }
 
-    /** Peers that return SYN cookies with a timestamp that was never sent, and begin again when each had its turn. */
+    /**
+     * Peers that return SYN cookies with a timestamp that the server never sent. After all peers have sent a SYN, they
+     * start again.
+     */
     static final class CookieEcho extends HostilePeers {
-        /** Peers that never answer and fill the backlog: only then does the server send cookies. */
+        /**
+         * Number of peers that never answer. They fill the backlog, because the server sends cookies only if it is
+         * full.
+         */
         private static final int UNANSWERED = 5_000;
         private static final int ECHOING = 8_000;
         private static final int OLD = 1 << 30;
@@ -158,7 +170,7 @@ abstract class HostilePeers {
         }
     }
 
-    /** Peers that send requests and do not take the answers. */
+    /** Peers that send requests and never accept the answers. */
     static final class ZeroWindow extends Connected {
         private static final int CONNECTIONS = 4_000;
         private static final byte[] REQUEST = new byte[1_000];
@@ -186,7 +198,8 @@ abstract class HostilePeers {
             connections.onSegment(packet);
             Packet request = connections.openedBy(packet);
             if (request != null) {
-                // The acknowledgment is that of the request: nothing of the server's is ever taken.
+                // The segment repeats the acknowledgment number of the request, so that no data of the server is ever
+                // acknowledged.
                 Packet ack = answer(packet, Packet.ACK);
                 ack.seq = request.end();
                 ack.ack = request.ack;
@@ -196,7 +209,7 @@ abstract class HostilePeers {
         }
     }
 
-    /** Peers with unused addresses of the link, to which the answers cannot be sent. */
+    /** Peers with unused addresses of the link. The server cannot resolve them, so it cannot send the answers. */
     static final class Neighbors extends HostilePeers {
         private final BitSet used = new BitSet(1 << UNUSED_BITS);
 
@@ -213,7 +226,7 @@ abstract class HostilePeers {
 
         @Override
         void hears(Packet packet) {
-            // Nothing can come.
+            // The server cannot reach these peers.
         }
 
         @Override
@@ -268,12 +281,18 @@ abstract class HostilePeers {
         }
     }
 
-    /** A peer that makes the server keep many small segments in flight, and sends two SACK reports of them in turns. */
+    /**
+     * A peer that makes the server keep many small segments in flight, and alternates between two SACK reports about
+     * them.
+     */
     static final class SackBlocks extends Connected {
         private static final int SMALL_MSS = 88;
         private static final int WINDOW_SHIFT = 8;
         private static final int ACKNOWLEDGED_BYTES = 4 << 20;
-        /** The connection starts again before a timeout of the sender ends it. */
+        /**
+         * Number of reports before everything is acknowledged and the pattern starts again, before a timeout of the
+         * sender could end the connection.
+         */
         private static final int REPORTS = 2_000;
 
         private Packet last;

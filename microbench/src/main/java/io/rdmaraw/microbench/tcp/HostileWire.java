@@ -2,13 +2,13 @@ package io.rdmaraw.microbench.tcp;
 
 import io.rdmaraw.testsuite.sim.Packet;
 
-/** The link by which hostile peers send. Addresses are the lower half of IPv4-mapped ones. */
+/** The link on which hostile peers send. Addresses are the lower half of IPv4-mapped addresses. */
 interface HostileWire {
     void send(Packet packet);
 
-    /** The server's address. */
+    /** Returns the address of the server. */
     long server();
 
-    /** The first of its ports. */
+    /** Returns the first port of the server. */
     int firstPort();
 }

@@ -1,28 +1,31 @@
 package io.rdmaraw.microbench.tcp;
 
-import io.rdmaraw.examples.server.Transport;
 import io.rdmaraw.microbench.result.BenchReport;
+import io.rdmaraw.microbench.rival.TunedTransport;
 import io.rdmaraw.testsuite.net.NetworkNamespace;
 import io.rdmaraw.testsuite.net.TestNetwork;
 import java.io.PrintWriter;
 import java.nio.file.Path;
-import java.util.EnumMap;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 
 /**
- * Server and client, each on an event loop of its own. On the loopback device both are in one process. The transports
- * of Netty use the loopback interface of the kernel and need two processes, because ten thousand connections have
- * twenty thousand ends, which is more than the file limit of a process.
+ * Measures a server and a client on the same host, each on a dedicated event loop. On the loopback device both run in
+ * one process. The transports of Netty use the kernel's loopback interface and need two processes: ten thousand
+ * connections have twenty thousand ends, which would exceed the limit of open files of one process.
  */
 final class LoopStreams {
     private static final String PREFIX = "tcp.loop.";
     private static final String EVERY_ADDRESS = "0.0.0.0";
     private static final String LOOPBACK = "127.0.0.1";
-    /** The first port; the processes of the kernel transports are on one host. */
+    /**
+     * Port of the first transport. The processes of the kernel transports are on the same host and need different
+     * ports.
+     */
     private static final int PORT = 25_400;
     private static final int PORTS_PER_TRANSPORT = 10;
-    /** The factor by which the warm-up of the compiler is longer than a measurement. */
+    /** Duration of a warm-up run, as a multiple of the settle time of a measurement. */
     private static final int WARM_UP_SETTLES = 4;
     private static final int PARALLEL = 64;
 
@@ -45,10 +48,10 @@ final class LoopStreams {
 
     void addTo(BenchReport report) throws InterruptedException {
         StreamFigures figures = new StreamFigures(PREFIX,
-                transport -> transport == Transport.RDMA_RAW ? "soft:loop" : "lo", options, progress);
-        Map<Transport, StreamEnds> ends = new EnumMap<>(Transport.class);
+                transport -> transport.isOurs() ? "soft:loop" : "lo", options, progress);
+        Map<TunedTransport, StreamEnds> ends = new LinkedHashMap<>();
         try (TestNetwork network = new TestNetwork("bench-tcp", Path.of("."))) {
-            for (Transport transport : options.transports()) {
+            for (TunedTransport transport : options.transports()) {
                 ends.put(transport, new StreamEnds(() -> start(network.current(), transport)));
             }
             for (StreamCase streamCase : options.wanted(PREFIX, cases())) {
@@ -61,9 +64,9 @@ final class LoopStreams {
         figures.addTo(report);
     }
 
-    private static StreamEnds.Pair start(NetworkNamespace here, Transport transport) {
-        String port = Integer.toString(PORT + PORTS_PER_TRANSPORT * transport.ordinal());
-        if (transport == Transport.RDMA_RAW) {
+    private StreamEnds.Pair start(NetworkNamespace here, TunedTransport transport) {
+        String port = Integer.toString(PORT + PORTS_PER_TRANSPORT * options.transports().indexOf(transport));
+        if (transport.isOurs()) {
             TcpPeer both = TcpPeer.start(here, List.of(), transport, "--serve", EVERY_ADDRESS, "--ask", LOOPBACK,
                     "--port", port);
             return new StreamEnds.Pair(both, both);
@@ -74,11 +77,11 @@ final class LoopStreams {
                 TcpPeer.start(here, List.of(), transport, "--ask", LOOPBACK, "--port", port));
     }
 
-    private void measure(StreamCase streamCase, Map<Transport, StreamEnds> ends, StreamFigures figures)
+    private void measure(StreamCase streamCase, Map<TunedTransport, StreamEnds> ends, StreamFigures figures)
             throws InterruptedException {
         figures.say(PREFIX + streamCase.name());
         for (int run = streamCase.warmsUp() ? 0 : 1; run <= options.runs(); run++) {
-            for (Map.Entry<Transport, StreamEnds> of : ends.entrySet()) {
+            for (Map.Entry<TunedTransport, StreamEnds> of : ends.entrySet()) {
                 figures.measure(streamCase, of.getKey(), run, of.getValue(),
                         run == 0 ? WARM_UP_SETTLES * options.settleSeconds() : options.settleSeconds());
             }

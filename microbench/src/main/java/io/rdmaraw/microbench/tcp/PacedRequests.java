@@ -11,9 +11,9 @@ import java.util.Queue;
 import java.util.concurrent.TimeUnit;
 
 /**
- * Sends requests at a steady rate, each on any connection without an outstanding request. Requests that are due while
- * every connection waits for an answer are dropped, so the answers per second show when a server no longer keeps up.
- * Used by the thread of the event loop.
+ * Sends requests at a constant rate, each on any connection without an outstanding request. If a request is due and all
+ * connections wait for an answer, the request is dropped. The rate of answers therefore drops when the server cannot
+ * keep up. Used by the thread of the event loop.
  */
 final class PacedRequests {
     private static final long TICK_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
@@ -34,7 +34,7 @@ final class PacedRequests {
         return new Answers();
     }
 
-    /** Starts, on connections that have handlers of this object. */
+    /** Starts to send on connections that have a handler of {@link #newHandler}. */
     void start(EventLoop loop, List<Channel> channels) {
         channels.forEach(channel -> idle.add(channel.pipeline().context(Answers.class)));
         beganNanos = System.nanoTime();

@@ -8,8 +8,8 @@ import java.nio.file.Path;
 import java.util.List;
 
 /**
- * A file of {@code /proc} that is opened once and read often: a server whose peers hold all its file descriptors
- * can still tell of itself.
+ * A file of {@code /proc} that stays open. A server can therefore still read it when its peers have used up all file
+ * descriptors.
  */
 final class ProcFile {
     private static final int MOST_BYTES = 64 << 10;
@@ -24,7 +24,7 @@ final class ProcFile {
         }
     }
 
-    /** Returns the lines that the file has now. */
+    /** Returns the current lines of the file. */
     List<String> lines() {
         byte[] content = new byte[MOST_BYTES];
         int length = 0;

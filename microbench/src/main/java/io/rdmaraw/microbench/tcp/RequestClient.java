@@ -5,11 +5,11 @@ import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
 
 /**
- * The client end of a connection with one request at a time. An answer is as long as its request and may arrive in
- * parts. A subclass decides when to send.
+ * The client end of a connection with at most one outstanding request. An answer has the length of its request and may
+ * arrive in parts. Subclasses decide when to send.
  */
 abstract class RequestClient extends ChannelInboundHandlerAdapter {
-    /** Bytes of a request and of its answer. */
+    /** Length of a request and of its answer. */
     static final int REQUEST_BYTES = 64;
 
     private int missingBytes;
@@ -22,7 +22,11 @@ abstract class RequestClient extends ChannelInboundHandlerAdapter {
         ctx.write(ctx.alloc().directBuffer(REQUEST_BYTES).writeZero(REQUEST_BYTES), ctx.voidPromise());
     }
 
-    /** Called when the answer is complete, with the time since the request was written. */
+    /**
+     * Called when the answer is complete.
+     *
+     * @param nanos time since the request was written
+     */
     abstract void answered(ChannelHandlerContext ctx, long nanos);
 
     @Override
@@ -35,7 +39,7 @@ abstract class RequestClient extends ChannelInboundHandlerAdapter {
         }
     }
 
-    /** Connections of a bench end by RST. */
+    /** The bench closes its connections by RST, so an exception is expected and needs no report. */
     @Override
     public final void exceptionCaught(ChannelHandlerContext ctx, Throwable cause) {
         ctx.close();

@@ -8,29 +8,31 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
 
-/** A case that is measured on every transport, with its figures. */
+/** A case that is measured on every transport and results in one or more figures. */
 sealed interface StreamCase {
-    /** @param unit what the figure counts */
+    /** A value with its unit. */
     record Figure(Unit unit, double value) {
     }
 
-    /** Returns the name of the case, which scripts read, without the suffix of a figure. */
+    /** Returns the name of the case without the suffix of a figure. Scripts rely on it. */
     String name();
 
     /**
      * Measures the case.
      *
-     * @return figures by the end of their case's name
+     * @param warmUpSeconds time under load before the measurement
+     * @param seconds       duration of the measurement
+     * @return figures by the suffix to the name of the case
      */
     Map<String, Figure> measure(TcpPeer server, TcpPeer client, double warmUpSeconds, double seconds)
             throws InterruptedException;
 
-    /** Returns whether a short bench includes the case on a transport. */
+    /** Returns whether a short bench includes the case on the given transport. */
     default boolean isInShortBench(Transport transport) {
         return true;
     }
 
-    /** Returns whether the case needs a measurement that only warms up the compiler. */
+    /** Returns whether the case needs an additional run that only warms up the JIT compiler. */
     default boolean warmsUp() {
         return false;
     }
@@ -47,20 +49,24 @@ sealed interface StreamCase {
         return after.required(what).asDouble() - before.required(what).asDouble();
     }
 
-    /** Who has the cores of a machine. */
+    /** The assignment of both ends to the cores of the machine. */
     enum Cores {
-        /** Both ends have both. */
+        /** Both ends use all cores. */
         SHARED,
-        /** Each end has one to itself. */
+        /** Each end has a dedicated core. */
         APART,
-        /** The same, and the client has all of its own, whatever it does with it. */
+        /**
+         * Each end has a dedicated core, and the client polls. The busy time of the client's core is therefore
+         * meaningless.
+         */
         CLIENT_POLLS
     }
 
     /**
-     * One outstanding request on each of a number of connections.
+     * Requests and answers on a number of connections, with one outstanding request on each.
      *
-     * @param cores what their time tells
+     * @param connections number of connections
+     * @param cores       assignment of the cores, which decides on the reported processor times
      */
     record RequestResponse(int connections, Cores cores) implements StreamCase {
         private static final double NANOS_PER_MICRO = 1000;
@@ -70,7 +76,7 @@ sealed interface StreamCase {
             return "rr.conns" + connections;
         }
 
-        /** More connections run the same code, so one warm-up is enough. */
+        /** The cases with more connections run the same code, so one warm-up suffices. */
         @Override
         public boolean warmsUp() {
             return connections == 1;
@@ -108,7 +114,7 @@ sealed interface StreamCase {
         }
     }
 
-    /** One connection, one direction. */
+    /** A bulk transfer on one connection in one direction. */
     record Bulk(boolean toServer) implements StreamCase {
         private static final double BYTES_PER_GIGABYTE = 1e9;
 
@@ -137,7 +143,11 @@ sealed interface StreamCase {
         }
     }
 
-    /** Connections that are opened and closed. */
+    /**
+     * Connections that are opened and closed again.
+     *
+     * @param parallel number of connections open at the same time
+     */
     record ConnectAndClose(int parallel) implements StreamCase {
         @Override
         public String name() {
@@ -178,14 +188,16 @@ sealed interface StreamCase {
     }
 
     /**
-     * Requests at a steady rate and new connections: without other load, under a flood (of SYNs by default), and under
-     * SYNs with wrong checksums. Generator and client share a core, so the last phase shows how much of the loss is due
-     * to the generator and the link, and how much to the server.
+     * Requests at a constant rate and new connections, in several phases: without other load, under SYNs with wrong
+     * checksums, and under a flood (of SYNs by default).
+     *
+     * <p>The generator and the client share a core. The phase with wrong checksums shows which part of the loss is due
+     * to the generator and the link. The remaining loss is due to the server.
      */
     record Flood(int connections, int requestsPerSecond, FloodKind kind) implements StreamCase {
         private static final double PERCENT = 100;
 
-        /** The figures of the client in one phase. */
+        /** The rates that were measured in one phase. */
         private record Phase(double answersPerSecond, double connectsPerSecond, double floodedPerSecond,
                 double byCookiePerSecond) {
         }
@@ -245,8 +257,9 @@ sealed interface StreamCase {
     }
 
     /**
-     * Requests at a steady rate and new connections, without other load and beside hostile peers: what the peers cost
-     * the server in answers, processor time, memory and slots. The peers share the core of the client.
+     * Requests at a constant rate and new connections, first without other load and then under attack by hostile peers.
+     * The difference shows the cost of the attack in answers, processor time, memory and slots. The peers run on the
+     * core of the client.
      */
     record Hostile(int connections, int requestsPerSecond, HostileKind kind) implements StreamCase {
         @Override
@@ -266,7 +279,7 @@ sealed interface StreamCase {
         }
     }
 
-    /** The Java heap per connection with its channel, as the mean of both ends. */
+    /** The Java heap per idle connection including its channel, as the mean of both ends. */
     record IdleHeap(int connections) implements StreamCase {
         @Override
         public String name() {

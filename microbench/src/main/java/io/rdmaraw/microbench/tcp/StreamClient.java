@@ -9,7 +9,8 @@ import io.netty.channel.ChannelInitializer;
 import io.netty.channel.ChannelOption;
 import io.netty.channel.EventLoop;
 import io.netty.channel.EventLoopGroup;
-import io.rdmaraw.examples.server.Transport;
+import io.rdmaraw.examples.server.Tuning;
+import io.rdmaraw.microbench.rival.TunedTransport;
 import java.net.InetSocketAddress;
 import java.util.ArrayList;
 import java.util.List;
@@ -17,11 +18,11 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.Supplier;
 
 /**
- * A client on one event loop. Its connections do one thing at a time: send requests, send or receive in bulk, or open
- * and close.
+ * A client on one event loop. Its connections run one load at a time: requests, a bulk transfer, or opening and
+ * closing.
  */
 final class StreamClient implements AutoCloseable {
-    /** The number of connections that are opened concurrently. */
+    /** Number of connections that are opened concurrently. */
     private static final int AT_ONCE = 100;
 
     private final EventLoopGroup group;
@@ -37,18 +38,20 @@ final class StreamClient implements AutoCloseable {
     private HostileLoad hostile;
 
     /**
-     * Creates the event loop, without connections.
+     * Creates the event loop without any connection.
      *
-     * @param address   the server's
-     * @param firstPort the first of its ports
-     * @param spinNanos how long a loop of ours polls before it sleeps
+     * @param device    device of the transport
+     * @param address   address of the server
+     * @param firstPort first port of the server
+     * @param spinNanos time for which a loop of this transport polls before it sleeps
      */
-    StreamClient(Transport transport, String device, String address, int firstPort, long spinNanos) {
+    StreamClient(TunedTransport transport, String device, String address, int firstPort, long spinNanos) {
         this.address = address;
         this.firstPort = firstPort;
         group = StreamLoop.open(transport, device, "client", spinNanos);
-        bootstrap = new Bootstrap().group(group).channel(transport.socketChannel())
+        bootstrap = new Bootstrap().group(group).channel(transport.transport().socketChannel())
                 .option(ChannelOption.TCP_NODELAY, true);
+        Tuning.applyTo(bootstrap, transport.tuning());
     }
 
     EventLoopGroup group() {
@@ -69,12 +72,12 @@ final class StreamClient implements AutoCloseable {
         }
     }
 
-    /** Sends in bulk. */
+    /** Starts to send data on one connection as fast as possible. */
     void send() throws InterruptedException {
         open(StreamServer.SINK, 1, StreamHandlers.Source::new);
     }
 
-    /** Receives in bulk. */
+    /** Starts to receive data on one connection as fast as possible. */
     void receive() throws InterruptedException {
         open(StreamServer.SOURCE, 1, () -> new StreamHandlers.Sink(counts));
     }
@@ -84,13 +87,13 @@ final class StreamClient implements AutoCloseable {
         open(StreamServer.ECHO, connections, ChannelInboundHandlerAdapter::new);
     }
 
-    /** Opens and closes connections, a number of them concurrently. */
+    /** Opens and closes connections continuously, with the given number open at a time. */
     void cycle(int parallel) {
         cycle = new ConnectCycle(bootstrap, firstPort + StreamServer.ECHO, counts);
         cycle.start(parallel);
     }
 
-    /** Sends requests at a steady rate on a number of connections, and opens other connections at the same time. */
+    /** Sends requests at a constant rate on a number of connections, and opens other connections at the same time. */
     void pace(int connections, int requestsPerSecond) throws InterruptedException {
         paced = new PacedRequests(counts, requestsPerSecond);
         open(StreamServer.ECHO, connections, paced::newHandler);
@@ -104,12 +107,15 @@ final class StreamClient implements AutoCloseable {
         connectRateClients.forEach(ConnectRateClient::start);
     }
 
-    /** Floods the server with frames until {@link #calm()}; without a kind these are frames that the server drops. */
+    /**
+     * Floods the server with frames until {@link #calm()}. Without a kind, the server drops these frames because of
+     * wrong checksums.
+     */
     void flood(FloodKind kindOrNull) {
         flood = new Flood(address, firstPort + StreamServer.ECHO, kindOrNull);
     }
 
-    /** Runs hostile peers beside the client until {@link #calm()}. */
+    /** Runs hostile peers in addition to the client until {@link #calm()}. */
     void hostile(HostileKind kind) {
         hostile = new HostileLoad(address, firstPort, kind);
     }
@@ -126,18 +132,18 @@ final class StreamClient implements AutoCloseable {
         }
     }
 
-    /** Returns the frames that the flood or the hostile peers have sent so far. */
+    /** Returns the number of frames that the flood or the hostile peers have sent so far. */
     long flooded() {
         return hostile != null ? hostile.sent() : flood == null ? 0 : flood.sent();
     }
 
-    /** Returns how many hostile peers the server deals with. */
+    /** Returns the number of hostile peers that have state at the server. */
     int hostilePeers() {
         return hostile == null ? 0 : hostile.count();
     }
 
     private void open(int service, int connections, Supplier<ChannelHandler> newHandler) throws InterruptedException {
-        // They end by RST: without that the port of each stays taken for a minute, and runs would use up all ports.
+        // A reset frees the port at once. Otherwise ports would stay in TIME-WAIT and run out after some runs.
         Bootstrap with = bootstrap.clone().option(ChannelOption.SO_LINGER, 0)
                 .handler(new ChannelInitializer<Channel>() {
                     @Override
@@ -158,7 +164,7 @@ final class StreamClient implements AutoCloseable {
         }
     }
 
-    /** Stops everything and closes the connections. */
+    /** Stops the current load and closes the connections. */
     void stop() {
         if (cycle != null) {
             cycle.stop();

@@ -4,18 +4,18 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import org.HdrHistogram.Histogram;
 
-/** The counts of the handlers on one event loop. The loop writes, other threads read. */
+/** The counters of the handlers on one event loop. Only the loop writes them; other threads read them. */
 final class StreamCounts {
     private static final long LONGEST_NANOS = TimeUnit.SECONDS.toNanos(60);
     private static final int DIGITS = 3;
 
-    /** Requests answered. */
+    /** Number of answered requests. */
     private final AtomicLong roundTrips = new AtomicLong();
-    /** Bytes received in bulk. */
+    /** Number of bytes received in bulk transfers. */
     private final AtomicLong bytes = new AtomicLong();
-    /** Connections that were opened, and closed from both sides. */
+    /** Number of connections that were opened and then closed by both sides. */
     private final AtomicLong connections = new AtomicLong();
-    /** Used by the thread of the event loop only. */
+    /** Round-trip times. Used only by the thread of the event loop. */
     private final Histogram roundTripNanos = new Histogram(LONGEST_NANOS, DIGITS);
 
     void addRoundTrip(long nanos) {
@@ -43,7 +43,7 @@ final class StreamCounts {
         return connections.get();
     }
 
-    /** Returns the times of round trips; on the thread of the event loop. */
+    /** Returns the round-trip times. Called on the thread of the event loop. */
     Histogram roundTripNanos() {
         return roundTripNanos;
     }

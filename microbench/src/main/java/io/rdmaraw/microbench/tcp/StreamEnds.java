@@ -8,14 +8,17 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.Supplier;
 
 /**
- * The client and server processes of a transport. They start when they are first needed, and again after a case has
- * failed, so that a failure does not affect other cases.
+ * The client and server processes of a transport. They start on first use. After a failed case they start anew, so that
+ * the failure does not affect other cases.
  */
 final class StreamEnds implements AutoCloseable {
-    /** Compilers that used less than this share of a second have finished. */
+    /** The JIT compilers are regarded as finished if they use less than this share of a core. */
     private static final double COMPILED_SHARE = 0.05;
 
-    /** @param client may be the same process */
+    /**
+     * @param server process of the server
+     * @param client process of the client; may be the same process
+     */
     record Pair(TcpPeer server, TcpPeer client) {
         private void close() {
             client.close();
@@ -33,7 +36,7 @@ final class StreamEnds implements AutoCloseable {
     /**
      * Measures a case.
      *
-     * @throws ToolException when it cannot be measured
+     * @throws ToolException if the case cannot be measured
      */
     Map<String, Figure> measure(StreamCase streamCase, double settleSeconds, double seconds)
             throws InterruptedException {
@@ -49,10 +52,11 @@ final class StreamEnds implements AutoCloseable {
     }
 
     /**
-     * Sends requests until the JIT compilers of both ends have finished. The compilers share the cores of the ends, so
-     * an end with more to compile would answer fewer requests.
+     * Sends requests until the JIT compilers of both ends have finished. The compilers use the cores of the ends, so an
+     * end with more code to compile would answer fewer requests.
      *
-     * @throws ToolException when that fails
+     * @param mostSeconds maximum duration
+     * @throws ToolException if the ends fail
      */
     void warmUp(int connections, double mostSeconds) throws InterruptedException {
         if (pair == null) {

@@ -5,17 +5,23 @@ import io.netty.channel.ChannelHandler.Sharable;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
 
-/** The handlers of both ends of a measured connection, the same for every transport. */
+/** The handlers of both ends of a measured connection. All transports use the same ones. */
 final class StreamHandlers {
-    /** The event that starts the requests once all connections are open: connecting must not wait for requests. */
+    /**
+     * User event that starts the requests. It is fired after all connections are open, so that requests do not delay
+     * connecting.
+     */
     static final Object START = new Object();
-    /** Bytes per write of a bulk sender: as much as a TLS record holds. */
+    /** Number of bytes per write of a bulk sender, which is the maximum size of a TLS record. */
     private static final int CHUNK_BYTES = 16 * 1024;
 
     private StreamHandlers() {
     }
 
-    /** Connections of a bench end by RST. */
+    /**
+     * A handler that closes the channel without a report after an exception, because the bench closes its connections
+     * by RST.
+     */
     private abstract static class Quiet extends ChannelInboundHandlerAdapter {
         @Override
         public void exceptionCaught(ChannelHandlerContext ctx, Throwable cause) {
@@ -23,7 +29,7 @@ final class StreamHandlers {
         }
     }
 
-    /** Sends everything back. */
+    /** Sends all received data back. */
     @Sharable
     static final class Echo extends Quiet {
         @Override
@@ -37,7 +43,7 @@ final class StreamHandlers {
         }
     }
 
-    /** Counts received bytes and drops them. */
+    /** Counts the received bytes and discards them. */
     @Sharable
     static final class Sink extends Quiet {
         private final StreamCounts counts;
@@ -54,7 +60,7 @@ final class StreamHandlers {
         }
     }
 
-    /** Sends as much as the channel takes. */
+    /** Sends data whenever the channel is writable. */
     @Sharable
     static final class Source extends Quiet {
         @Override

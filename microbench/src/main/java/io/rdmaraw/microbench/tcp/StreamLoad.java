@@ -1,14 +1,15 @@
 package io.rdmaraw.microbench.tcp;
 
 import io.rdmaraw.examples.server.Transport;
+import io.rdmaraw.microbench.rival.TunedTransport;
 import io.rdmaraw.testsuite.net.TestNetwork;
 import io.rdmaraw.tools.server.ServerNetwork;
 import java.nio.file.Path;
 import java.util.List;
 
-/** Requests and responses over TCP until this is closed, which {@code profile} observes. */
+/** A load of requests and responses over TCP, until it is closed. {@code profile} observes it. */
 public final class StreamLoad implements AutoCloseable {
-    /** The number of connections, with one outstanding request on each. */
+    /** Number of connections, with one outstanding request on each. */
     public static final int CONNECTIONS = 64;
     private static final int PORT = 25_390;
     private static final int CLIENT_CORE = 0;
@@ -25,24 +26,25 @@ public final class StreamLoad implements AutoCloseable {
         client.ask("ask " + CONNECTIONS);
     }
 
-    /** Server and client on the loop device, each on a loop of one process. */
+    /** Starts a server and a client on the loopback device, on two event loops of one process. */
     public static StreamLoad onLoop() {
         TestNetwork here = new TestNetwork("profile-tcp", Path.of("."));
-        TcpPeer both = TcpPeer.start(here.current(), List.of(), Transport.RDMA_RAW, "--serve", "0.0.0.0", "--ask",
-                "127.0.0.1", "--port", Integer.toString(PORT));
+        TcpPeer both = TcpPeer.start(here.current(), List.of(), TunedTransport.stock(Transport.RDMA_RAW),
+                "--serve", "0.0.0.0", "--ask", "127.0.0.1", "--port", Integer.toString(PORT));
         return new StreamLoad(both, both, here::close);
     }
 
-    /** A server on AF_XDP, and a client on epoll at the other end of a veth pair; as root. */
+    /** Starts a server on AF_XDP, and a client on epoll at the other end of a veth pair. It needs root privileges. */
     public static StreamLoad onWire() {
         ServerNetwork.require("taskset", "util-linux");
         ServerNetwork network = new ServerNetwork();
         network.receiveOn(SERVER_CORE, CLIENT_CORE);
-        TcpPeer server = TcpPeer.start(network.serverSide(), pinnedTo(SERVER_CORE), Transport.RDMA_RAW, "--device",
-                "soft:xdp:" + network.serverInterface(), "--serve", network.serverAddress());
+        TcpPeer server = TcpPeer.start(network.serverSide(), pinnedTo(SERVER_CORE),
+                TunedTransport.stock(Transport.RDMA_RAW), "--device", "soft:xdp:" + network.serverInterface(),
+                "--serve", network.serverAddress());
         server.ask("counts");
-        return new StreamLoad(server, TcpPeer.start(network.clientSide(), pinnedTo(CLIENT_CORE), Transport.EPOLL,
-                "--ask", network.serverAddress()), network::close);
+        return new StreamLoad(server, TcpPeer.start(network.clientSide(), pinnedTo(CLIENT_CORE),
+                TunedTransport.stock(Transport.EPOLL), "--ask", network.serverAddress()), network::close);
     }
 
     private static List<String> pinnedTo(int core) {

@@ -4,15 +4,15 @@ import io.netty.channel.EventLoopGroup;
 import io.netty.util.concurrent.DefaultThreadFactory;
 import io.rdmaraw.channel.RdmaRawEventLoopGroup;
 import io.rdmaraw.channel.RdmaRawIoHandlerConfig;
-import io.rdmaraw.examples.server.Transport;
+import io.rdmaraw.microbench.rival.TunedTransport;
 import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.TimeUnit;
 
-/** The only event loop of an end. */
+/** Creates the single event loop of a client or server. */
 final class StreamLoop {
     /**
-     * Enough slots that an event loop that is preempted for some milliseconds loses no frame of ten thousand
-     * connections.
+     * Size of the receive queue. An event loop with ten thousand connections may be preempted for some milliseconds
+     * without losing a frame.
      */
     private static final int RECEIVE_QUEUE_FRAMES = 8192;
     private static final int SLOTS = 32_768;
@@ -20,17 +20,18 @@ final class StreamLoop {
     private StreamLoop() {
     }
 
-    static EventLoopGroup open(Transport transport, String device, String name) {
+    static EventLoopGroup open(TunedTransport transport, String device, String name) {
         return open(transport, device, name, RdmaRawIoHandlerConfig.defaults().spinNanos());
     }
 
-    /** @param spinNanos how long a loop of ours polls before it sleeps */
-    static EventLoopGroup open(Transport transport, String device, String name, long spinNanos) {
+    /** @param spinNanos time for which a loop of this transport polls before it sleeps */
+    static EventLoopGroup open(TunedTransport transport, String device, String name, long spinNanos) {
         ThreadFactory threads = new DefaultThreadFactory(name);
-        return transport == Transport.RDMA_RAW
+        return transport.isOurs()
                 ? new RdmaRawEventLoopGroup(1, threads, RdmaRawIoHandlerConfig.builder().ipDevice(device)
                         .receiveQueueDepth(RECEIVE_QUEUE_FRAMES).slotCount(SLOTS)
                         .spin(spinNanos, TimeUnit.NANOSECONDS).build())
-                : transport.newGroup(1, threads, device, RdmaRawIoHandlerConfig.defaults().slotBytes());
+                : transport.transport().newGroup(1, threads, device,
+                        RdmaRawIoHandlerConfig.defaults().slotBytes(), transport.tuning());
     }
 }

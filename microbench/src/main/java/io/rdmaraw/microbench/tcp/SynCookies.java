@@ -6,12 +6,12 @@ import java.util.Arrays;
 import java.util.List;
 
 /**
- * Counts the connections that were accepted by a SYN cookie, in our stacks in this process and in the kernel of its
- * namespace.
+ * Counts the connections that were accepted by a SYN cookie. The count covers the stacks of this transport in this
+ * process and the kernel in the namespace of the process.
  */
 final class SynCookies {
     private static final String OURS = "syn-cookies.accepted";
-    /** The file has pairs of lines: names, and their values. */
+    /** The file consists of pairs of lines: one with names and one with their values. */
     private static final ProcFile KERNELS = new ProcFile(Path.of("/proc/net/netstat"));
     private static final String KERNELS_NAME = "SyncookiesRecv";
 

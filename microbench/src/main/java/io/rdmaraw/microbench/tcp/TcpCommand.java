@@ -2,9 +2,12 @@ package io.rdmaraw.microbench.tcp;
 
 import io.rdmaraw.examples.server.Transport;
 import io.rdmaraw.examples.server.TransportNames;
+import io.rdmaraw.examples.server.Tuning.Channels;
 import io.rdmaraw.microbench.result.BenchReport;
 import io.rdmaraw.microbench.result.OffloadsOption;
 import io.rdmaraw.microbench.result.RowsOnSignal;
+import io.rdmaraw.microbench.rival.RivalOptions;
+import io.rdmaraw.microbench.rival.TunedTransport;
 import io.rdmaraw.tools.command.ExitCode;
 import io.rdmaraw.tools.command.ToolException;
 import io.rdmaraw.tools.output.Environment;
@@ -21,18 +24,19 @@ import picocli.CommandLine.Option;
 import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Spec;
 
-/** {@code rdma-raw bench tcp}. */
+/** Implements {@code rdma-raw bench tcp}. */
 @Command(name = "tcp", mixinStandardHelpOptions = true, showDefaultValues = true,
-        description = "TCP channels between two event loops: by the loop device, and by Netty's epoll, io_uring and"
-                + " NIO over the kernel's loopback, in turns. And, as root, a server on a veth pair of its own under a"
-                + " client on epoll: on AF_XDP, and on the three others. A process per transport. perServerCpu counts"
-                + " the processor time of the server's loop (tcp.loop), or all that the core did which has the server"
-                + " to itself with what the kernel receives for it, soft interrupts too (tcp.wire); perMachineCpu all"
-                + " that any core did, the client's work too, but for --polled, whose client never sleeps.")
+        description = "TCP channels between two event loops: on the loop device, and on Netty's epoll, io_uring and"
+                + " NIO over the kernel's loopback, in turns. As root, also a server on a veth pair of its own, on"
+                + " AF_XDP and on the three others, under a client on epoll. Each transport has its own process."
+                + " perServerCpu counts the processor time of the server's loop (tcp.loop), or all work of the server's"
+                + " core, including what the kernel receives for the server in soft interrupts (tcp.wire);"
+                + " perMachineCpu counts the work of all cores, including the client's. With --polled, whose client"
+                + " never sleeps, there is no perMachineCpu.")
 public final class TcpCommand implements Callable<Integer> {
-    /** Fewer runs have no meaningful spread of ratios. */
+    /** Minimum number of runs for a meaningful spread of ratios. */
     private static final int QUICK_RUNS = 3;
-    /** All cases but the slow ones, and those over veth that 64 connections show as well. */
+    /** All cases except the slow ones and those over veth that add nothing to the case with 64 connections. */
     private static final Pattern QUICK_CASES =
             Pattern.compile("^tcp\\.((?:wire|polled)\\.(?!rr\\.conns1000|hostile)|"
                     + "loop\\.(?!rr\\.conns10000|bulk|idle))");
@@ -58,6 +62,9 @@ public final class TcpCommand implements Callable<Integer> {
     @Option(names = "--transport", paramLabel = "T", split = ",", defaultValue = "rdma-raw,epoll,io_uring,nio",
             converter = TransportNames.class, description = "the transports, separated by commas")
     private List<Transport> wanted;
+
+    @Mixin
+    private RivalOptions rivals;
 
     @Option(names = "--case", paramLabel = "REGEX", defaultValue = "",
             description = "only cases whose names match, such as 'loop.rr' or 'conns64$'")
@@ -135,12 +142,13 @@ public final class TcpCommand implements Callable<Integer> {
         return seconds != null ? seconds : quick ? 0.4 : 2;
     }
 
-    private List<Transport> usable(PrintWriter progress) {
-        List<Transport> usable = new ArrayList<>();
+    private List<TunedTransport> usable(PrintWriter progress) {
+        List<TunedTransport> usable = new ArrayList<>();
         for (Transport transport : wanted) {
             Throwable cause = transport.unavailabilityCause();
             if (cause == null) {
-                usable.add(transport);
+                rivals.settings(transport, Channels.STREAM)
+                        .forEach(tuning -> usable.add(new TunedTransport(transport, tuning)));
             } else {
                 progress.println("rdma-raw: " + transport + " is left out: " + cause.getMessage());
             }

@@ -4,9 +4,11 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.netty.channel.EventLoopGroup;
 import io.rdmaraw.channel.RdmaRawIoHandlerConfig;
 import io.rdmaraw.examples.server.Transport;
+import io.rdmaraw.examples.server.Tuning;
 import io.rdmaraw.metrics.RdmaRawLoopStatistics;
 import io.rdmaraw.metrics.RdmaRawMetrics;
 import io.rdmaraw.metrics.RdmaRawPortStatistics;
+import io.rdmaraw.microbench.rival.TunedTransport;
 import io.rdmaraw.tools.output.Json;
 import java.io.BufferedReader;
 import java.io.IOException;
@@ -15,6 +17,7 @@ import java.io.PrintWriter;
 import java.lang.management.ManagementFactory;
 import java.lang.management.ThreadMXBean;
 import java.nio.charset.StandardCharsets;
+import java.util.Set;
 import java.util.concurrent.Callable;
 import org.HdrHistogram.Histogram;
 import picocli.CommandLine.Command;
@@ -23,11 +26,11 @@ import picocli.CommandLine.Option;
 import picocli.CommandLine.Spec;
 
 /**
- * The process that {@link TcpCommand} starts for a transport, so that none runs on code that was compiled for another
- * one: a server, a client, or both. Each line of input is a command, and is answered by one line of JSON. The process
- * ends with its input.
+ * The process of one transport in {@link TcpCommand}: a server, a client, or both. Each transport has a separate
+ * process, so that transports do not share JIT-compiled code. Each line of the input is a command, and the process
+ * answers it with one line of JSON. It ends when its input ends.
  */
-@Command(name = "tcp-peer", hidden = true, description = "A process of bench tcp, told what to do by its input.")
+@Command(name = "tcp-peer", hidden = true, description = "A process of bench tcp, which reads commands from its input.")
 public final class TcpPeerCommand implements Callable<Integer> {
     private static final int GC_ROUNDS = 4;
     private static final double MEDIAN = 50;
@@ -36,6 +39,9 @@ public final class TcpPeerCommand implements Callable<Integer> {
 
     @Option(names = "--transport", required = true)
     private Transport transport;
+
+    @Option(names = "--tuning", split = ",", converter = Tuning.Names.class, completionCandidates = Tuning.Names.class)
+    private Set<Tuning> tuning = Set.of();
 
     @Option(names = "--device", defaultValue = "soft:loop")
     private String device;
@@ -49,7 +55,7 @@ public final class TcpPeerCommand implements Callable<Integer> {
     @Option(names = "--spin-nanos", paramLabel = "N", description = "how long a client of ours polls before it sleeps")
     private long spinNanos = RdmaRawIoHandlerConfig.defaults().spinNanos();
 
-    @Option(names = "--port", description = "the first of the server's ports", defaultValue = "5400")
+    @Option(names = "--port", description = "the first port of the server", defaultValue = "5400")
     private int firstPort;
 
     @Spec
@@ -61,8 +67,10 @@ public final class TcpPeerCommand implements Callable<Integer> {
 
     @Override
     public Integer call() throws IOException, InterruptedException {
-        server = serverAddress == null ? null : new StreamServer(transport, device, serverAddress, firstPort);
-        client = clientOf == null ? null : new StreamClient(transport, device, clientOf, firstPort,
+        Tuning.setProperties(tuning);
+        TunedTransport tuned = new TunedTransport(transport, tuning);
+        server = serverAddress == null ? null : new StreamServer(tuned, device, serverAddress, firstPort);
+        client = clientOf == null ? null : new StreamClient(tuned, device, clientOf, firstPort,
                 spinNanos);
         PrintWriter out = spec.commandLine().getOut();
         try (BufferedReader in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8))) {
@@ -104,7 +112,7 @@ public final class TcpPeerCommand implements Callable<Integer> {
         return answer;
     }
 
-    /** Answers with what is held when the garbage is gone. */
+    /** Adds the memory and slots in use after a garbage collection to an answer. */
     private static void held(ObjectNode answer) {
         answer.put("heapBytes", liveHeapBytes()).put("processBytes", HeldMemory.processBytes())
                 .put("kernelTcpBytes", HeldMemory.kernelTcpBytes())
@@ -125,12 +133,12 @@ public final class TcpPeerCommand implements Callable<Integer> {
         }
     }
 
-    /** Returns the processor time of the only event loop of a group. */
+    /** Returns the processor time of the single event loop of a group. */
     private long loopNanos(EventLoopGroup group) throws InterruptedException {
         return threads.getThreadCpuTime(threadOf(group));
     }
 
-    /** Returns the bytes that the only event loop of a group has allocated on the Java heap. */
+    /** Returns the number of Java heap bytes that the single event loop of a group has allocated. */
     private long loopAllocatedBytes(EventLoopGroup group) throws InterruptedException {
         return ((com.sun.management.ThreadMXBean) threads).getThreadAllocatedBytes(threadOf(group));
     }
@@ -139,7 +147,7 @@ public final class TcpPeerCommand implements Callable<Integer> {
         return group.submit(() -> Thread.currentThread().threadId()).sync().getNow();
     }
 
-    /** Answers with the times of round trips since the last call. */
+    /** Adds the percentiles of the round-trip times since the last call to an answer. */
     private void times(ObjectNode answer) throws InterruptedException {
         Histogram histogram = client.group().submit(() -> {
             Histogram copy = client.counts().roundTripNanos().copy();
@@ -151,7 +159,7 @@ public final class TcpPeerCommand implements Callable<Integer> {
                 .put("p999Nanos", histogram.getValueAtPercentile(FAR_TAIL));
     }
 
-    /** Answers with the counters of our event loops, by name. */
+    /** Adds the counters of this transport's event loops to an answer. */
     private static void statistics(ObjectNode answer) {
         for (RdmaRawLoopStatistics loop : RdmaRawMetrics.loops()) {
             for (RdmaRawPortStatistics port : loop.ports()) {

@@ -4,30 +4,34 @@ import io.rdmaraw.examples.server.Transport;
 import io.rdmaraw.microbench.process.ProcessAffinity;
 import io.rdmaraw.microbench.result.BenchReport;
 import io.rdmaraw.microbench.result.OffloadsOption;
+import io.rdmaraw.microbench.rival.TunedTransport;
 import io.rdmaraw.tools.command.ToolException;
 import io.rdmaraw.tools.server.ServerNetwork;
 import java.io.PrintWriter;
 import java.util.Arrays;
-import java.util.EnumMap;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.stream.Stream;
 
 /**
- * A server on one transport after the other, at the near end of a veth pair, with the same client at the far end.
- * Each end has a core of its own, on which the kernel also receives for it.
+ * Measures a server over a veth pair, with one transport after the other and the same client. Each end has a dedicated
+ * core, which also runs the kernel's packet reception for that end.
  */
 final class WireStreams {
     /**
-     * Far longer than a round trip takes. The clients of all transports have one core: those that have nothing to do
-     * stop spinning after a few of these.
+     * Time for which a polling client spins before it sleeps. It is far longer than a round trip. The clients of all
+     * transports share a core, so an idle client must stop spinning after a few of these periods.
      */
     private static final long POLLED_SPIN_NANOS = 5_000_000;
-    /** Maximum factor of the time before a measurement in a new process, whose compiler has not finished. */
+    /** Maximum duration of the warm-up of a new process, as a multiple of the settle time. */
     private static final int WARM_UP_SETTLES = 20;
     private static final int WARM_UP_CONNECTIONS = 64;
     private static final int FLOODED_CONNECTIONS = 64;
-    /** Far less than any transport can answer, so that a server that keeps up loses nothing. */
+    /**
+     * Request rate during a flood. It is far below the capacity of every transport, so that a server that keeps up
+     * loses nothing.
+     */
     private static final int FLOODED_REQUESTS_PER_SECOND = 10_000;
     private static final int CLIENT_CORE = 0;
     static final int SERVER_CORE = 1;
@@ -66,16 +70,16 @@ final class WireStreams {
     void addTo(BenchReport report) throws InterruptedException {
         ServerNetwork.require("taskset", "util-linux");
         StreamFigures figures = new StreamFigures(prefix,
-                transport -> transport == Transport.RDMA_RAW ? options.device() : "veth", options, progress);
+                transport -> transport.isOurs() ? options.device() : "veth", options, progress);
         figures.say(OffloadsOption.describe(options.offloads()));
-        Map<Transport, Stand> stands = new EnumMap<>(Transport.class);
+        Map<TunedTransport, Stand> stands = new LinkedHashMap<>();
         try (ProcessAffinity _ = ProcessAffinity.pinnedTo(CLIENT_CORE)) {
-            for (Transport transport : options.transports()) {
+            for (TunedTransport transport : options.transports()) {
                 stands.put(transport, stand(transport));
             }
             for (int run = 1; run <= options.runs(); run++) {
                 figures.say(prefix.substring(0, prefix.length() - 1) + ", run " + run + " of " + options.runs());
-                for (Map.Entry<Transport, Stand> of : stands.entrySet()) {
+                for (Map.Entry<TunedTransport, Stand> of : stands.entrySet()) {
                     measure(of.getKey(), of.getValue().ends(), run, figures);
                 }
                 figures.addRowsTo(report);
@@ -86,7 +90,7 @@ final class WireStreams {
         figures.addTo(report);
     }
 
-    /** The processes of a transport on a network of their own. They are idle while another transport is measured. */
+    /** The processes of a transport and their network. They are idle while another transport is measured. */
     private record Stand(ServerNetwork network, StreamEnds ends) {
         void close() {
             ends.close();
@@ -94,7 +98,7 @@ final class WireStreams {
         }
     }
 
-    private Stand stand(Transport transport) {
+    private Stand stand(TunedTransport transport) {
         ServerNetwork network = new ServerNetwork(options.offloads());
         network.receiveOn(SERVER_CORE, CLIENT_CORE);
         network.discardOffLinkTraffic();
@@ -102,14 +106,14 @@ final class WireStreams {
         return new Stand(network, new StreamEnds(() -> start(network, transport)));
     }
 
-    private void measure(Transport transport, StreamEnds ends, int run, StreamFigures figures)
+    private void measure(TunedTransport transport, StreamEnds ends, int run, StreamFigures figures)
             throws InterruptedException {
         List<StreamCase> wanted = options.wanted(prefix, cases());
         if (run == 1 && !wanted.isEmpty()) {
             try {
                 ends.warmUp(WARM_UP_CONNECTIONS, WARM_UP_SETTLES * options.settleSeconds());
             } catch (ToolException e) {
-                // The cases find out for themselves, and say so.
+                // The cases will fail as well and report the failure.
                 ends.close();
             }
         }
@@ -118,16 +122,17 @@ final class WireStreams {
         }
     }
 
-    private StreamEnds.Pair start(ServerNetwork network, Transport transport) {
+    private StreamEnds.Pair start(ServerNetwork network, TunedTransport transport) {
         TcpPeer server = TcpPeer.start(network.serverSide(), pinnedTo(SERVER_CORE), transport, "--device",
                 options.device() + ':' + network.serverInterface(), "--serve", network.serverAddress());
         server.ask("counts");
         return new StreamEnds.Pair(server, options.polled()
-                ? TcpPeer.start(network.clientSide(), pinnedTo(CLIENT_CORE), Transport.RDMA_RAW, "--device",
+                ? TcpPeer.start(network.clientSide(), pinnedTo(CLIENT_CORE),
+                        TunedTransport.stock(Transport.RDMA_RAW), "--device",
                         "soft:xdp:" + network.clientInterface(), "--spin-nanos",
                         Long.toString(POLLED_SPIN_NANOS), "--ask",
                         network.serverAddress())
-                : TcpPeer.start(network.clientSide(), pinnedTo(CLIENT_CORE), Transport.EPOLL, "--ask",
-                        network.serverAddress()));
+                : TcpPeer.start(network.clientSide(), pinnedTo(CLIENT_CORE),
+                        TunedTransport.stock(Transport.EPOLL), "--ask", network.serverAddress()));
     }
 }

@@ -11,13 +11,13 @@ import java.util.SplittableRandom;
 import java.util.concurrent.TimeUnit;
 
 /**
- * A server with established idle connections, in virtual time. Their peers have no state: the answer follows from the
- * segment. So all memory that is added belongs to the server.
+ * A server with established idle connections, in virtual time. The simulated peers have no state, because each answer
+ * can be derived from the segment. All additional memory therefore belongs to the server.
  */
 final class IdleServer implements AutoCloseable {
     private static final long SERVER = TcpPackets.mapped(0x0A80_0001);
     private static final int WINDOW = 0xFFFF;
-    /** The first sequence number of the data of every peer; the SYN has the number before it. */
+    /** First sequence number of the data of every peer. The SYN has the preceding number. */
     private static final int PEER_SEQ = 1;
     private static final int GC_ROUNDS = 4;
 
@@ -28,15 +28,17 @@ final class IdleServer implements AutoCloseable {
     private long nowNanos;
 
     /**
-     * Accepts the connections, evenly spread over a period.
+     * Accepts the connections, evenly distributed over a period.
      *
-     * @param keepAliveIdleNanos how long each is silent between two keepalive probes; 0 for no probes
+     * @param connections        number of connections
+     * @param keepAliveIdleNanos idle time before a keepalive probe, or 0 for no probes
      * @param spreadNanos        virtual time between the first and the last accept
      */
     IdleServer(int connections, long keepAliveIdleNanos, long spreadNanos) {
         TcpConfig.Builder config = TcpConfig.builder();
         if (keepAliveIdleNanos != 0) {
-            // A probe sent moves the next one by the interval; an answer does not bring it forward again.
+            // After a probe, the next one is due after the interval. An answer does not change that, so the interval
+            // must not exceed the idle time.
             config.keepAliveIdleNanos(keepAliveIdleNanos)
                     .keepAliveIntervalNanos(Math.min(keepAliveIdleNanos, TimeUnit.SECONDS.toNanos(75)));
         }
@@ -67,7 +69,7 @@ final class IdleServer implements AutoCloseable {
     }
 
     /**
-     * Sends the segments of the server, and answers each SYN-ACK and each probe with an ACK. Returns the number of
+     * Transmits the segments of the server, answers each SYN-ACK and each probe with an ACK, and returns the number of
      * segments.
      */
     private int answerAll() {
@@ -76,7 +78,7 @@ final class IdleServer implements AutoCloseable {
             boolean syn = output.has(TcpFlags.SYN);
             input.clear().source(0, output.destinationLow, output.destinationPort)
                     .destination(0, SERVER, TcpEnd.PORT).seq(PEER_SEQ).flags(TcpFlags.ACK).window(WINDOW)
-                    // A keepalive probe lies one below what it asks for (RFC 9293 section 3.8.4).
+                    // The sequence number of a keepalive probe is one less than the next one (RFC 9293 section 3.8.4).
                     .ack(output.seq + 1).timestamps((int) (nowNanos / 1_000_000) + 1, output.tsValue);
             if (!syn && output.payloadLength() > 0) {
                 throw new IllegalStateException("an idle connection sent data: " + output);
@@ -89,7 +91,8 @@ final class IdleServer implements AutoCloseable {
     }
 
     /**
-     * Advances virtual time as an event loop would that sleeps until the next deadline. Returns the segments answered.
+     * Advances virtual time from deadline to deadline, like an event loop that sleeps until the next deadline. Returns
+     * the number of answered segments.
      */
     private long advanceTo(long targetNanos) {
         long answered = 0;
@@ -104,10 +107,11 @@ final class IdleServer implements AutoCloseable {
     }
 
     /**
-     * Returns the share of a core, 0 to 1, that the connections cost: processor time of this thread per virtual time.
-     * It includes the answers of the peers, but not the system calls of an event loop that wakes up.
+     * Returns the processor time of the connections as a share of a core, from 0 to 1: processor time of this thread
+     * divided by virtual time. It includes the generation of the peers' answers, but not the system calls of an event
+     * loop that wakes up.
      *
-     * @param probes how many keepalive probes there must have been at least
+     * @param probes minimum number of keepalive probes that must have been sent
      */
     double coreShare(long virtualNanos, long probes) {
         long start = threads.getCurrentThreadCpuTime();
@@ -119,7 +123,7 @@ final class IdleServer implements AutoCloseable {
         return (double) spent / virtualNanos;
     }
 
-    /** Bytes of live objects in the heap. */
+    /** Returns the size of all live objects in the heap, in bytes. */
     static long liveHeapBytes() {
         for (int i = 0; i < GC_ROUNDS; i++) {
             System.gc();

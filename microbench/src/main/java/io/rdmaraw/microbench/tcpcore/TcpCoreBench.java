@@ -12,10 +12,11 @@ import java.util.List;
 import java.util.concurrent.TimeUnit;
 
 /**
- * The TCP core without a device: request-response with both ends on one thread, and what idle connections cost.
+ * Measures the TCP core without a device: requests and responses with both ends on one thread, and the cost of idle
+ * connections.
  *
- * <p>Rates count processor time of the thread. It never waits, so on an idle core that is the time on the clock; on a
- * busy machine it leaves out the time that other programs had the core.
+ * <p>Rates are per second of processor time of the thread. The thread never waits, so this is the elapsed time on an
+ * idle core. On a busy machine, the time that other programs use the core does not count.
  */
 final class TcpCoreBench {
     private static final String CORE = "rdma-raw";
@@ -74,7 +75,7 @@ final class TcpCoreBench {
         add(name + ".alloc", Unit.BYTES_PER_SEGMENT, allocated);
     }
 
-    /** Runs for some processor time; returns the requests per second of processor time. */
+    /** Runs for the given processor time and returns the number of requests per second of processor time. */
     private double work(TcpPair pair, double seconds) {
         long limit = (long) (seconds * 1e9);
         long completed = pair.completed();
@@ -102,7 +103,10 @@ final class TcpCoreBench {
         add(name + (connections == MILLION ? ".heap" : ""), Unit.BYTES_PER_CONNECTION, bytes);
     }
 
-    /** In virtual time: one round of probes to warm up, one that is measured. */
+    /**
+     * Measures the processor time of idle connections in virtual time. The first round of keepalive probes is a
+     * warm-up.
+     */
     private void idleTime(String name, long keepAliveIdleNanos) {
         say(name);
         List<Double> percent = new ArrayList<>();

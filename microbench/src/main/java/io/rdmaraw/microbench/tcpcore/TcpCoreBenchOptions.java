@@ -3,13 +3,13 @@ package io.rdmaraw.microbench.tcpcore;
 import java.util.List;
 
 /**
- * The size of the measurement.
+ * The options of the TCP core bench.
  *
- * @param connections   connections with one request each under way, one case each
- * @param shuffled      whether they take turns in an order of chance
- * @param runs          measurements of each case
- * @param runSeconds    length of one measurement
- * @param warmUpSeconds before the first measurement of a case
+ * @param connections   numbers of connections, one case each; every connection has one outstanding request
+ * @param shuffled      whether connections are served in random order instead of the order of creation
+ * @param runs          number of measurements of each case
+ * @param runSeconds    duration of one measurement
+ * @param warmUpSeconds duration of the warm-up before the first measurement of a case
  */
 record TcpCoreBenchOptions(List<Integer> connections, boolean shuffled, int runs, double runSeconds,
         double warmUpSeconds) {

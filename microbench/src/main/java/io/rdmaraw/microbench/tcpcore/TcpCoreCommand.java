@@ -7,7 +7,7 @@ import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 
-/** {@code rdma-raw bench tcp-core}. */
+/** Implements {@code rdma-raw bench tcp-core}. */
 @Command(name = "tcp-core", mixinStandardHelpOptions = true, showDefaultValues = true,
         description = "Request-response through the TCP core with both ends on one core and no device, and the cost of "
                 + "idle connections. Rates are per second of processor time. Needs 2 GB of heap.")

@@ -11,17 +11,17 @@ import io.rdmaraw.tcp.TcpListener;
 import java.security.SecureRandom;
 
 /**
- * One end of a request-response dialogue: it sends a message whenever it has received a whole one. A server waits for
- * the first message; a client sends it. A message fits into one segment.
+ * One end of a request-response dialogue. It sends a message whenever it has received a complete one. The client sends
+ * the first message. A message fits into one segment.
  */
 class TcpEnd implements TcpEvents, AutoCloseable {
     static final int MESSAGE_BYTES = 64;
     static final int PORT = 80;
 
     final TcpEngine engine;
-    /** Whole messages received. */
+    /** Number of complete messages received. */
     long messagesIn;
-    /** Open connections. */
+    /** Number of open connections. */
     int open;
 
     private final ByteBuf message;
@@ -35,12 +35,12 @@ class TcpEnd implements TcpEvents, AutoCloseable {
         }
     }
 
-    /** Sends the first message. */
+    /** Sends a message, which starts the dialogue on a connection. */
     void begin(TcpConnection connection) {
         connection.send(message.retain());
     }
 
-    /** Stops answering; messages are still counted. */
+    /** Stops the dialogue. Received messages are still counted. */
     void stopAnswering() {
         answering = false;
     }
@@ -74,7 +74,7 @@ class TcpEnd implements TcpEvents, AutoCloseable {
 
     @Override
     public void acked(TcpConnection connection, int bytes) {
-        // Nothing waits for room.
+        // A message always fits into the send buffer, so that nothing waits for free space.
     }
 
     @Override

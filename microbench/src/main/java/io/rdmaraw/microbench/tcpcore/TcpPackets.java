@@ -11,15 +11,19 @@ import io.rdmaraw.wire.ParseVerdict;
 import io.rdmaraw.wire.ParsedFrame;
 
 /**
- * Converts segments to IPv4 packets in native memory and back: the headers are written with checksums over header and
- * payload, then parsed and verified by the parser of the transport. Copying the payload stands for the DMA of a device.
+ * Converts segments to IPv4 packets in native memory and back. Writing computes the checksums of headers and payload.
+ * Reading uses the parser of the transport, which verifies them. Copying the payload simulates the DMA of a device.
  */
 final class TcpPackets {
     private final FrameParser parser = new FrameParser(new ParseCounters());
     private final ParsedFrame frame = new ParsedFrame();
     private final TcpHeaderCodec headers = new TcpHeaderCodec();
 
-    /** Writes the packet of a segment and returns its length. The memory at the address must have room for an MTU. */
+    /**
+     * Writes the packet of a segment and returns its length.
+     *
+     * @param address address of memory with space for at least the MTU
+     */
     static int write(Segment s, long address) {
         int headerBytes = TcpHeaderCodec.lengthBytes(s);
         int payloadBytes = s.payloadLength();
@@ -43,8 +47,8 @@ final class TcpPackets {
     /**
      * Parses a packet that {@link #write} has written.
      *
-     * @param memory  the buffer that the packet lies in
-     * @param address the address of index 0 of that buffer
+     * @param memory  buffer that contains the packet
+     * @param address address of index 0 of that buffer
      */
     void read(ByteBuf memory, long address, int index, int lengthBytes, Segment out) {
         ParseVerdict verdict = parser.parseIp(address + index, lengthBytes, false, frame);

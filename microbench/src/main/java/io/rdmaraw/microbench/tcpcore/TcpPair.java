@@ -11,8 +11,8 @@ import java.util.List;
 import java.util.Random;
 
 /**
- * A client and a server on one thread, connected by packets in native memory. Bursts pass between them as between two
- * event loops: up to 64 segments are polled and written, then parsed and processed by the other end.
+ * A client and a server on one thread, which exchange packets in native memory. They exchange bursts as two event loops
+ * would: one end polls and writes up to 64 segments, then the other end parses and processes them.
  */
 final class TcpPair implements AutoCloseable {
     private static final int BURST_PACKETS = 64;
@@ -21,9 +21,9 @@ final class TcpPair implements AutoCloseable {
     private static final int FIRST_PORT = 10_000;
     private static final int CLIENT_NETWORK = 0x0A00_0001;
     private static final long SERVER = TcpPackets.mapped(0x0A80_0001);
-    /** Granularity of the timers of the engine; more frequent checks find nothing. */
+    /** Resolution of the timers of the engine. More frequent checks would find nothing. */
     private static final long TICK_NANOS = 1 << 20;
-    /** The same order each time. */
+    /** Seed of the shuffling, constant so that every run has the same order. */
     private static final long SEED = 1;
 
     private final TcpEnd client;
@@ -64,7 +64,7 @@ final class TcpPair implements AutoCloseable {
         }
     }
 
-    /** Returns the address of the n-th connection: one address does not have enough ports for all. */
+    /** Returns the address of the n-th connection. One address does not have enough ports for all connections. */
     static long clientAddress(int n) {
         return TcpPackets.mapped(CLIENT_NETWORK + n / PORTS_PER_ADDRESS);
     }
@@ -73,7 +73,7 @@ final class TcpPair implements AutoCloseable {
         return FIRST_PORT + n % PORTS_PER_ADDRESS;
     }
 
-    /** Has the connections take turns in an order of chance; to be called before {@link #begin}. */
+    /** Shuffles the order in which the connections are served. Must be called before {@link #begin}. */
     void shuffle() {
         Collections.shuffle(connections, new Random(SEED));
     }
@@ -86,7 +86,7 @@ final class TcpPair implements AutoCloseable {
     /** Runs turns until nothing is left to send. */
     void settle() {
         while (turn() > 0) {
-            // turn() is all there is to do
+            // The condition does all the work.
         }
     }
 
@@ -103,7 +103,7 @@ final class TcpPair implements AutoCloseable {
         return client.engine.counters().retransmittedSegments + server.engine.counters().retransmittedSegments;
     }
 
-    /** Runs a turn of both loops, with one reading of the clock. Returns the packets carried. */
+    /** Runs one turn of both ends with the same timestamp, and returns the number of packets exchanged. */
     int turn() {
         long now = System.nanoTime();
         if (now - lastTickNanos >= TICK_NANOS) {

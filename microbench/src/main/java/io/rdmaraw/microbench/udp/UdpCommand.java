@@ -17,7 +17,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.Callable;
 
-/** {@code rdma-raw bench udp}. */
+/** Implements {@code rdma-raw bench udp}. */
 @Command(name = "udp", mixinStandardHelpOptions = true, showDefaultValues = true,
         description = "Sends datagrams to and fro between two event loops on 127.0.0.1: by the loop device, and by "
                 + "Netty's NIO channels and the kernel's loopback, in turns. And, as root, echoes them over a veth "

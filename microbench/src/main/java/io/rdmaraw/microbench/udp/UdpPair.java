@@ -21,19 +21,20 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * A client that keeps a number of datagrams in flight and a server that sends each back, each on an event loop of its
- * own.
+ * A client that keeps a number of datagrams in flight, and a server that sends each datagram back. Each has a dedicated
+ * event loop unless the constructor requests a shared one.
  */
 public final class UdpPair implements AutoCloseable {
     /** The transport of the datagrams. */
     public enum Transport {
-        /** The device alone. */
+        /** This transport without kernel sockets. */
         RDMA_RAW("rdma-raw", "soft:loop", false),
         /**
-         * The device with kernel sockets on the same ports, by which ordinary programs reach the channels: the default.
+         * This transport with kernel sockets on the same ports, which is the default. They let ordinary programs reach
+         * the channels.
          */
         RDMA_RAW_KERNEL_SOCKET("rdma-raw-kernel-socket", "soft:loop", true),
-        /** Netty's NIO channels and the kernel's loopback. */
+        /** Netty's NIO channels on the kernel's loopback interface. */
         NIO("nio", "lo", false);
 
         private final String text;
@@ -67,7 +68,7 @@ public final class UdpPair implements AutoCloseable {
         }
     }
 
-    /** One measurement. */
+    /** The result of one measurement. */
     record Sample(double roundTripsPerSecond, double bytesPerDatagram) {
     }
 
@@ -82,7 +83,7 @@ public final class UdpPair implements AutoCloseable {
         this(transport, window, payloadBytes, false);
     }
 
-    /** @param onOneLoop whether both ends share one loop, so that neither ever waits for a core */
+    /** @param onOneLoop whether both ends share one event loop, so that neither waits for a core */
     public UdpPair(Transport transport, int window, int payloadBytes, boolean onOneLoop) throws InterruptedException {
         serverGroup = transport.newGroup();
         clientGroup = onOneLoop ? serverGroup : transport.newGroup();
@@ -108,7 +109,7 @@ public final class UdpPair implements AutoCloseable {
         return roundTrips.get();
     }
 
-    /** Lets the datagrams circulate and returns what was counted. */
+    /** Measures for the given time while the datagrams circulate, and returns the result. */
     Sample run(double seconds) throws InterruptedException {
         long countBefore = roundTrips.get();
         allocations.start();
@@ -117,7 +118,7 @@ public final class UdpPair implements AutoCloseable {
         long count = roundTrips.get() - countBefore;
         double elapsedSeconds = (System.nanoTime() - nanosBefore) / 1e9;
         long bytes = allocations.bytes();
-        // A round trip is two datagrams received.
+        // A round trip consists of two received datagrams.
         return new Sample(count / elapsedSeconds, count == 0 ? Double.NaN : (double) bytes / count / 2);
     }
 

@@ -7,8 +7,9 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Echoes datagrams over veth pairs with our datagram channel and with those of Netty, one after the other in each
- * round, under the same generator. A ratio compares runs of the same round; every other round has the reverse order.
+ * Compares the datagram channel of this transport with those of Netty. Each of them echoes datagrams of the same
+ * generator over a separate veth pair, one after the other in each round. A ratio compares measurements of the same
+ * round. Every other round has the reverse order, so that a drift of the machine favours no transport.
  */
 public final class DatagramWireBench {
     private static final List<WireTransport> TRANSPORTS = List.of(WireTransport.XDP_DATAGRAM,
@@ -21,10 +22,10 @@ public final class DatagramWireBench {
     private final WireEcho.Turn turn;
     private final double warmUpSeconds;
     private final PrintWriter progress;
-    /** The first one is ours. */
+    /** Echoes in the order of a round. The first one is that of this transport. */
     private final List<WireEcho> echoes = new ArrayList<>();
 
-    /** @param payloadBytes length of the datagrams */
+    /** @param payloadBytes payload length of the datagrams */
     public DatagramWireBench(int payloadBytes, int runs, boolean quick, PrintWriter progress) {
         int frameBytes = Math.max(MIN_FRAME_BYTES, payloadBytes + HEADER_BYTES);
         rounds = runs * WireCommand.ROUNDS_PER_RUN;
@@ -34,9 +35,9 @@ public final class DatagramWireBench {
     }
 
     /**
-     * Measures and adds the rows.
+     * Measures all transports and adds the rows to a report.
      *
-     * @throws io.rdmaraw.tools.command.ToolException when no network to measure on can be made
+     * @throws io.rdmaraw.tools.command.ToolException if the network for the measurement cannot be created
      */
     public void addTo(BenchReport report) {
         try {

@@ -5,7 +5,7 @@ import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.rdmaraw.tools.frame.EthernetAddresses;
 
-/** Sends each frame back with the MAC addresses swapped, as the C program does. */
+/** Sends each frame back with the MAC addresses swapped, in the same way as the C program. */
 final class FrameEcho extends ChannelInboundHandlerAdapter {
     @Override
     public void channelRead(ChannelHandlerContext ctx, Object msg) {

@@ -1,22 +1,27 @@
 package io.rdmaraw.microbench.wire;
 
-import io.rdmaraw.verbs.CompletionQueue;
-import io.rdmaraw.verbs.ProtectionDomain;
-import io.rdmaraw.verbs.QueuePair;
-import io.rdmaraw.verbs.QueuePairOptions;
-import io.rdmaraw.verbs.VerbsContext;
-import io.rdmaraw.verbs.VerbsDevices;
 import io.rdmaraw.verbs.flow.FlowSpec;
+import io.rdmaraw.verbs.objects.CompletionQueue;
+import io.rdmaraw.verbs.objects.ProtectionDomain;
+import io.rdmaraw.verbs.objects.QueuePair;
+import io.rdmaraw.verbs.objects.QueuePairOptions;
+import io.rdmaraw.verbs.objects.VerbsContext;
+import io.rdmaraw.verbs.objects.VerbsDevices;
 import java.util.Arrays;
 
-/** Measures what it costs to add and to remove a flow rule of a queue pair. */
+/** Measures the cost of adding a flow rule to a queue pair and removing it again. */
 final class RuleCost {
     private static final int PORTS = 1000;
 
     private RuleCost() {
     }
 
-    /** Returns the median nanoseconds of adding and removing a rule. */
+    /**
+     * Returns the median time to add and remove a rule, in nanoseconds.
+     *
+     * @param address IPv4 address in the rules
+     * @param pairs   number of rules to add and remove
+     */
     static long medianNanos(String device, String address, int pairs) {
         try (VerbsContext context = VerbsDevices.open(device);
                 ProtectionDomain domain = context.allocateProtectionDomain();

@@ -19,8 +19,9 @@ import java.time.Duration;
 import java.util.List;
 
 /**
- * A veth pair between two namespaces: servers run at the near end, the generator at the far end. The kernel sends on
- * the core of the sender and also receives there, so each end has a core of its own.
+ * A veth pair between two network namespaces. Servers run at the near end, the generator at the far end. The kernel
+ * processes a frame on the core of its sender, including the reception at the other end. Each end therefore has a
+ * dedicated core.
  */
 final class Wire implements AutoCloseable {
     static final int PORT = 7777;
@@ -30,7 +31,7 @@ final class Wire implements AutoCloseable {
     private static final Duration LIMIT = Duration.ofSeconds(60);
     private static final double WARM_UP_SLICE_SECONDS = 0.4;
     private static final double SINGLE_SLICE_SECONDS = 0.1;
-    /** A compiler that uses less than this share of a slice of the warm-up has finished. */
+    /** The JIT compiler is regarded as finished if it uses less than this share of a slice of the warm-up. */
     private static final double COMPILER_DONE = 0.1;
     private static final int MILLIS_PER_SECOND = 1000;
 
@@ -40,7 +41,7 @@ final class Wire implements AutoCloseable {
     private final VethPair pair;
     private final PrintWriter progress;
 
-    /** @param progress is told of what did not succeed at once */
+    /** @param progress receives a line about each attempt that failed */
     Wire(PrintWriter progress) {
         this.progress = progress;
         try {
@@ -64,7 +65,7 @@ final class Wire implements AutoCloseable {
         return pair.ours().ipv4();
     }
 
-    /** Starts the Java process of a transport. It does not open a channel yet. */
+    /** Starts the Java process of a transport, which does not open its channel yet. */
     Server startServer(WireTransport transport) {
         List<String> command = JavaCommand.of("io.rdmaraw.microbench.Main");
         command.addAll(List.of("bench", "wire-server", "--transport", transport.name(), "--interface",
@@ -79,7 +80,10 @@ final class Wire implements AutoCloseable {
                 Integer.toString(PORT), "--cpu", Integer.toString(SERVER_CORE)));
     }
 
-    /** Starts the C echo on libibverbs with softverbs, which separates the cost of the device from that of Java. */
+    /**
+     * Starts the C echo on libibverbs with softverbs. The comparison with it separates the cost of Java from that of
+     * the device.
+     */
     PeerProcess startVerbsC() {
         String device = "xdp:" + pair.ours().name();
         return ready(pair.ours().namespace().start("env", "LD_LIBRARY_PATH=" + NativeProgram.softverbsPath(),
@@ -93,10 +97,10 @@ final class Wire implements AutoCloseable {
     }
 
     /**
-     * Lets a server echo until its compiler has finished. With both cores busy that takes seconds, during which a
-     * measurement would show the interpreter.
+     * Lets a server echo until its JIT compiler has finished. With both cores busy this takes seconds. A measurement
+     * during that time would measure the interpreter.
      *
-     * @param mostSeconds after which it is measured as it is, and that is said
+     * @param mostSeconds maximum duration; if the compiler has not finished by then, a progress line reports it
      */
     void warmUp(Server server, int window, int frameBytes, double mostSeconds) {
         long before = server.compiledMillis();
@@ -115,7 +119,7 @@ final class Wire implements AutoCloseable {
 
     /**
      * Runs the generator and returns its report. On a busy machine a server may get no processor time during a short
-     * measurement: the run is then repeated, and a progress line says so.
+     * measurement. The run is then repeated, and a progress line reports it.
      */
     JsonNode generate(int window, int frameBytes, double seconds) {
         CommandResult run = attempt(window, frameBytes, seconds);
@@ -136,14 +140,14 @@ final class Wire implements AutoCloseable {
                 Integer.toString(GENERATOR_CORE));
     }
 
-    /** Turns the offloads of the interfaces on, as they are by default. */
+    /** Enables the offloads of both interfaces, which is the kernel's default. */
     void offloadsOn() {
         for (VethEnd end : List.of(pair.ours(), pair.peer())) {
             end.namespace().run("ethtool", "-K", end.name(), "tx", "on", "tso", "on", "gso", "on");
         }
     }
 
-    /** Returns the gigabits per second of one TCP connection of the kernel to the near end. */
+    /** Returns the throughput of one kernel TCP connection to the near end, in gigabits per second. */
     double tcpThroughput(double seconds) {
         String port = Integer.toString(PORT + 1);
         NetworkNamespace near = pair.ours().namespace();
@@ -172,7 +176,7 @@ final class Wire implements AutoCloseable {
         network.close();
     }
 
-    /** The Java process of one transport. */
+    /** Controls the Java process of one transport. */
     static final class Server implements AutoCloseable {
         private final PeerProcess process;
         private int answers;
@@ -193,17 +197,17 @@ final class Wire implements AutoCloseable {
             ask("close");
         }
 
-        /** Returns the bytes that the event loop of the server has allocated since the last call. */
+        /** Returns the number of bytes that the event loop of the server has allocated since the last call. */
         long allocatedBytes() {
             return Long.parseLong(ask("alloc").split(" ")[1]);
         }
 
-        /** Returns the milliseconds that the JIT compiler has used so far. */
+        /** Returns the time that the JIT compiler has used so far, in milliseconds. */
         long compiledMillis() {
             return Long.parseLong(ask("compiled").split(" ")[1]);
         }
 
-        /** Returns the median cost of adding and removing a rule, in nanoseconds. */
+        /** Returns the median time to add and remove a rule, in nanoseconds. */
         long ruleNanos(int pairs) {
             String[] words = ask("rules " + pairs).split(" ");
             return Long.parseLong(words[1]);

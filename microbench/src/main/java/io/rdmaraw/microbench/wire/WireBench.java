@@ -11,9 +11,12 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * Echoes over veth pairs, of frames and of datagrams: ours, two C programs' and Netty's own transports', one after the
- * other in each round and under the same generator. A ratio compares what ran in the same round. Rounds are many and
- * short, and every other one goes backwards, so that a machine that gets slower favours no echo.
+ * Compares echoes of frames and datagrams over veth pairs: those of this transport, of two C programs, and of Netty's
+ * transports. In each round they run one after the other with the same generator. A ratio compares measurements of the
+ * same round.
+ *
+ * <p>Rounds are many and short, and every other round has the reverse order, so that a machine that slows down favours
+ * no echo.
  */
 final class WireBench {
     private static final String XDP = WireTransport.XDP.device();
@@ -26,14 +29,14 @@ final class WireBench {
     private static final double NANOS_PER_MICRO = 1000;
 
     /**
-     * How to measure.
+     * The options of the wire bench.
      *
-     * @param rounds        of all echoes
-     * @param turn          of each echo in a round
-     * @param warmUpSeconds the most before the first turn of each Java process
-     * @param runs          of the cost of rules, and of the kernel's TCP
-     * @param rulePairs     rules added and removed in one measurement of their cost
-     * @param tcpSeconds    length of a measurement of the kernel's TCP
+     * @param rounds        number of rounds, in each of which every echo has one turn
+     * @param turn          durations within a turn
+     * @param warmUpSeconds maximum warm-up of each Java process
+     * @param runs          number of measurements of the rule cost and of kernel TCP
+     * @param rulePairs     number of rules that one measurement of the rule cost adds and removes
+     * @param tcpSeconds    duration of a measurement of kernel TCP
      */
     record Options(int rounds, WireEcho.Turn turn, double warmUpSeconds, int runs, int rulePairs, double tcpSeconds) {
     }
@@ -42,7 +45,7 @@ final class WireBench {
     private final PrintWriter progress;
     private final BenchReport report = new BenchReport("wire");
     private final Map<WireTransport, WireEcho> echoes = new EnumMap<>(WireTransport.class);
-    /** The transports in the order of their turns. */
+    /** All echoes in the order of their turns. */
     private final List<WireEcho> all = new ArrayList<>();
     private WireEcho c;
 
@@ -121,7 +124,7 @@ final class WireBench {
         }
     }
 
-    /** TCP of the kernel on the interface of an echo, with default offloads. */
+    /** Measures kernel TCP on the interface of an echo, with the default offloads, with and without an open channel. */
     private void measureKernelTcp(WireEcho echo) {
         Wire wire = echo.wire();
         wire.offloadsOn();

@@ -6,14 +6,14 @@ import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 
-/** {@code rdma-raw bench wire}. */
+/** Implements {@code rdma-raw bench wire}. */
 @Command(name = "wire", mixinStandardHelpOptions = true, showDefaultValues = true,
         description = "As root, on veth pairs of its own: echoes over AF_XDP and AF_PACKET through a Netty pipeline,"
                 + " beside C programs on AF_XDP and on libibverbs and Netty's epoll and NIO channels; the cost of"
                 + " rules; the kernel's"
                 + " TCP on the same interface.")
 public final class WireCommand implements Callable<Integer> {
-    /** Turns of each echo per requested run; turns are short. */
+    /** Number of turns of each echo per requested run. Turns are short. */
     static final int ROUNDS_PER_RUN = 2;
     static final double WARM_UP_SECONDS = 15;
     static final double QUICK_WARM_UP_SECONDS = 5;

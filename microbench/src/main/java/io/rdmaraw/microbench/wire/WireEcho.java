@@ -12,35 +12,35 @@ import java.util.Map;
 import java.util.function.Function;
 
 /**
- * One of the echoes that a bench compares, on a wire of its own, and what was measured of it, turn by turn.
+ * One of the echoes that a bench compares, with its wire and its results by turn.
  *
- * <p>A Java server keeps its channel from the warm-up on and sleeps while others have their turns: what runs only when
- * a channel closes or opens makes the JVM throw compiled code away, and a short turn after it would measure the
- * compiling. A C program polls for ever, so it is started for each turn, which costs it nothing that is measured.
+ * <p>A Java server keeps its channel open after the warm-up and sleeps during the turns of others. Opening or closing a
+ * channel would make the JVM discard compiled code, and a short turn after that would measure the JIT compiler. A C
+ * program polls continuously, so it is started for each turn. Its start is not part of the measurement.
  */
 final class WireEcho implements AutoCloseable {
     private static final int WINDOW = 64;
     private static final double NANOS_PER_MICRO = 1000;
 
     /**
-     * How long each part of a turn is.
+     * The durations of the parts of a turn.
      *
-     * @param frameBytes     length of the frames
-     * @param rateSeconds    how long with a full window
-     * @param latencySeconds how long with one frame under way
+     * @param frameBytes     length of the frames without FCS
+     * @param rateSeconds    duration of the measurement with a full window
+     * @param latencySeconds duration of the measurement with one frame in flight
      */
     record Turn(int frameBytes, double rateSeconds, double latencySeconds) {
     }
 
-    /** A figure of a turn; scripts read the names. */
+    /** A figure of a turn. Scripts rely on the names. */
     enum Figure {
         RATE("echo.window64", Unit.ROUND_TRIPS_PER_SECOND),
         P50("rtt.p50", Unit.MICROSECONDS),
         P99("rtt.p99", Unit.MICROSECONDS),
-        /** Figures that only Java servers have. */
+        /** Bytes allocated per round trip. Only Java servers have this figure. */
         ALLOCATED("echo.window64.alloc", Unit.BYTES_PER_DATAGRAM);
 
-        /** Figures that every echo has. */
+        /** The figures that every echo has. */
         static final List<Figure> COMMON = List.of(RATE, P50, P99);
 
         private final String text;
@@ -55,9 +55,9 @@ final class WireEcho implements AutoCloseable {
     private final String text;
     private final String device;
     private final Wire wire;
-    /** Starts the C program; null for a Java server. */
+    /** Starts the C program, or null for a Java server. */
     private final Function<Wire, PeerProcess> programOrNull;
-    /** Null for a C program. */
+    /** The Java server, or null for a C program. */
     private final Wire.Server serverOrNull;
     private final Map<Figure, List<Double>> values = new EnumMap<>(Figure.class);
     private long lost;
@@ -74,12 +74,12 @@ final class WireEcho implements AutoCloseable {
         }
     }
 
-    /** An echo in C. */
+    /** Returns the echo of a C program. */
     static WireEcho inC(String text, String device, Function<Wire, PeerProcess> program, PrintWriter progress) {
         return new WireEcho(text, device, new Wire(progress), program, null);
     }
 
-    /** Returns the echo of a Java server, which has started but not opened a channel. */
+    /** Returns the echo of a Java server. The server has started but not opened its channel. */
     static WireEcho of(WireTransport transport, PrintWriter progress) {
         Wire wire = new Wire(progress);
         try {
@@ -94,7 +94,7 @@ final class WireEcho implements AutoCloseable {
         return wire;
     }
 
-    /** The Java server. */
+    /** Returns the Java server, or null for a C program. */
     Wire.Server server() {
         return serverOrNull;
     }
@@ -107,14 +107,15 @@ final class WireEcho implements AutoCloseable {
         return device;
     }
 
-    /** Round trips without an answer. */
+    /** Returns the number of round trips without an answer. */
     long lost() {
         return lost;
     }
 
     /**
-     * Opens the channel of a Java server and keeps it busy until the JIT compiler has finished, for some seconds at
-     * most.
+     * Opens the channel of a Java server and keeps it busy until the JIT compiler has finished.
+     *
+     * @param mostSeconds maximum duration
      */
     void warmUp(int frameBytes, double mostSeconds) {
         serverOrNull.open();
@@ -161,13 +162,13 @@ final class WireEcho implements AutoCloseable {
         return BenchRow.of(prefix + figure.text, text, device, figure.unit, values.get(figure));
     }
 
-    /** Returns a row with another echo as reference, compared turn by turn. */
+    /** Returns a row with another echo as the reference, compared turn by turn. */
     BenchRow row(String prefix, Figure figure, WireEcho reference) {
         return BenchRow.compared(prefix + figure.text, text, device, figure.unit, values.get(figure), reference.text,
                 reference.values.get(figure));
     }
 
-    /** Closes everything, even if a part of it fails. */
+    /** Closes all echoes, even if closing one of them fails. Throws the first failure at the end. */
     static void closeAll(List<WireEcho> echoes) {
         RuntimeException failure = null;
         for (WireEcho echo : echoes) {

@@ -3,7 +3,7 @@ package io.rdmaraw.microbench.wire;
 import io.rdmaraw.tools.command.ToolException;
 import java.io.PrintWriter;
 
-/** An echo server on AF_XDP under load until this is closed, which {@code profile} observes. */
+/** An echo server on AF_XDP under load, until it is closed. {@code profile} observes it. */
 public final class WireLoad implements AutoCloseable {
     private static final int WINDOW = 64;
     private static final int FRAME_BYTES = 64;
@@ -15,7 +15,7 @@ public final class WireLoad implements AutoCloseable {
     private volatile boolean ended;
     private volatile RuntimeException failure;
 
-    /** @param datagrams whether the server takes datagrams, in place of frames */
+    /** @param datagrams whether the server echoes datagrams instead of frames */
     public WireLoad(boolean datagrams) {
         try {
             server = wire.startServer(datagrams ? WireTransport.XDP_DATAGRAM : WireTransport.XDP);
@@ -37,12 +37,12 @@ public final class WireLoad implements AutoCloseable {
         }
     }
 
-    /** The server's process. */
+    /** Returns the ID of the server process. */
     public long pid() {
         return server.pid();
     }
 
-    /** Stops the server and the generator; fails if the generator has failed. */
+    /** Stops the generator and the server. Throws if the generator has failed. */
     @Override
     public void close() {
         ended = true;

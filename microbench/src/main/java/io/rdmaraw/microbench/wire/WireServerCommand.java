@@ -20,11 +20,15 @@ import picocli.CommandLine.Option;
 import picocli.CommandLine.Spec;
 
 /**
- * The process that {@link WireBench} starts at the near end of the wire, one per transport, so that none runs on code
- * that the compiler has fitted to another. Lines on its input say what to do, and each is answered by one line:
- * {@code open}, {@code close}, {@code alloc} (bytes that the loop has allocated since it was
- * last asked), {@code compiled} (milliseconds that the JIT compiler has worked so far), {@code rules N}. It ends with
- * its input.
+ * The process that {@link WireBench} starts at the near end of the wire. Each transport has a separate process, so that
+ * transports do not share JIT-compiled code. Each line of the input is a command, and the process answers it with one
+ * line. It ends when its input ends. The commands are:
+ * <ul>
+ * <li>{@code open} and {@code close}: open and close the channel
+ * <li>{@code alloc}: bytes that the event loop has allocated since the last such command
+ * <li>{@code compiled}: milliseconds that the JIT compiler has used so far
+ * <li>{@code rules N}: median nanoseconds to add and remove a rule, of N rules
+ * </ul>
  */
 @Command(name = "wire-server", hidden = true,
         description = "An echo server of bench wire, told what to do by its input.")

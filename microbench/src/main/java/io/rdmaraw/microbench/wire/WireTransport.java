@@ -21,7 +21,7 @@ import io.rdmaraw.channel.RdmaRawIoHandlerConfig;
 import io.rdmaraw.verbs.flow.FlowSpec;
 import java.net.InetSocketAddress;
 
-/** The echo of the Java process: a pipeline with frames or datagrams, over one of the ways to the interface. */
+/** The echo servers in Java: a pipeline for frames or for datagrams, on one of several transports. */
 enum WireTransport {
     XDP("rdma-raw", "soft:xdp"),
     PACKET("rdma-raw", "soft:packet"),
@@ -41,7 +41,7 @@ enum WireTransport {
         this.device = device;
     }
 
-    /** The name in reports, which scripts read. */
+    /** Returns the name in reports. Scripts rely on it. */
     String text() {
         return text;
     }

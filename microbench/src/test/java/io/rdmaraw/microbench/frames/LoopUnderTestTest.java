@@ -6,7 +6,7 @@ import io.rdmaraw.microbench.frames.FramesCase.Mode;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** That the bench's arrangement works: every frame arrives, or {@code run} and {@code close} throw. */
+/** The setup of the frames bench works: every frame arrives, or {@code run} or {@code close} throws. */
 class LoopUnderTestTest {
     @ParameterizedTest
     @CsvSource({"RX,1,false", "RX,64,false", "RX,64,true", "ECHO,1,false", "ECHO,64,false", "ECHO,64,true"})

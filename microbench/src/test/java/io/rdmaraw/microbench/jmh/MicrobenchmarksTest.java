@@ -15,8 +15,9 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 /**
- * Runs the benches. In a build each runs for moments, to see that it still does; {@code -Dmicrobench.full=true}
- * measures as its annotations say, {@code -Dmicrobench.include=REGEX} chooses.
+ * Runs the JMH benches. An ordinary build runs each of them only for a moment, to verify that it works. With
+ * {@code -Dmicrobench.full=true} they run as their annotations specify. {@code -Dmicrobench.include=REGEX} selects
+ * benches.
  */
 @Tag("slow")
 class MicrobenchmarksTest {

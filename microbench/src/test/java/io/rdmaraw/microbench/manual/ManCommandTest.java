@@ -14,7 +14,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Pages of all commands, as man(1) takes them. */
+/** All commands have a manual page in the format of man(1). */
 class ManCommandTest {
     private static final String HOME = "rdmaraw.home";
 
@@ -64,7 +64,7 @@ class ManCommandTest {
         assertTrue(Files.readString(directory.resolve("rdma-raw-lat.1")).contains("; default "));
     }
 
-    /** Of commands that the launcher has itself: its own words, as they are. */
+    /** The page of a command that the launcher implements contains the launcher's own help text, unchanged. */
     @Test
     void aPageOfTheLauncherHasItsHelp() throws Exception {
         pages();
@@ -75,7 +75,10 @@ class ManCommandTest {
         }
     }
 
-    /** What the formatter would warn of does not look as it was meant; long words alone are as they are. */
+    /**
+     * The formatter must not report warnings, because they indicate a wrong layout. Only warnings about long words are
+     * accepted.
+     */
     @Test
     void theFormatterHasNothingToSay() throws Exception {
         assumeTrue(Files.isExecutable(Path.of("/usr/bin/groff")), "needs groff: apt-get install groff-base");

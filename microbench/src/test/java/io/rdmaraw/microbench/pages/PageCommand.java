@@ -9,17 +9,17 @@ import java.util.List;
 import java.util.stream.Stream;
 
 /**
- * A command of a console block of a page.
+ * A command in a code block of a page.
  *
- * @param page         from the project's directory
- * @param text         the line, or several that backslashes join
- * @param outputOrNull what the page says that it prints, or null
+ * @param page         path of the page in the project
+ * @param text         command line; lines that end in a backslash are joined
+ * @param outputOrNull output according to the page, or null if the page shows none
  */
 record PageCommand(String page, String text, String outputOrNull) {
     private static final Path PROJECT = Path.of("..");
     private static final String GENERATED = ", do not edit. ";
 
-    /** Returns the pages, all but those that a command of the launcher writes. */
+    /** Returns all pages except those that a command of the launcher generates. */
     static List<String> pages() {
         try (Stream<Path> docs = Files.walk(PROJECT.resolve("docs"));
                 Stream<Path> examples = Files.walk(PROJECT.resolve("examples"));
@@ -40,7 +40,7 @@ record PageCommand(String page, String text, String outputOrNull) {
         }
     }
 
-    /** Returns the commands of a page in their order. */
+    /** Returns the commands of a page in order. */
     static List<PageCommand> of(String page) {
         List<PageCommand> commands = new ArrayList<>();
         String[] parts = text(page).split("(?m)^```", -1);
@@ -69,7 +69,7 @@ record PageCommand(String page, String text, String outputOrNull) {
         return commands;
     }
 
-    /** Returns the first block of a language. */
+    /** Returns the first code block in a language. */
     static String block(String page, String language) {
         return text(page).split("(?m)^```" + language + "\n")[1].split("(?m)^```")[0];
     }

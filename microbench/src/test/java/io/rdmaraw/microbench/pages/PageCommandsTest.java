@@ -20,12 +20,12 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /**
- * The console blocks of all pages work as they are copied from there, and print what the pages say. What cannot run
- * here stands with its reason in {@link Handling#LIST}.
+ * The commands in the code blocks of all pages can be copied and run, and print the output that the pages show.
+ * {@link Handling#LIST} contains the commands that cannot run in this test, with the reasons.
  */
 class PageCommandsTest {
     private static final long LIMIT_SECONDS = 150;
-    /** Stands for the launcher: this build's classes, and nothing is built. */
+    /** Replaces the launcher. It runs the classes of this build without building anything. */
     private static final String LAUNCHER = """
             #!/bin/bash
             java="%s -XX:TieredStopAtLevel=1 -XX:+UseSerialGC --enable-native-access=ALL-UNNAMED -Drdmaraw.home=%s"
@@ -39,7 +39,10 @@ class PageCommandsTest {
             exec $java -cp '%s' $main "$@"
             """;
 
-    /** Takes minutes: {@code -Drdmaraw.page=all}, or some, as in {@code -Drdmaraw.page=docs/tools.md,README.md}. */
+    /**
+     * The pages to test, because a test of all pages takes minutes. The value is {@code all} or a list of pages, as in
+     * {@code -Drdmaraw.page=docs/reference/tools.md,README.md}.
+     */
     private static final String WANTED = System.getProperty("rdmaraw.page", "");
 
     static Stream<String> pages() {
@@ -74,7 +77,7 @@ class PageCommandsTest {
         write(directory);
         Path script = Files.writeString(directory.resolve("script"), PageScript.of(commands));
         Path out = directory.resolve("out");
-        // Whatever a page starts ends with the first process of its namespace.
+        // All processes that a page starts end with the first process of their PID namespace.
         Process process = new ProcessBuilder("unshare", "--net", "--mount", "--pid", "--fork", "--kill-child",
                 "--mount-proc", "bash", script.toString()).directory(directory.toFile()).redirectErrorStream(true)
                 .redirectOutput(out.toFile()).start();
@@ -97,11 +100,13 @@ class PageCommandsTest {
         Path launcher = Files.writeString(directory.resolve("rdma-raw"), LAUNCHER.formatted(java,
                 Path.of("..").toAbsolutePath().normalize(), System.getProperty("java.class.path")));
         Files.setPosixFilePermissions(launcher, PosixFilePermissions.fromString("rwx------"));
-        Files.writeString(directory.resolve("FrameEcho.java"), PageCommand.block("README.md", "java"));
+        Files.writeString(directory.resolve("FrameEcho.java"),
+                PageCommand.block("docs/reference/raw-frames.md", "java"));
         Files.copy(Path.of("../examples/quickstart/src/main/java/HelloServer.java"),
                 directory.resolve("HelloServer.java"));
-        // One frame, as tcpdump writes them: magic, version 2.4, four words of which the last two are the longest and
-        // the link type; time, lengths, the frame.
+        // A capture file with one frame, in the format of tcpdump. The header consists of the magic number, version
+        // 2.4, two zero words, the maximum frame length and the link type. The record consists of the timestamp, both
+        // lengths, and the frame.
         try (DataOutputStream pcap = new DataOutputStream(Files.newOutputStream(directory.resolve("capture.pcap")))) {
             for (int word : new int[] {0xa1b2c3d4, 0x00020004, 0, 0, 65535, 1, 0, 0, 60, 60}) {
                 pcap.writeInt(word);
@@ -110,7 +115,7 @@ class PageCommandsTest {
         }
     }
 
-    /** What all commands have printed. */
+    /** Returns the output of all commands. */
     private static String outputs(Path directory) {
         StringBuilder all = new StringBuilder();
         try (Stream<Path> files = Files.list(directory)) {

@@ -5,9 +5,14 @@ import java.util.List;
 import java.util.Optional;
 
 /**
- * The commands of a page as one script for bash, which has namespaces of its own: eth0 with 192.0.2.1, whose other
- * end is in {@code far}, and two pairs of which both ends are there, eth1 and eth2, veth0 and veth1. What the n-th
- * command prints is in the file out.n.
+ * Converts the commands of a page to one bash script, which runs in separate namespaces. It creates these interfaces:
+ * <ul>
+ * <li>eth0 with the address 192.0.2.1; its peer is in the network namespace {@code far}
+ * <li>the veth pair eth1 and eth2
+ * <li>the veth pair veth0 and veth1
+ * </ul>
+ *
+ * <p>The output of the n-th command is in the file {@code out.n}.
  */
 final class PageScript {
     private static final String BEGIN = """
@@ -40,7 +45,7 @@ final class PageScript {
               return 1
             }
             """;
-    /** What the reader fills in. */
+    /** A placeholder for the reader. */
     private static final String ELLIPSIS = "dst=...";
 
     private PageScript() {

@@ -14,7 +14,7 @@ class CpuTimesTest {
                 "intr 1 2 3", "softirq 1 2 3");
     }
 
-    /** Whatever ran, a core was busy when it was neither idle nor stolen by the host. */
+    /** A core is busy whenever it is neither idle nor used by the hypervisor, regardless of the kind of work. */
     @Test
     void countsAllThatACoreDid() {
         CpuTimes before = CpuTimes.read(0, procStat("10 0 10 1000 50 0 0 20 0 0", "0 0 0 500 0 0 0 0 0 0"), 1);
@@ -22,7 +22,7 @@ class CpuTimesTest {
                 procStat("99 9 99 1040 60 9 99 30 0 0", "1 0 1 550 0 5 100 10 0 0"), 1);
         CpuTimes.Spent spent = after.since(before);
         assertEquals(1.4, spent.serverSeconds(), DELTA);
-        // Of the first core 1.4 seconds, of the third all.
+        // Busy time: 1.4 seconds on the first core, 1.4 on the second, and all 2 seconds on the third.
         assertEquals(1.4 + 1.4 + 2, spent.machineSeconds(), DELTA);
     }
 }

@@ -34,7 +34,7 @@ class ProfileTest {
     @TempDir
     private Path directory;
 
-    /** Where the launcher puts the profiler. */
+    /** The launcher stores the profiler below the directory of the project. */
     @BeforeAll
     static void setHome() {
         System.setProperty(HOME, "..");
@@ -56,8 +56,10 @@ class ProfileTest {
     @Test
     void timeCountsToTheInnermostCallOfALayer() {
         Costs costs = costs(
-                LOOP + "io.rdmaraw.verbs.HotCalls.poll_[i];nep_invoker_blob;libsoftverbs_linux_x86_64.so`sv_poll_cq 40",
-                LOOP + "io.rdmaraw.verbs.HotCalls.poll_[i];libsoftverbs_linux_x86_64.so`sv_poll_cq;libc.so.6`memcpy 10",
+                LOOP + "io.rdmaraw.verbs.objects.HotCalls.poll_[i];nep_invoker_blob;"
+                        + "libsoftverbs_linux_x86_64.so`sv_poll_cq 40",
+                LOOP + "io.rdmaraw.verbs.objects.HotCalls.poll_[i];"
+                        + "libsoftverbs_linux_x86_64.so`sv_poll_cq;libc.so.6`memcpy 10",
                 LOOP + "io.rdmaraw.queue.SendRing.offer_[j];java.lang.invoke.VarHandleGuards.guard_LJ_V_[i] 20",
                 LOOP + "io.rdmaraw.tcp.Sender.send_[j] 9", LOOP + "io.rdmaraw.channel.Inbox.read_[j] 8",
                 LOOP + "org.example.Handler.channelRead_[j] 7", LOOP + "libjvm.so`ObjectMonitor::enter 3",

@@ -10,7 +10,10 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** The figures and charts of real runs, counted as three, of {@code bench tcp --wire-only} and {@code bench http}. */
+/**
+ * The key figures and charts of real runs of {@code bench tcp --wire-only} and {@code bench http}. The recorded output
+ * was changed to a count of three runs.
+ */
 class KeyFiguresTest {
     private static MeasurementResult real(String bench) throws Exception {
         try (InputStream in = KeyFiguresTest.class.getResourceAsStream(bench + ".json")) {
@@ -35,7 +38,33 @@ class KeyFiguresTest {
         assertEquals(List.of(), gaps);
     }
 
-    /** What the shortened output leaves out is told, and nothing else. */
+    @Test
+    void figureComparesWithTheStrongerFormOfTheRival() throws Exception {
+        String row = """
+                {"case": "dns.rate", "transport": "%s", "device": "%s", "unit": "answers/s", "min": 1, "median": %d,
+                 "max": 9, "runs": 3%s}""";
+        String ratio = ", \"ratioTo\": \"%s\", \"ratioMin\": 1, \"ratioMedian\": %d, \"ratioMax\": 3";
+        String stock = String.join(",", row.formatted("epoll", "veth", 4, ""),
+                row.formatted("rdma-raw", "soft:xdp", 8, ratio.formatted("epoll", 2)));
+        String tuned = String.join(",", row.formatted("epoll-tuned", "veth", 8, ""),
+                row.formatted("rdma-raw", "soft:xdp", 8, ratio.formatted("epoll-tuned", 1)));
+
+        KeyFigures.Figure besideTuned = dnsRate("{\"rows\":[" + stock + ',' + tuned + "]}");
+        assertEquals(1, besideTuned.ratio());
+        assertEquals("Netty epoll, tuned (8)", besideTuned.to());
+        String slower = String.join(",", row.formatted("epoll-tuned", "veth", 2, ""),
+                row.formatted("rdma-raw", "soft:xdp", 8, ratio.formatted("epoll-tuned", 4)));
+        assertEquals("Netty epoll (4)", dnsRate("{\"rows\":[" + stock + ',' + slower + "]}").to());
+        KeyFigures.Figure besideStock = dnsRate("{\"rows\":[" + stock + "]}");
+        assertEquals(2, besideStock.ratio());
+        assertEquals("Netty epoll (4)", besideStock.to());
+    }
+
+    private static KeyFigures.Figure dnsRate(String json) throws Exception {
+        return KeyFigures.of(PageTest.report(PageTest.run("dns", json))).getFirst();
+    }
+
+    /** The recorded output is shortened. The only gap must be the figure that was removed. */
     @Test
     void whatIsNotThereIsAGap() throws Exception {
         assertEquals(List.of("TCP in one process, connections opened and closed"),

@@ -26,7 +26,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** Lays the page out in a browser and looks for what a reader would mind. */
+/** Renders the page in a browser and checks its layout and its contrast. */
 @Timeout(120)
 @Tag("browser")
 class PageInBrowserTest {
@@ -35,7 +35,7 @@ class PageInBrowserTest {
     private static final Pattern FOUND = Pattern.compile("<pre id=\"found\">(.*?)</pre>", Pattern.DOTALL);
     private static final int DARK = 0;
     private static final int LIGHT = 1;
-    /** Runs in the page's frame, and leaves what it found in place of the frame. */
+    /** Runs in the frame that contains the page, and replaces the frame with the faults that it has found. */
     private static final String LOOK = """
             <script>addEventListener('load', () => {
               const faults = [];
@@ -104,7 +104,7 @@ class PageInBrowserTest {
     }
 
     private JsonNode look(String page, int width, int scheme) throws Exception {
-        // A window of a browser is never as narrow as a telephone; a frame is.
+        // The page is in a frame because a browser window cannot be as narrow as a phone.
         Path file = Files.writeString(directory.resolve("page.html"), "<body><iframe style='border: 0' height=900"
                 + " width=" + width + " srcdoc=\"" + page.replace("</body>", LOOK + "</body>").replace("&", "&amp;")
                         .replace("\"", "&quot;") + "\"></iframe></body>");
@@ -125,7 +125,7 @@ class PageInBrowserTest {
     @ParameterizedTest
     @CsvSource({"1280," + LIGHT + ",255", "1280," + DARK + ",20", "390," + LIGHT + ",255", "390," + DARK + ",20"})
     void theProjectsPageIsReadable(int width, int scheme, int red) throws Exception {
-        Report report = Report.read(Path.of("../docs/report/report.json"));
+        Report report = Report.read(Path.of("../docs/lab/report.json"));
         JsonNode found = look(new Page(report).render(style()), width, scheme);
         assertEquals("[]", found.get("faults").toString());
         assertTrue(found.get("pictures").asInt() >= 10, found.toString());

@@ -69,7 +69,7 @@ class PageTest {
         assertFalse(page.contains("http://") || page.contains("https://"), "the page needs nothing else");
     }
 
-    /** What users run comes before what developers of the transport look at; what is worse is marked as a row. */
+    /** Results for users precede results for developers of the transport. Rows with a ratio below 1 are marked. */
     @Test
     void httpComesFirstAndWhatIsWorseIsRed() throws Exception {
         String http = """
@@ -138,7 +138,7 @@ class PageTest {
                 .orElseThrow().commandLine().equals("./rdma-raw bench frames --quick --json"));
     }
 
-    /** What each measurement may take leaves all of them their time; the launcher and the page need some, too. */
+    /** The sum of all budgets leaves time for the launcher and for writing the page. */
     @Test
     void theBudgetsOfAQuickReportFitIntoTwelveMinutes() {
         double sum = Measurements.all(true, "soft:loop").stream().mapToDouble(Measurement::budgetSeconds).sum()

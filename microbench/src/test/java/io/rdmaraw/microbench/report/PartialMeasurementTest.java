@@ -22,7 +22,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
-/** What a measurement has found stays when it is ended or fails, and the page says what is missing. */
+/** If a measurement is ended early or fails, its rows so far are kept and the page names the missing part. */
 @Timeout(120)
 class PartialMeasurementTest {
     private static final int SIGTERM = 15;
@@ -43,7 +43,7 @@ class PartialMeasurementTest {
         }
     }
 
-    /** A bench, in place of the launcher, that does what the lines of a shell script say. */
+    /** Runs a shell script with the given lines as a bench, in place of the launcher. */
     private MeasurementResult run(double limitSeconds, String... lines) throws Exception {
         Path launcher = Files.writeString(directory.resolve("rdma-raw"), "#!/bin/sh\n"
                 + String.join("\n", lines) + '\n');
@@ -129,7 +129,7 @@ class PartialMeasurementTest {
         assertTrue(page.contains("<li><b>wire</b>, all of it: no root</li>"), page);
     }
 
-    /** A real bench: its first rows are there while it goes on, and it prints them when it is interrupted. */
+    /** A real bench: it writes its first rows while it is still running, and prints them when it is interrupted. */
     @Test
     void aBenchKeepsItsRowsWhileItGoesOn() throws Exception {
         Path rows = directory.resolve("rows");

@@ -17,14 +17,17 @@ import java.util.regex.Pattern;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** The figures of the README come from a report and from nowhere else. */
+/** The figures of docs/lab/figures.md are those of the report. */
 class ReadmeFiguresTest {
     private static final Path PROJECT = Path.of("..");
+    private static final Path PAGE = PROJECT.resolve("docs/lab/figures.md");
+    private static final String COMMAND = "run: ./rdma-raw report --from docs/lab/report.json --out docs/lab"
+            + " --readme docs/lab/figures.md";
 
-    /** A name of a case that is misspelt, or of one that was renamed, would only leave a row out. */
+    /** If the name of a case is misspelt or has changed, the page omits its row without an error. */
     @Test
     void everyKeyFigureIsInTheProjectsOwnReport() throws Exception {
-        Report report = Report.read(PROJECT.resolve("docs/report/report.json"));
+        Report report = Report.read(PROJECT.resolve("docs/lab/report.json"));
         Set<String> wanted = new TreeSet<>(KeyFigures.names());
         KeyFigures.of(report).forEach(figure -> wanted.remove(figure.what()));
         assertEquals(Set.of(), wanted);
@@ -33,24 +36,42 @@ class ReadmeFiguresTest {
             + "<!-- end of figures -->\nafter\n";
 
     @Test
-    void theReadmeShowsWhatTheProjectsReportHas() throws Exception {
-        Report report = Report.read(PROJECT.resolve("docs/report/report.json"));
-        String readme = Files.readString(PROJECT.resolve("README.md"));
-        assertEquals(ReadmeFigures.replaceIn(readme, report), readme,
-                "run: ./rdma-raw report --from docs/report/report.json --out docs/report --readme README.md");
+    void thePageShowsWhatTheProjectsReportHas() throws Exception {
+        Report report = Report.read(PROJECT.resolve("docs/lab/report.json"));
+        String page = Files.readString(PAGE);
+        assertEquals(ReadmeFigures.replaceIn(page, report), page, COMMAND);
     }
 
     @Test
-    void theReadmesPicturesAreMadeOfTheProjectsReport() throws Exception {
-        Report report = Report.read(PROJECT.resolve("docs/report/report.json"));
-        String readme = Files.readString(PROJECT.resolve("README.md"));
+    void thePicturesAreMadeOfTheProjectsReport() throws Exception {
+        Report report = Report.read(PROJECT.resolve("docs/lab/report.json"));
+        String page = Files.readString(PAGE);
         Map<String, String> pictures = ReadmeCharts.of(report);
         assertEquals(4, pictures.size(), "two, for light and for dark pages");
         for (Map.Entry<String, String> picture : pictures.entrySet()) {
-            assertEquals(picture.getValue(), Files.readString(PROJECT.resolve("docs/report").resolve(picture.getKey())),
-                    "run: ./rdma-raw report --from docs/report/report.json --out docs/report --readme README.md");
-            assertTrue(readme.contains("\"docs/report/" + picture.getKey() + '"'), picture.getKey());
+            assertEquals(picture.getValue(), Files.readString(PROJECT.resolve("docs/lab").resolve(picture.getKey())),
+                    COMMAND);
+            assertTrue(page.contains("\"" + picture.getKey() + '"'), picture.getKey());
         }
+    }
+
+    /** Each row of the table in the README has the same figures as a row of the page. */
+    @Test
+    void theReadmesFiguresAreOnThePage() throws Exception {
+        List<String> page = Files.readAllLines(PAGE);
+        Pattern row = Pattern.compile("\\| [^|]+ \\| ([\\d.,]+)[ us]* \\| ([\\d.,]+)[ us]* \\|"
+                + " (\\*\\*[\\d.]+\\*\\*) \\(([^)]+)\\) \\|");
+        int rows = 0;
+        for (String line : Files.readAllLines(PROJECT.resolve("README.md"))) {
+            Matcher figures = row.matcher(line);
+            if (figures.matches()) {
+                rows++;
+                assertTrue(page.stream().anyMatch(each -> each.contains("| " + figures.group(1) + ' ')
+                        && each.contains('(' + figures.group(2) + ')') && each.contains(figures.group(3))
+                        && each.contains("| " + figures.group(4) + " |")), line);
+            }
+        }
+        assertTrue(rows >= 3 && rows <= 6, rows + " rows");
     }
 
     @Test
@@ -77,8 +98,8 @@ class ReadmeFiguresTest {
 
     @Test
     void theProjectsPageIsMadeOfItsReport() throws Exception {
-        Report report = Report.read(PROJECT.resolve("docs/report/report.json"));
-        String page = Files.readString(PROJECT.resolve("docs/report/report.html"));
+        Report report = Report.read(PROJECT.resolve("docs/lab/report.json"));
+        String page = Files.readString(PROJECT.resolve("docs/lab/report.html"));
         Matcher style = Pattern.compile("<style>(.*?)</style>", Pattern.DOTALL).matcher(page);
         assertTrue(style.find());
         assertEquals(new Page(report).render(style.group(1)), page);

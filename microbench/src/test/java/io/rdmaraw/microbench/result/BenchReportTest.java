@@ -14,7 +14,7 @@ import java.io.StringWriter;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
-/** Rows, their ratios and the JSON that scripts read. */
+/** Rows, their ratios, and the JSON that scripts read. */
 class BenchReportTest {
     @Test
     void distributionsHaveAMedian() {

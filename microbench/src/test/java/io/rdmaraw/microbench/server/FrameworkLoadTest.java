@@ -7,7 +7,7 @@ import io.rdmaraw.microbench.server.LoadGenerator.Load;
 import io.rdmaraw.tools.command.ToolException;
 import org.junit.jupiter.api.Test;
 
-/** Reports of h2load, as nghttp2 1.52 prints them. */
+/** Parses reports of h2load in the format of nghttp2 1.52. */
 class FrameworkLoadTest {
     private static final String REPORT = """
             Main benchmark duration is over for thread #0. Stopping all clients.

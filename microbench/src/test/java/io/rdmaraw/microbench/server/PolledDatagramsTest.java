@@ -38,7 +38,7 @@ class PolledDatagramsTest {
         group.shutdownGracefully(0, 5, TimeUnit.SECONDS).syncUninterruptibly();
     }
 
-    /** Answers a question whose number is not a multiple of this, with the code that the question's place demands. */
+    /** Starts a server that answers every query except those with a number that is a multiple of {@code lost}. */
     private InetSocketAddress serve(int lost) throws InterruptedException {
         Channel server = new Bootstrap().group(group).channel(RdmaRawDatagramChannel.class)
                 .handler(new SimpleChannelInboundHandler<DatagramPacket>() {
@@ -55,7 +55,11 @@ class PolledDatagramsTest {
 
     private PolledClient.Result ask(int lost, long answers) throws InterruptedException {
         client.open(group, serve(lost), UNDER_WAY);
-        group.submit(client::startMeasuring).sync();
+        group.submit(() -> {
+            client.startMeasuring();
+            // The client asks from open() on, and only answers after this point are measured.
+            questions.set(0);
+        }).sync();
         while (questions.get() < answers) {
             Thread.onSpinWait();
         }
@@ -71,7 +75,10 @@ class PolledDatagramsTest {
         assertEquals(0, result.wrong());
     }
 
-    /** Else one question more would be under way from then on. */
+    /**
+     * A late answer must be ignored. Otherwise it would trigger an additional query, and one more query would be
+     * outstanding from then on.
+     */
     @Test
     void aLateAnswerIsNotTheAnswerToTheQuestionThatWasAskedAgain() throws InterruptedException {
         int onTime = 12;
@@ -90,7 +97,7 @@ class PolledDatagramsTest {
                             late.forEach(each -> answer(ctx, each));
                             answer(ctx, packet.retain());
                         } else if (number > askedAgain) {
-                            // On the client's loop, and before it asks once more.
+                            // This runs on the client's loop, before the client sends another query.
                             result.complete(client.result());
                         } else if (number <= onTime) {
                             answer(ctx, packet.retain());
@@ -111,7 +118,10 @@ class PolledDatagramsTest {
         ctx.writeAndFlush(new DatagramPacket(content, question.sender()));
     }
 
-    /** Of so many questions more are lost than are under way, so that all would be if none was asked again. */
+    /**
+     * More queries are lost than are outstanding. If lost queries were not replaced, the client would soon have none
+     * outstanding.
+     */
     @Test
     void whatIsLostIsAskedAgain() throws InterruptedException {
         PolledClient.Result result = ask(50, 50 * (UNDER_WAY + 2));

@@ -36,7 +36,7 @@ class PolledLoadTest {
     @Test
     void aClientThatIsStillCompiledIsADoubt() throws Exception {
         Load load = read(REPORT.replace("\"compiledSeconds\":0.01", "\"compiledSeconds\":0.05"));
-        assertEquals("the client's own JIT compiler had 20 % of its core", load.doubtOrNull());
+        assertEquals("the JIT compiler of the client used 20 % of its core", load.doubtOrNull());
     }
 
     @Test

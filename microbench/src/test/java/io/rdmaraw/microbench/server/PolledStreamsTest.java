@@ -97,7 +97,7 @@ class PolledStreamsTest {
         assertEquals(1, requests.result().wrong());
     }
 
-    /** The value is put there first; a key without one would have another answer. */
+    /** The client must set the value first, because the answer for a missing key has another length. */
     @Test
     void redisIsAskedForWhatWasPutThere() {
         PolledStreams gets = new PolledStreams(Conversation.redis());
@@ -121,7 +121,7 @@ class PolledStreamsTest {
         return ((ByteBuf) channel.readOutbound()).toString(StandardCharsets.US_ASCII);
     }
 
-    /** The tenth question asks for the end, and its answer may be longer than those before. */
+    /** The tenth request asks the server to close the connection. Its answer may be longer than the others. */
     @Test
     void aShortConnectionEndsWithItsTenthAnswer() {
         PolledStreams shorts = new PolledStreams(Conversation.shortHttp("192.0.2.1", 80));
@@ -139,7 +139,7 @@ class PolledStreamsTest {
         assertEquals(0, shorts.result().wrong());
     }
 
-    /** Texts after the handshake; a frame that is no text ends the connection. */
+    /** The client sends text frames after the handshake. Any other frame ends the connection. */
     @Test
     void aWebSocketSendsTextsBack() {
         PolledStreams texts = new PolledStreams(Conversation.websocket("192.0.2.1", 80));

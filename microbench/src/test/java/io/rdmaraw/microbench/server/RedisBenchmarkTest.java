@@ -7,7 +7,7 @@ import io.rdmaraw.microbench.server.LoadGenerator.Load;
 import io.rdmaraw.tools.command.ToolException;
 import org.junit.jupiter.api.Test;
 
-/** Tables of redis-benchmark, as version 7.0.15 prints them. */
+/** Parses tables of redis-benchmark in the format of version 7.0.15. */
 class RedisBenchmarkTest {
     private static final String HEADER = """
             "test","rps","avg_latency_ms","min_latency_ms","p50_latency_ms","p95_latency_ms","p99_latency_ms",\

@@ -23,7 +23,7 @@ class WrkReportTest {
                      50%%   19.00us
                      75%%    1.70ms
                      90%%    5.30ms
-                     99%%    1.20s
+                     99%%    1.20s\s
                   14320 requests in 1.04s, 545.39KB read
                 """.formatted(latencyNearMean, rateNearMean) + tail + """
                 Requests/sec:  13798.25
@@ -47,7 +47,7 @@ class WrkReportTest {
         assertEquals(1_200_000, load.figures().get(Measure.P99), DELTA);
     }
 
-    /** Of pipelined requests: a 0 is no latency, and nothing can be compared with it. */
+    /** For pipelined requests wrk reports a percentile of 0. This is not a latency and must not be compared. */
     @Test
     void aPercentileOfZeroIsNone() {
         Load load = WrkReport.read(report("93.35%", "60.01%", "").replace("1.20s", "0.00us"));

@@ -93,7 +93,7 @@ class HostileConnectionsTest {
         assertEquals(2 * 8, sent.size());
     }
 
-    /** The least frame of Ethernet is longer than a SYN-ACK without options, and a device has to fill it up. */
+    /** A SYN-ACK without options is shorter than the minimum Ethernet frame, so that devices pad it. */
     @Test
     void theirPacketsAreReadWithoutPadding() {
         byte[] packet = fromServer(1, Packet.SYN | Packet.ACK).encode();
@@ -102,7 +102,7 @@ class HostileConnectionsTest {
         assertArrayEquals(packet, HostileLoad.withoutPadding(packet));
     }
 
-    /** What an interface is to complete has the sum of its pseudo header alone. */
+    /** If the interface is to complete a checksum, the field contains only the sum of the pseudo header. */
     @Test
     void theirPacketsAreReadWithoutAChecksum() {
         Packet data = fromServer(1, Packet.ACK);

@@ -23,7 +23,7 @@ class TcpCoreBenchTest {
             while (pair.completed() < 1_000) {
                 assertTrue(pair.turn() > 0, "halted after " + pair.completed());
             }
-            // Two segments each: an answer carries the acknowledgement of what it answers.
+            // A request and its answer are one segment each, because the answer also acknowledges the request.
             long perRequest = (pair.segments() - handshakes) / pair.completed();
             assertEquals(2, perRequest);
         }
@@ -52,7 +52,7 @@ class TcpCoreBenchTest {
         payload.release();
     }
 
-    /** The figure that docs/tcp.md names, with fewer connections. */
+    /** The limit is the figure in docs/design/tcp.md. This test uses fewer connections. */
     @Test
     void anIdleConnectionTakesLessThan700BytesOfHeap() {
         long before = IdleServer.liveHeapBytes();

@@ -14,13 +14,14 @@ import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
 /**
- * What commands say, kept in src/test/resources/golden of a module: their help, a plain run with its figures masked,
- * and a wrong run. A change there is read before it is committed; {@code -Drdmaraw.golden=write} writes the files anew.
+ * Compares the output of commands with files in src/test/resources/golden of a module: the help text, a successful run
+ * with its figures masked, and a failed run. Review each change of a file before it is committed.
+ * {@code -Drdmaraw.golden=write} rewrites the files.
  */
 public final class GoldenOutput {
     private static final Path DIRECTORY = Path.of("src/test/resources/golden");
     private static final boolean WRITE = "write".equals(System.getProperty("rdmaraw.golden"));
-    /** What a line says of the machine that runs the test, not of the command. */
+    /** Parts of lines that depend on the machine that runs the test, not on the command. */
     private static final List<String> OF_THE_MACHINE = List.of("huge page", "nr_hugepages", "schedule was not held",
             "other programs use");
 
@@ -28,12 +29,12 @@ public final class GoldenOutput {
     }
 
     /**
-     * Fails unless a command said what its file has.
+     * Fails if the output of a command differs from its file.
      *
-     * @param arguments the command with its arguments, as they follow {@code ./rdma-raw}
+     * @param arguments arguments of {@code ./rdma-raw}
      */
     public static void check(String arguments, int exitCode, String out, String err) {
-        // Only a help text has no figure that depends on the machine or the run.
+        // Only a help text contains no figures that depend on the machine or the run.
         String text = "$ ./rdma-raw " + arguments + '\n' + (arguments.endsWith("--help") ? out : masked(out))
                 + masked(err).lines().map(line -> "2> " + line + '\n').collect(Collectors.joining())
                 + "exit " + exitCode + '\n';
@@ -53,7 +54,7 @@ public final class GoldenOutput {
         }
     }
 
-    /** Fails when a file is of none of these runs: it would be read as if it still held. */
+    /** Fails if there is a file without a run, which would look as if it were still checked. */
     public static void checkNoOther(Collection<String> runs) {
         try (Stream<Path> files = Files.list(DIRECTORY)) {
             List<String> expected = runs.stream().map(GoldenOutput::fileName).sorted().toList();
@@ -67,10 +68,10 @@ public final class GoldenOutput {
     }
 
     /**
-     * Fails unless each command has, beside its help, a run that ends well and one that does not.
+     * Fails unless each command has a help run, a successful run and a failed run.
      *
-     * @param commands as they follow {@code ./rdma-raw}
-     * @param others   the reason for each that has no such run: {@code "COMMAND, plain"} or {@code "COMMAND, wrong"}
+     * @param commands command names as in {@code ./rdma-raw COMMAND}
+     * @param others   reason for each missing run, by {@code "COMMAND, plain"} or {@code "COMMAND, wrong"}
      */
     public static void checkEachCommand(Collection<String> commands, Collection<String> runs,
             Map<String, String> others) {
@@ -94,7 +95,7 @@ public final class GoldenOutput {
         }
     }
 
-    /** A longer name of a command is another command. */
+    /** Returns whether a run is one of this command, and not of a command with a longer name. */
     private static boolean isOf(String run, String command, Collection<String> commands) {
         return begins(run, command) && commands.stream()
                 .noneMatch(other -> other.length() > command.length() && begins(other, command) && begins(run, other));
@@ -116,7 +117,7 @@ public final class GoldenOutput {
         return arguments.replaceAll("[^A-Za-z0-9.]+", "-").replaceAll("^-", "") + ".txt";
     }
 
-    /** Figures differ from run to run, and with them the widths of columns; versions from release to release. */
+    /** Masks figures, the column widths that depend on them, and versions. */
     private static String masked(String text) {
         return text.lines().filter(line -> OF_THE_MACHINE.stream().noneMatch(line::contains))
                 .map(line -> line.replaceAll("(?<![A-Za-z0-9_:.])-?[0-9][0-9,.]*(?:E-?[0-9]+)?(?![A-Za-z0-9_:])", "#")

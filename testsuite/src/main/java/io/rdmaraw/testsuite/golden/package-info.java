@@ -1,2 +1,2 @@
-/** What commands say, kept in files that a test compares. */
+/** Tests the output of commands against stored files. */
 package io.rdmaraw.testsuite.golden;

@@ -10,17 +10,20 @@ import io.rdmaraw.tcp.TcpEvents;
 import io.rdmaraw.tcp.TcpListener;
 import java.util.SplittableRandom;
 
-/** One end of a bulk transfer on the TCP core: keeps its send queue full if it connects, reads and counts if not. */
+/**
+ * One end of a bulk transfer on the TCP core. The connecting end keeps its send queue full; the other end reads
+ * and counts.
+ */
 final class BulkEnd implements TcpEvents {
     private static final int CHUNK_BYTES = 1 << 16;
     private static final int QUEUE_BYTES = 8 << 20;
 
     final TcpEngine engine;
     private final ByteBuf chunk;
-    /** Payload that has come. */
+    /** Payload bytes received. */
     long bytesIn;
 
-    /** @param chunk what is sent again and again, {@value #CHUNK_BYTES} bytes; its owner releases it */
+    /** @param chunk {@value #CHUNK_BYTES} bytes that are sent repeatedly; the caller releases the buffer */
     BulkEnd(TcpConfig config, long seed, ByteBuf chunk, long nowNanos) {
         engine = new TcpEngine(config, this, new SplittableRandom(seed), nowNanos);
         this.chunk = chunk;
@@ -43,7 +46,7 @@ final class BulkEnd implements TcpEvents {
 
     @Override
     public void accepted(TcpListener listener, TcpConnection connection) {
-        // It sends first.
+        // The connecting end sends.
     }
 
     @Override

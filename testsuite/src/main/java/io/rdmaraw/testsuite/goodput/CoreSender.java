@@ -21,8 +21,8 @@ import io.rdmaraw.wire.ParsedFrame;
 import java.util.HexFormat;
 
 /**
- * The TCP core as the sending host of an interface in real time, on a packet socket. The interface must have no
- * address, so that its kernel does not answer for us.
+ * Runs the TCP core as the sending host on a network interface, in real time and over a packet socket. The
+ * interface must not have an IP address; otherwise its kernel would answer as well.
  */
 final class CoreSender implements AutoCloseable {
     private static final int FRAME_BYTES = 2048;
@@ -74,7 +74,7 @@ final class CoreSender implements AutoCloseable {
         return memory + (long) (PacketPort.BURST + i) * FRAME_BYTES;
     }
 
-    /** Sends for so long, then resets the connection. */
+    /** Sends for this time, then resets the connection. */
     void send(int seconds) {
         LinkEmulator.punctual();
         long now = System.nanoTime();
@@ -118,7 +118,7 @@ final class CoreSender implements AutoCloseable {
                 segment.transmitted();
                 count++;
             }
-            // What the interface has no room for is lost, as on any device.
+            // As on any device, packets are lost if the interface has no room for them.
             total += count > 0 ? port.send(count) : 0;
         } while (count == PacketPort.BURST);
         return total;

@@ -3,7 +3,7 @@ package io.rdmaraw.testsuite.goodput;
 import io.rdmaraw.tcp.TcpConfig;
 import io.rdmaraw.tcp.congestion.CongestionControl;
 
-/** The core's settings for the table: buffers that are never what limits a transfer. */
+/** The core's configuration for the table, with buffers that never limit a transfer. */
 final class GoodputConfig {
     private static final int BUFFER_BYTES = 16 << 20;
 

@@ -14,20 +14,20 @@ import java.util.Locale;
 import java.util.Map;
 
 /**
- * Writes the table of goodput: loss x RTT x buffer, and other faults of paths, for CUBIC, NewReno and BBR of the core
- * in virtual time, and, as root, for CUBIC and BBR of the core and of the Linux kernel in real time, both sending
- * through the same link emulator to the kernel.
+ * Prints the goodput table for combinations of loss, RTT and buffer size, and for other faults of paths. CUBIC,
+ * NewReno and BBR of the core are measured in virtual time. As root, CUBIC and BBR of the core and of the Linux
+ * kernel are also measured in real time: both send through the same link emulator to a kernel.
  *
  * <pre>
- * --seconds N   length of each transfer (default 8)
+ * --seconds N   duration of each transfer (default 8)
  * --runs N      transfers per case, each with another seed (default 3)
- * --case TEXT   only cases whose name contains TEXT
- * --sim         only virtual time: no root needed, and every run gives the same figures
+ * --case TEXT   only cases with TEXT in their name
+ * --sim         only virtual time: needs no root, and all runs give the same figures
  * --json        print the report as one JSON object in the last line
  * </pre>
  */
 public final class GoodputMain {
-    /** What is compared with the kernel's by the same name. */
+    /** Algorithms that are compared with the kernel's algorithm of the same name. */
     private static final List<String> BESIDE_KERNEL = List.of("cubic", "bbr");
     private static final List<String> SIMULATED = List.of("cubic", "reno", "bbr");
 
@@ -41,7 +41,7 @@ public final class GoodputMain {
     private GoodputMain() {
     }
 
-    /** Runs with the given arguments and returns the exit code: 2 when they make no sense. */
+    /** Runs with the given arguments. Returns the exit code, which is 2 if the arguments are invalid. */
     public static int run(String[] args, PrintStream out) throws Exception {
         GoodputMain main = new GoodputMain();
         try {
@@ -143,8 +143,10 @@ public final class GoodputMain {
     }
 
     /**
-     * @param name      of the kernel's algorithm
-     * @param algorithm of the core, or null to have the kernel send
+     * Runs one transfer in real time and returns its goodput in Mbit/s.
+     *
+     * @param name      name of the kernel's algorithm
+     * @param algorithm the core's algorithm, or null if the kernel sends
      */
     static double realTime(PathCase path, long seed, String name, CongestionControl.Factory algorithm)
             throws Exception {

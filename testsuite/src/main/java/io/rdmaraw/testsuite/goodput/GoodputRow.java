@@ -5,9 +5,9 @@ import java.util.List;
 import java.util.Locale;
 
 /**
- * Results of one sender on one path.
+ * The results of one sender on one path, in Mbit/s.
  *
- * @param kernel what the kernel reached with the same seeds, in the same order; null for no comparison
+ * @param kernel the kernel's results with the same seeds in the same order, or null if there is no comparison
  */
 record GoodputRow(String name, String transport, List<Double> values, List<Double> kernel) {
     double median() {
@@ -20,7 +20,7 @@ record GoodputRow(String name, String transport, List<Double> values, List<Doubl
         return sorted.size() % 2 == 1 ? sorted.get(middle) : (sorted.get(middle - 1) + sorted.get(middle)) / 2;
     }
 
-    /** Pair by pair. */
+    /** Returns the ratio of each value to the other value at the same index. */
     static List<Double> ratios(List<Double> values, List<Double> others) {
         List<Double> ratios = new ArrayList<>();
         for (int i = 0; i < values.size(); i++) {

@@ -10,8 +10,9 @@ import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 
 /**
- * A sending socket of the kernel with the congestion control of one's choice: by TCP_CONGESTION, which root may set to
- * any that the kernel has, whereas the default of a namespace must be one that everybody may use.
+ * A sending socket of the kernel with a chosen congestion control. It uses TCP_CONGESTION, with which root may
+ * select any available algorithm. The default of a namespace is restricted to algorithms that every user may
+ * select.
  */
 final class KernelSender implements AutoCloseable {
     private static final int IPPROTO_TCP = 6;
@@ -30,7 +31,7 @@ final class KernelSender implements AutoCloseable {
 
     KernelSender(NetworkNamespace namespace, String algorithm) throws Exception {
         socket = namespace.call(() -> NativeSocket.open(NativeSocket.AF_INET, NativeSocket.SOCK_STREAM, 0));
-        // Blocking, but not for ever: so that a transfer ends in time on the slowest path.
+        // Writes block, but time out, so that a transfer ends in time on the slowest path.
         check(NativeCall.intValue(FCNTL, socket.fd(), F_SETFL, 0), "fcntl");
         NativeMemory.putLong(memory + 8, SEND_TIMEOUT_MICROS);
         check(socket.setOption(NativeSocket.SOL_SOCKET, SO_SNDTIMEO, memory, 16), "SO_SNDTIMEO");
@@ -50,7 +51,7 @@ final class KernelSender implements AutoCloseable {
         }
     }
 
-    /** Sends to a sink for so long; the connection is reset when this object is closed. */
+    /** Sends to a sink for this time. Closing this object resets the connection. */
     void send(String address, int seconds) throws IOException {
         long end = System.nanoTime() + seconds * 1_000_000_000L;
         NativeMemory.putLong(memory, 0);
@@ -75,7 +76,7 @@ final class KernelSender implements AutoCloseable {
         }
     }
 
-    /** The send timeout holds for connect too. */
+    /** Returns whether the connection is still being established: the send timeout also interrupts connect. */
     private static boolean isInProgress(int result) {
         return result == -EINPROGRESS || result == -EALREADY;
     }

@@ -17,7 +17,7 @@ final class KernelTransfer {
     private KernelTransfer() {
     }
 
-    /** A listening socket that takes one connection and counts what it reads. */
+    /** A listening socket that accepts one connection and counts the bytes it reads. */
     static final class Sink implements AutoCloseable {
         private final ServerSocketChannel server;
         private final Thread thread;
@@ -38,7 +38,7 @@ final class KernelTransfer {
                     bytes += count;
                 }
             } catch (AsynchronousCloseException e) {
-                // close() ends it
+                // {@link #close} has closed the socket.
             } catch (IOException e) {
                 // The sender ends a transfer by a reset.
                 if (accepted == null) {
@@ -56,7 +56,7 @@ final class KernelTransfer {
             server.close();
             SocketChannel channel = accepted;
             if (channel != null) {
-                // The reset that ends a transfer may be lost on the way.
+                // The reset that ends a transfer may have been lost.
                 channel.close();
             }
             try {

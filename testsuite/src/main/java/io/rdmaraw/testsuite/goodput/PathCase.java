@@ -9,15 +9,15 @@ import java.util.Locale;
 /**
  * One path of the table.
  *
- * @param name     stable: scripts read it
- * @param forward  what happens to data
- * @param backward what happens to acknowledgements
- * @param seconds  length of the transfer
+ * @param name     stable name, which scripts read
+ * @param forward  impairments of the data
+ * @param backward impairments of the acknowledgments
+ * @param seconds  duration of the transfer
  */
 public record PathCase(String name, Impairment forward, Impairment backward, int seconds) {
-    /** Rate of the line, where nothing else is said. */
+    /** Default rate of the line. */
     public static final long BITS_PER_SECOND = 100_000_000;
-    private static final int LEAST_BUFFER_BYTES = 20 * 1514;
+    private static final int MIN_BUFFER_BYTES = 20 * 1514;
     private static final int[] RTT_MILLIS = {2, 20, 100};
     private static final double[] LOSS_PERCENT = {0, 0.1, 1, 5};
     private static final int[] BUFFER_PERCENT = {25, 100};
@@ -25,11 +25,11 @@ public record PathCase(String name, Impairment forward, Impairment backward, int
     private static final int ODD_RTT_MILLIS = 20;
 
     /**
-     * Data and acknowledgements share rate, delay and buffer; only data is lost.
+     * Returns a path on which data and acknowledgments share rate, delay and buffer size. Only data is lost.
      *
-     * @param rttMillis     round trip without queueing
-     * @param lossPercent   of frames with data
-     * @param bufferPercent of the bandwidth-delay product, at least 20 full frames
+     * @param rttMillis     round-trip time without queueing
+     * @param lossPercent   loss probability of frames with data
+     * @param bufferPercent buffer size in percent of the bandwidth-delay product, at least 20 full frames
      */
     public static PathCase of(int rttMillis, double lossPercent, int bufferPercent, int seconds) {
         String name = String.format(Locale.ROOT, "goodput.rtt%dms.loss%s.buffer%d", rttMillis,
@@ -39,7 +39,7 @@ public record PathCase(String name, Impairment forward, Impairment backward, int
         return new PathCase(name, line.loss(lossPercent / 100), line, seconds);
     }
 
-    /** Nothing is lost but what finds the buffer full. */
+    /** Returns a path that loses frames only if the buffer is full. */
     public static PathCase clean(long bitsPerSecond, int rttMillis, int bufferPercent, int seconds) {
         Impairment line = line(bitsPerSecond, rttMillis, bufferPercent);
         return new PathCase("goodput.rate" + bitsPerSecond + ".rtt" + rttMillis + "ms.buffer" + bufferPercent, line,
@@ -48,11 +48,11 @@ public record PathCase(String name, Impairment forward, Impairment backward, int
 
     private static Impairment line(long bitsPerSecond, int rttMillis, int bufferPercent) {
         long product = bitsPerSecond / 8 * rttMillis / 1000;
-        return Impairment.NONE.rate(bitsPerSecond, Math.max(LEAST_BUFFER_BYTES, product * bufferPercent / 100))
+        return Impairment.NONE.rate(bitsPerSecond, Math.max(MIN_BUFFER_BYTES, product * bufferPercent / 100))
                 .delay(Duration.ofNanos(rttMillis * 500_000L));
     }
 
-    /** The whole table. */
+    /** Returns all paths of the table. */
     public static List<PathCase> all(int seconds) {
         List<PathCase> cases = new ArrayList<>();
         for (int rtt : RTT_MILLIS) {
@@ -66,7 +66,7 @@ public record PathCase(String name, Impairment forward, Impairment backward, int
         return cases;
     }
 
-    /** Other rates, and what paths do besides losing frames at random. */
+    /** Returns paths with other rates and with faults other than random loss. */
     private static List<PathCase> odd(int seconds) {
         Impairment line = line(BITS_PER_SECOND, ODD_RTT_MILLIS, 100);
         Impairment slow = line(BITS_PER_SECOND / 10, ODD_RTT_MILLIS, 100);
@@ -78,7 +78,7 @@ public record PathCase(String name, Impairment forward, Impairment backward, int
                 new PathCase("goodput.jitter20ms", far, far, seconds),
                 new PathCase("goodput.reorder25", line.reorder(0.25, Duration.ofMillis(2)), line, seconds),
                 new PathCase("goodput.ackloss30", line, line.loss(0.3), seconds),
-                new PathCase("goodput.police10M", line.police(BITS_PER_SECOND / 10, LEAST_BUFFER_BYTES), line,
+                new PathCase("goodput.police10M", line.police(BITS_PER_SECOND / 10, MIN_BUFFER_BYTES), line,
                         seconds),
                 new PathCase("goodput.blackhole", line.largestFrame(BLACK_HOLE_FRAME_BYTES), line, seconds));
     }

@@ -13,8 +13,8 @@ import java.util.List;
 import java.util.PriorityQueue;
 
 /**
- * Bulk transfers from core to core in virtual time, one or several over the same line: a case, algorithms and a seed
- * always give the same goodput.
+ * Bulk transfers from core to core in virtual time, with one or several flows on the same line. The goodput is a
+ * function of the path, the algorithms and the seed.
  */
 public final class SimulatedTransfer {
     private static final int ETHERNET_BYTES = 14;
@@ -23,12 +23,12 @@ public final class SimulatedTransfer {
     private static final int PORT = 80;
     private static final long SECOND_NANOS = 1_000_000_000L;
 
-    /** Is told of each packet with data that a sender lets go. */
+    /** Receives each packet with data that a sender transmits. */
     interface Observer {
         void sent(int payloadBytes, long nowNanos);
     }
 
-    /** A packet on its way; {@code order} tells those of one time apart. */
+    /** A packet in flight. {@code order} decides between packets with the same arrival time. */
     private record Arrival(long nanos, long order, BulkEnd to, byte[] packet) implements Comparable<Arrival> {
         @Override
         public int compareTo(Arrival other) {
@@ -63,14 +63,14 @@ public final class SimulatedTransfer {
         flows.add(new Flow(new BulkEnd(config, seed, chunk, now), new BulkEnd(config, seed + 1, chunk, now)));
     }
 
-    /** Returns the goodput in Mbit/s: payload that reached the user of the receiving end. */
+    /** Returns the goodput in Mbit/s: the payload delivered to the receiving user. */
     public static double megabitsPerSecond(PathCase path, CongestionControl.Factory algorithm, long seed) {
         return megabitsPerSecond(path, algorithm, seed, 1);
     }
 
     /**
-     * The same for ends that look at the network only every {@code turnNanos}, as loops do that share a core: what has
-     * come meanwhile is taken, and answered, in one burst.
+     * Returns the goodput if both ends poll the network only every {@code turnNanos}, like loops that share a
+     * core. Everything received in between is processed and answered in one burst.
      */
     static double megabitsPerSecond(PathCase path, CongestionControl.Factory algorithm, long seed, long turnNanos) {
         SimulatedTransfer transfer = new SimulatedTransfer(path, seed, turnNanos);
@@ -79,9 +79,10 @@ public final class SimulatedTransfer {
     }
 
     /**
-     * Several flows share the path, each with an algorithm; they begin a tenth of a second after one another.
+     * Returns the goodput of several flows that share the path and start 0.1 s after one another.
      *
-     * @param fromSecond when the goodput is measured from: later than they need to converge
+     * @param algorithms the congestion control of each flow
+     * @param fromSecond start of the measurement, which must allow the flows to converge
      */
     public static double[] shares(PathCase path, List<CongestionControl.Factory> algorithms, long seed,
             int fromSecond) {
@@ -92,7 +93,7 @@ public final class SimulatedTransfer {
         return transfer.run(path.seconds(), fromSecond, 0);
     }
 
-    /** One flow that may send no faster than a rate; {@code told} sees what leaves, and when. */
+    /** Returns the goodput of one flow with a pacing rate, and reports all data packets to an observer. */
     static double paced(PathCase path, CongestionControl.Factory algorithm, long maxPacingRate, Observer told) {
         SimulatedTransfer transfer = new SimulatedTransfer(path, 1, 1);
         transfer.observer = told;

@@ -15,8 +15,8 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.Collectors;
 
 /**
- * Runs a test class with Netty's leak detector at {@code paranoid}, and fails it if a buffer was lost, or if a slot is
- * missing in the memory of a loop that has ended.
+ * Runs a test class with Netty's leak detector at {@code paranoid}. Fails the class if a buffer was leaked, or if slots
+ * of a loop that has ended were not released.
  */
 public final class LeakExtension implements BeforeAllCallback, AfterAllCallback {
     private static final Duration LIMIT = Duration.ofSeconds(30);
@@ -67,7 +67,9 @@ public final class LeakExtension implements BeforeAllCallback, AfterAllCallback 
         }
     }
 
-    /** The newest record comes first. */
+    /**
+     * Returns whether a handler was the last one that received the buffer. The newest record of a report comes first.
+     */
     static boolean wasLastGivenTo(String handler, String report) {
         int newest = report.indexOf("#1:");
         return newest >= 0 && report.substring(newest + "#1:".length()).stripLeading()
@@ -78,18 +80,21 @@ public final class LeakExtension implements BeforeAllCallback, AfterAllCallback 
         return context.getRequiredTestClass().getEnclosingClass() == null;
     }
 
-    /** Has the garbage collected until a buffer that is lost now is found; what was lost before is found by then. */
+    /**
+     * Collects garbage until a buffer that is leaked on purpose is reported. Earlier leaks have then been reported,
+     * too.
+     */
     private static List<String> findLost() {
         ResourceLeakDetector.Level level = ResourceLeakDetector.getLevel();
         ResourceLeakDetector.setLevel(ResourceLeakDetector.Level.PARANOID);
         List<String> found = new ArrayList<>();
         try {
-            // Netty reports a loss only once that looks like another one.
+            // Netty reports identical leaks only once, so each canary is different.
             String canary = "lost on purpose, to see that losses are found: " + CANARIES.incrementAndGet();
             lose(canary);
             Await.until("the leak detector", LIMIT, () -> {
                 System.gc();
-                // The detector looks when something new is to be watched.
+                // The detector checks for leaks when it starts to track another buffer.
                 UnpooledByteBufAllocator.DEFAULT.directBuffer(1).release();
                 found.addAll(RecordingLeakDetector.takeReports());
                 return found.removeIf(report -> report.contains(canary));

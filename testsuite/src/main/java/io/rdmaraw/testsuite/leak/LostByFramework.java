@@ -6,16 +6,16 @@ import java.lang.annotation.RetentionPolicy;
 import java.lang.annotation.Target;
 
 /**
- * A class of tests whose framework loses buffers on every transport. {@link LeakExtension} then passes over those that
- * the named handler was the last to get, untouched since: what the transport does after it has handed a buffer on
- * would be a later record.
+ * Marks a test class of a framework that leaks buffers on every transport. {@link LeakExtension} ignores leaked buffers
+ * if the named handler was the last to receive them and nothing has accessed them since. An access by the transport
+ * after it passed the buffer on would appear as a later record.
  */
 @Target(ElementType.TYPE)
 @Retention(RetentionPolicy.RUNTIME)
 public @interface LostByFramework {
-    /** The handler's name in the pipeline. */
+    /** Returns the handler's name in the pipeline. */
     String handler();
 
-    /** Where the framework loses them, and how that is known. */
+    /** Returns where the framework leaks buffers, and how this was established. */
     String reason();
 }

@@ -7,10 +7,10 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Netty's leak detector, which also keeps what it finds for {@link LeakExtension}. The system property
- * {@code io.netty.customResourceLeakDetector} names it, as Netty makes its detectors before any test runs.
+ * A leak detector that records its reports for {@link LeakExtension}. It is installed with the system property
+ * {@code io.netty.customResourceLeakDetector}, because Netty creates its detectors before any test runs.
  *
- * @param <T> what is watched
+ * @param <T> type of the tracked resources
  */
 public final class RecordingLeakDetector<T> extends ResourceLeakDetector<T> {
     private static final List<String> REPORTS = new ArrayList<>();
@@ -21,18 +21,18 @@ public final class RecordingLeakDetector<T> extends ResourceLeakDetector<T> {
     }
 
     /** Called by Netty. */
-    @SuppressWarnings("deprecation") // the constructor that Netty looks for first
+    @SuppressWarnings("deprecation") // the constructor that Netty tries first
     public RecordingLeakDetector(Class<T> resourceType, int samplingInterval, long maxActive) {
         super(resourceType, samplingInterval, maxActive);
     }
 
-    /** Tells whether Netty uses this detector. */
+    /** Returns whether Netty uses this detector. */
     static boolean isInUse() {
         return ResourceLeakDetectorFactory.instance().newResourceLeakDetector(Object.class)
                 instanceof RecordingLeakDetector;
     }
 
-    /** Returns what was found since the last call. */
+    /** Returns the reports since the last call. */
     static List<String> takeReports() {
         synchronized (REPORTS) {
             List<String> taken = List.copyOf(REPORTS);
@@ -41,7 +41,7 @@ public final class RecordingLeakDetector<T> extends ResourceLeakDetector<T> {
         }
     }
 
-    /** What nobody hears of would be found by none. */
+    /** Returns true: leaks must be reported independently of the log level. */
     @Override
     protected boolean needReport() {
         return true;

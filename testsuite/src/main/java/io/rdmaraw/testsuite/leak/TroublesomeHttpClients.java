@@ -34,8 +34,8 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 
 /**
- * Clients of HTTP/1.1 as every server meets them, and loses buffers to: with long bodies, with many requests at a time,
- * that read slowly, and that go half way. For servers that send a request's body back.
+ * HTTP/1.1 clients that provoke buffer leaks in servers: long bodies, many pipelined requests, slow reading, and
+ * connections that end early. The server must echo the body of a request.
  */
 public final class TroublesomeHttpClients {
     private static final int LONG_BODY_BYTES = 10 << 20;
@@ -49,10 +49,11 @@ public final class TroublesomeHttpClients {
     private final String path;
 
     /**
-     * Names a server.
+     * Creates the clients.
      *
-     * @param loops of the clients
-     * @param path  of the echo
+     * @param loops  event loops of the clients
+     * @param server address of the server
+     * @param path   path of the echo
      */
     public TroublesomeHttpClients(RdmaRawEventLoopGroup loops, InetSocketAddress server, String path) {
         this.loops = loops;
@@ -60,7 +61,7 @@ public final class TroublesomeHttpClients {
         this.path = path;
     }
 
-    /** All of them, and then ordinary ones. */
+    /** Runs all clients several times, and then ordinary ones. */
     public void run() throws Exception {
         for (int round = 0; round < ROUNDS; round++) {
             longBody();
@@ -74,7 +75,7 @@ public final class TroublesomeHttpClients {
         pipelined();
     }
 
-    /** What one connection gets. */
+    /** The responses on one connection. */
     private static final class Answers extends SimpleChannelInboundHandler<HttpObject> {
         private final List<CompletableFuture<byte[]>> awaited = new ArrayList<>();
         private final boolean slow;
@@ -108,7 +109,7 @@ public final class TroublesomeHttpClients {
             }
         }
 
-        /** The next bytes only when the loop has done all else, and the window is full. */
+        /** Reads again only after the loop has done all other work, so that the window fills up. */
         @Override
         public void channelReadComplete(ChannelHandlerContext ctx) {
             if (slow) {
@@ -193,7 +194,7 @@ public final class TroublesomeHttpClients {
         channel.close().sync();
     }
 
-    /** All requests before the first answer. */
+    /** Sends all requests before the first response. */
     private void pipelined() throws Exception {
         Answers answers = new Answers(PIPELINED, false);
         Channel channel = connect(answers, false);
@@ -207,7 +208,7 @@ public final class TroublesomeHttpClients {
         channel.close().sync();
     }
 
-    /** Ends a connection; by a reset in every second round. */
+    /** Closes a connection, in every second round with a reset. */
     private static void leave(Channel channel, int round) throws InterruptedException {
         if (round % 2 == 0) {
             channel.config().setOption(ChannelOption.SO_LINGER, 0);
@@ -223,7 +224,7 @@ public final class TroublesomeHttpClients {
         leave(channel, round);
     }
 
-    /** The answer has begun, the rest fills the server's buffers. */
+    /** Leaves after the response has started, while the rest fills the server's buffers. */
     private void goesWhileItReceives(int round) throws Exception {
         Answers answers = new Answers(1, false);
         Channel channel = connect(answers, true);
@@ -238,7 +239,7 @@ public final class TroublesomeHttpClients {
         leave(channel, round);
     }
 
-    /** Many requests, and no answer is waited for. */
+    /** Sends many requests and leaves without waiting for a response. */
     private void sendsAllAndGoes(int round) throws Exception {
         Channel channel = connect(new Answers(PIPELINED, false), false);
         for (int i = 0; i < PIPELINED; i++) {

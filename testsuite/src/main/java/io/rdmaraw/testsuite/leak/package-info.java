@@ -1,2 +1,2 @@
-/** Finds buffers that tests, or what they test, have not released. */
+/** Detects buffers that tests, or the code under test, have not released. */
 package io.rdmaraw.testsuite.leak;

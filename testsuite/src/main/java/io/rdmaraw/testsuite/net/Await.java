@@ -4,11 +4,11 @@ import java.time.Duration;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
 
-/** Waits for a condition instead of for a time. */
+/** Waits for a condition instead of a fixed time. */
 public final class Await {
-    /** How long a test waits for what comes at once on an idle host: only a test that fails waits so long. */
+    /** Time limit for events that are immediate on an idle host. Only a failing test waits this long. */
     public static final Duration PATIENCE = Duration.ofSeconds(60);
-    /** {@link #PATIENCE} for calls that take milliseconds. */
+    /** {@link #PATIENCE} in milliseconds. */
     public static final int PATIENCE_MILLIS = (int) PATIENCE.toMillis();
 
     private static final long PAUSE_NANOS = 1_000_000;
@@ -16,16 +16,17 @@ public final class Await {
     private Await() {
     }
 
-    /** As {@link #until(String, Duration, BooleanSupplier)}, with {@link #PATIENCE}. */
+    /** Same as {@link #until(String, Duration, BooleanSupplier)} with {@link #PATIENCE}. */
     public static void until(String what, BooleanSupplier condition) {
         until(what, PATIENCE, condition);
     }
 
     /**
-     * Returns as soon as the condition holds.
+     * Waits until the condition is true.
      *
-     * @param what   completes the sentence "waited ... for", for the failure
-     * @throws AssertionError if it does not hold within the limit
+     * @param limit maximum time to wait
+     * @throws AssertionError if the condition is false when the limit has passed; the message is "waited LIMIT for"
+     *     followed by the given text
      */
     public static void until(String what, Duration limit, BooleanSupplier condition) {
         long deadline = System.nanoTime() + limit.toNanos();

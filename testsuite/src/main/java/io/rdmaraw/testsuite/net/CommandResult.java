@@ -3,12 +3,16 @@ package io.rdmaraw.testsuite.net;
 import java.util.List;
 
 /**
- * What a program that has ended has said.
+ * The result of a program that has exited.
  *
- * @param output standard output and standard error, in the order they came
+ * @param output standard output and standard error, interleaved
  */
 public record CommandResult(List<String> command, int exitCode, String output) {
-    /** This result, if the program succeeded. */
+    /**
+     * Returns this result.
+     *
+     * @throws IllegalStateException if the program failed
+     */
     public CommandResult orThrow() {
         if (exitCode != 0) {
             throw new IllegalStateException(

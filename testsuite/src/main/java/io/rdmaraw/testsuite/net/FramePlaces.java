@@ -2,7 +2,7 @@ package io.rdmaraw.testsuite.net;
 
 import io.rdmaraw.ffi.Libc;
 
-/** Native memory for the frames that a link emulator holds, in places of one size. */
+/** Native memory for the frames that a link emulator holds, divided into places of equal size. */
 final class FramePlaces implements AutoCloseable {
     private final long base;
     private final int[] free;

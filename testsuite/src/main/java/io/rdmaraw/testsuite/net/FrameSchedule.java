@@ -2,11 +2,11 @@ package io.rdmaraw.testsuite.net;
 
 import java.util.Arrays;
 
-/** Frames by the time they are due, those of the same time in the order they came: a binary heap without objects. */
+/** A queue of frames ordered by due time, and by arrival for equal times. It is a binary heap without objects. */
 final class FrameSchedule {
     private static final int PLACE_BITS = 24;
     private long[] dueNanos = new long[1024];
-    /** Order of arrival, and in the low bits the frame's place. */
+    /** The order of arrival, with the frame's place in the low bits. */
     private long[] entries = new long[1024];
     private int size;
     private long order;
@@ -15,7 +15,12 @@ final class FrameSchedule {
         return size == 0;
     }
 
-    /** @param place 0 to 2^24 - 1 */
+    /**
+     * Adds a frame.
+     *
+     * @param place number of the frame's place, 0 to 2^24 - 1
+     * @param due   time at which the frame is due
+     */
     void add(int place, long due) {
         if (size == entries.length) {
             dueNanos = Arrays.copyOf(dueNanos, 2 * size);
@@ -31,12 +36,12 @@ final class FrameSchedule {
         entries[at] = entry;
     }
 
-    /** When the first frame is due; {@link Long#MAX_VALUE} without one. */
+    /** Returns when the first frame is due; {@link Long#MAX_VALUE} if the queue is empty. */
     long firstNanos() {
         return size == 0 ? Long.MAX_VALUE : dueNanos[0];
     }
 
-    /** Takes the first frame out and returns its place. */
+    /** Removes the first frame and returns its place. */
     int removeFirst() {
         int place = (int) (entries[0] & (1 << PLACE_BITS) - 1);
         size--;

@@ -3,12 +3,12 @@ package io.rdmaraw.testsuite.net;
 import io.rdmaraw.testsuite.sim.Impairment;
 
 /**
- * Two interfaces with addresses of one subnet, as a {@link VethPair} has, and between them a {@link LinkEmulator} in a
- * namespace of its own: a path with a rate, a delay, loss and reordering.
+ * Two interfaces with addresses of one subnet, connected by a {@link LinkEmulator} in a separate namespace: a path with
+ * a rate, a delay, loss and reordering.
  *
- * @param ours  the end that the code under test opens
- * @param peer  the other end, with the kernel or a stock program behind it
- * @param emulator what lies between; its "left" is {@code ours}
+ * @param ours     the end that the code under test opens
+ * @param peer     the other end, used by the kernel or a stock program
+ * @param emulator the link emulator; its left side faces {@code ours}
  */
 public record ImpairedPair(VethEnd ours, VethEnd peer, LinkEmulator emulator) {
     static ImpairedPair create(NetworkNamespace ourNamespace, NetworkNamespace middleNamespace,
@@ -24,7 +24,7 @@ public record ImpairedPair(VethEnd ours, VethEnd peer, LinkEmulator emulator) {
         left.peer().configureLink();
         right.ours().configureLink();
         right.peer().configure();
-        // The emulator copies frames and loses some of them, so they must be those of a wire.
+        // The emulator copies and drops single frames, so segmentation and checksum offloads must be off.
         left.up(Offloads.OFF);
         right.up(Offloads.OFF);
         left.ours().setNeighbour(right.peer());
@@ -33,7 +33,7 @@ public record ImpairedPair(VethEnd ours, VethEnd peer, LinkEmulator emulator) {
         return new ImpairedPair(left.ours(), right.peer(), emulator);
     }
 
-    /** Stops the link emulator; the interfaces go with the link emulator's namespace. */
+    /** Stops the link emulator. The interfaces are removed with the namespace of the link emulator. */
     void close() {
         emulator.close();
     }

@@ -4,7 +4,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 
-/** The {@code ip} program of iproute2. */
+/** Runs the {@code ip} program of iproute2. */
 final class Ip {
     private static final Duration LIMIT = Duration.ofSeconds(30);
 
@@ -15,7 +15,7 @@ final class Ip {
         return attempt(arguments).orThrow();
     }
 
-    /** As {@link #run}, but a failure is only a result. */
+    /** Same as {@link #run}, but returns the result if the program fails. */
     static CommandResult attempt(String... arguments) {
         List<String> command = new ArrayList<>(List.of("ip"));
         command.addAll(List.of(arguments));

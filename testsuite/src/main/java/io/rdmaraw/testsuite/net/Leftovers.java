@@ -3,7 +3,7 @@ package io.rdmaraw.testsuite.net;
 import java.util.List;
 import java.util.OptionalLong;
 
-/** Removes what an interrupted or killed run could not: its namespaces and interfaces, and their programs. */
+/** Removes the namespaces, interfaces and programs of earlier runs that were interrupted or killed. */
 public final class Leftovers {
     private Leftovers() {
     }
@@ -21,7 +21,7 @@ public final class Leftovers {
         }
     }
 
-    /** Removes what this process has made: for one that ends before it has come to close it. */
+    /** Removes everything that this process has created, for a process that exits before it has closed them. */
     public static void removeOwn() {
         if (!NetworkNames.areThere()) {
             return;
@@ -38,14 +38,17 @@ public final class Leftovers {
         return owner.isPresent() && ProcessHandle.of(owner.getAsLong()).isEmpty();
     }
 
-    /** Programs first: a namespace lives on, without a name, for as long as a process is in it. */
+    /**
+     * Removes a namespace. Its programs are killed first, because a namespace exists, without a name, as long as a
+     * process is in it.
+     */
     private static void removeNamespace(String name) {
         Ip.attempt("netns", "pids", name).output().lines().map(String::strip).filter(line -> line.matches("\\d+"))
                 .map(Long::parseLong).forEach(pid -> ProcessHandle.of(pid).ifPresent(ProcessHandle::destroyForcibly));
         Ip.attempt("netns", "del", name);
     }
 
-    /** Lines read "3: rr1_0a@if4: <BROADCAST,...". */
+    /** Returns the veth interfaces. Lines read "3: rr1_0a@if4: <BROADCAST,...". */
     private static List<String> interfaces() {
         return Ip.attempt("-o", "link", "show", "type", "veth").output().lines()
                 .map(line -> line.split("[: @]+")).filter(words -> words.length > 1).map(words -> words[1]).toList();

@@ -8,16 +8,16 @@ import io.rdmaraw.testsuite.sim.ImpairedLine;
 import io.rdmaraw.testsuite.sim.Impairment;
 
 /**
- * A path with impairments between two interfaces, in real time: what the kernel's netem would do, for kernels without
- * it. A thread of its own takes whole Ethernet frames from either interface and puts them out at the other, at the time
- * that the {@link ImpairedLine} of their direction gives them. The n-th frame of a direction meets the same fate in
- * every run with the same seed. ARP, neighbour discovery and multicast pass unharmed.
+ * Emulates a path with impairments between two interfaces in real time, for kernels without netem. A thread receives
+ * Ethernet frames from each interface and sends them on the other one, at the time determined by the
+ * {@link ImpairedLine} of their direction. With the same seed, the n-th frame of a direction has the same fate in every
+ * run. ARP, neighbour discovery and multicast are not impaired.
  *
- * <p>The interfaces should have no addresses, and their offloads must be off: the kernel would otherwise hand over
- * segments longer than {@link #FRAME_BYTES}.
+ * <p>The interfaces should have no addresses. Their offloads must be off; otherwise the kernel delivers segments that
+ * are longer than {@link #FRAME_BYTES}.
  */
 public final class LinkEmulator implements AutoCloseable {
-    /** The longest frame. */
+    /** Maximum length of a frame. */
     public static final int FRAME_BYTES = 2048;
     private static final int PLACES = 1 << 16;
     private static final long PRCTL = Libc.address("prctl");
@@ -25,7 +25,7 @@ public final class LinkEmulator implements AutoCloseable {
     private static final long SETPRIORITY = Libc.address("setpriority");
     private static final int NICE = -19;
     private static final long TIMER_SLACK_NANOS = 1000;
-    /** Waiting for less costs more than it spares. */
+    /** Minimum time to sleep. For less, going to sleep costs more than it saves. */
     private static final long SHORTEST_WAIT_NANOS = 20_000;
 
     private final PacketPort left;
@@ -50,7 +50,7 @@ public final class LinkEmulator implements AutoCloseable {
         thread = Thread.ofPlatform().daemon().name("link emulator").unstarted(this::run);
     }
 
-    /** Joins two ends. */
+    /** Connects two ends. */
     static LinkEmulator start(VethEnd left, VethEnd right, Impairment toRight, Impairment toLeft, long seed) {
         return start(PacketPort.open(left), () -> PacketPort.open(right), toRight, toLeft, seed);
     }
@@ -89,13 +89,16 @@ public final class LinkEmulator implements AutoCloseable {
         }
     }
 
-    /** Has the calling thread woken early and before others, as the kernel's own network threads are. */
+    /**
+     * Reduces the timer slack and raises the priority of the calling thread, so that it is as punctual as the kernel's
+     * own network threads.
+     */
     public static void punctual() {
         NativeCall.intValue(PRCTL, PR_SET_TIMERSLACK, TIMER_SLACK_NANOS, 0, 0);
         NativeCall.intValue(SETPRIORITY, 0, 0, NICE);
     }
 
-    /** Moves what has come and what is due, or else waits for more. */
+    /** Receives frames and sends those that are due. Waits if there was nothing to do. */
     private void turn(FdWaiter waiter, FdWaiter onlyStop) {
         int work = toRight.receive() + toLeft.receive();
         long now = System.nanoTime();
@@ -105,14 +108,14 @@ public final class LinkEmulator implements AutoCloseable {
             Thread.onSpinWait();
             return;
         }
-        // With every place taken the sockets stay readable, and only time makes room.
+        // While all places are in use, the sockets stay readable. Only frames that become due release places.
         FdWaiter on = places.isEmpty() ? onlyStop : waiter;
         if ((on.await(next == Long.MAX_VALUE ? -1 : next - now) & 1) != 0) {
             stop.drain();
         }
     }
 
-    /** Between two turns; returns whether the link emulator is to stop. */
+    /** Publishes the counters if requested. Called between two turns; returns whether the link emulator must stop. */
     private boolean answerCounters(boolean last) {
         synchronized (countersLock) {
             if (wanted || last) {
@@ -125,12 +128,12 @@ public final class LinkEmulator implements AutoCloseable {
         }
     }
 
-    /** What happened from the first interface to the second so far; still there after {@link #close}. */
+    /** Returns the counters from the first interface to the second. They remain available after {@link #close}. */
     public LinkEmulatorCounters toRight() {
         return read()[0];
     }
 
-    /** What happened from the second interface to the first so far; still there after {@link #close}. */
+    /** Returns the counters from the second interface to the first. They remain available after {@link #close}. */
     public LinkEmulatorCounters toLeft() {
         return read()[1];
     }
@@ -156,7 +159,7 @@ public final class LinkEmulator implements AutoCloseable {
         }
     }
 
-    /** Stops; what is under way is lost. */
+    /** Stops the emulator and discards the frames in flight. */
     @Override
     public void close() {
         synchronized (countersLock) {

@@ -4,7 +4,10 @@ import io.rdmaraw.ffi.NativeMemory;
 import io.rdmaraw.testsuite.sim.ImpairedLine;
 import java.time.Instant;
 
-/** Frames from one port to the other, each at the time that the line gives it. For the link emulator's thread. */
+/**
+ * Forwards frames from one port to the other, each at the time determined by the line. Used by the link emulator's
+ * thread.
+ */
 final class LinkEmulatorDirection {
     private static final int ETHERTYPE_AT = 12;
     private static final int ETHERTYPE_ARP_SWAPPED = 0x0608;
@@ -15,7 +18,7 @@ final class LinkEmulatorDirection {
     private static final int ROUTER_SOLICITATION = 133;
     private static final int REDIRECT = 137;
 
-    /** Stamps older than this are not believed: the real-time clock has been set. */
+    /** Maximum age of a timestamp. An older one means that the real-time clock has been set. */
     private static final long LATEST_NANOS = 500_000_000;
 
     private final PacketPort from;
@@ -42,7 +45,7 @@ final class LinkEmulatorDirection {
         this.line = line;
     }
 
-    /** Takes what has come; returns how many frames. */
+    /** Receives frames and returns their number. */
     int receive() {
         while (inboundCount < PacketPort.BURST && !places.isEmpty()) {
             int place = places.take();
@@ -50,7 +53,8 @@ final class LinkEmulatorDirection {
             inbound[inboundCount++] = place;
         }
         if (inboundCount == 0) {
-            // Nothing free: the frames wait in the socket, whose drops are counted, until others have left.
+            // No place is free. The frames stay in the socket, which counts its drops, until other frames have been
+            // sent.
             return 0;
         }
         int count = from.receive(inboundCount);
@@ -58,7 +62,8 @@ final class LinkEmulatorDirection {
             long now = System.nanoTime();
             long ahead = realTimeNanos() - now;
             for (int i = 0; i < count; i++) {
-                // A thread that wakes up late must not find the line's buffer full of what came meanwhile.
+                // Use the kernel's timestamp. Otherwise a burst after a late wake-up would overflow the buffer of the
+                // line.
                 long told = from.receivedRealTimeNanos(i);
                 long stamp = told == 0 ? now : told - ahead;
                 lastStampNanos = Math.clamp(stamp, Math.max(lastStampNanos, now - LATEST_NANOS), now);
@@ -103,8 +108,8 @@ final class LinkEmulatorDirection {
     }
 
     /**
-     * ARP, neighbour discovery and multicast (group reports that a kernel sends when it likes) are the test network's
-     * own business, not the path's, and take no part in what the seed decides.
+     * Returns whether a frame belongs to the test network itself: ARP, neighbour discovery and multicast, such as group
+     * reports of the kernel. Such frames do not consume random decisions of the seed.
      */
     private static boolean isHousekeeping(long frame, int lengthBytes) {
         if ((NativeMemory.getByte(frame) & 1) != 0) {
@@ -119,7 +124,7 @@ final class LinkEmulatorDirection {
                 && type <= REDIRECT;
     }
 
-    /** Sends what is due; returns how many frames went out. */
+    /** Sends the frames that are due and returns the number of frames sent. */
     int send(long now) {
         while (outboundCount < PacketPort.BURST && schedule.firstNanos() <= now) {
             int place = schedule.removeFirst();
@@ -142,7 +147,7 @@ final class LinkEmulatorDirection {
         return sent;
     }
 
-    /** When the next frame is due; {@link Long#MAX_VALUE} without one. */
+    /** Returns when the next frame is due; {@link Long#MAX_VALUE} if there is none. */
     long nextNanos() {
         return outboundCount > 0 ? Long.MIN_VALUE : schedule.firstNanos();
     }

@@ -8,16 +8,16 @@ import java.net.NetworkInterface;
 import java.util.concurrent.CountDownLatch;
 
 /**
- * Emulates a link between two interfaces until it is interrupted, then says what it did.
+ * Emulates a link between two interfaces until it is interrupted, then prints its counters.
  *
  * <pre>
  * --left IF         one interface, without addresses and with its offloads off
- * --right IF        the other
- * --both TEXT       what either direction does to frames: rate=1G,buffer=256K,delay=10ms,jitter=1ms,loss=0.1%,
+ * --right IF        the other interface
+ * --both TEXT       impairment of both directions: rate=1G,buffer=256K,delay=10ms,jitter=1ms,loss=0.1%,
  *                   reorder=1%/2ms
- * --to-right TEXT   the same for one direction
- * --to-left TEXT    the same for the other
- * --seed S          decides which frames (default 1)
+ * --to-right TEXT   impairment of one direction
+ * --to-left TEXT    impairment of the other direction
+ * --seed S          seed of the random decisions (default 1)
  * </pre>
  */
 public final class LinkEmulatorMain {
@@ -32,7 +32,7 @@ public final class LinkEmulatorMain {
     private LinkEmulatorMain() {
     }
 
-    /** Runs with the given arguments and returns the exit code: 2 when they make no sense. */
+    /** Runs with the given arguments and returns the exit code: 2 if they are wrong. */
     public static int run(String[] args, PrintStream out) {
         LinkEmulatorMain main = new LinkEmulatorMain();
         try {

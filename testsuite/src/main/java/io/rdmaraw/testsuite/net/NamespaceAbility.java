@@ -6,8 +6,8 @@ import java.util.List;
 import java.util.Optional;
 
 /**
- * Whether this process can make network namespaces. It tries once: to be root is not enough in a container without the
- * capabilities. With {@code -Drdmaraw.namespaces=never} it does not try, and tests that need them are skipped.
+ * Determines, once, whether this process can create network namespaces. In a container, root may lack the capabilities.
+ * With {@code -Drdmaraw.namespaces=never}, nothing is tried, and the tests that need namespaces are skipped.
  */
 public final class NamespaceAbility {
     private static final Duration LIMIT = Duration.ofSeconds(10);
@@ -16,12 +16,14 @@ public final class NamespaceAbility {
     private NamespaceAbility() {
     }
 
-    /** Why namespaces cannot be made; empty when they can. */
+    /** Returns why namespaces cannot be created, or empty if they can. */
     public static Optional<String> reasonAgainst() {
         return REASON_AGAINST;
     }
 
-    /** As {@link #reasonAgainst()}, for tests that need these programs, too. Each is run with {@code --version}. */
+    /**
+     * Same as {@link #reasonAgainst()} for tests that also need these programs. Each one is run with {@code --version}.
+     */
     static Optional<String> reasonAgainst(List<String> programs) {
         return REASON_AGAINST.or(() -> tried(() -> programs.forEach(NamespaceAbility::runVersion)));
     }

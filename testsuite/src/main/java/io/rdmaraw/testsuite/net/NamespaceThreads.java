@@ -12,7 +12,7 @@ import java.lang.foreign.StructLayout;
 import java.lang.invoke.MethodHandle;
 import java.lang.invoke.VarHandle;
 
-/** Moves the calling thread into a network namespace: setns(2), which works on a single thread. */
+/** Moves the calling thread into a network namespace with setns(2), which affects a single thread. */
 @SuppressWarnings("restricted")
 public final class NamespaceThreads {
     private static final int O_RDONLY_CLOEXEC = 0x80000;
@@ -21,7 +21,8 @@ public final class NamespaceThreads {
     private static final StructLayout CALL_STATE = Linker.Option.captureStateLayout();
     private static final VarHandle ERRNO =
             CALL_STATE.varHandle(MemoryLayout.PathElement.groupElement("errno"));
-    // open is variadic in C, but with two arguments its calling convention is the plain one on x86-64 and aarch64.
+    // open is variadic in C. With two arguments, its calling convention on x86-64 and aarch64 is that of an ordinary
+    // function.
     private static final MethodHandle OPEN = handle("open", FunctionDescriptor.of(JAVA_INT, ADDRESS, JAVA_INT));
     private static final MethodHandle SETNS = handle("setns", FunctionDescriptor.of(JAVA_INT, JAVA_INT, JAVA_INT));
     private static final MethodHandle CLOSE = handle("close", FunctionDescriptor.of(JAVA_INT, JAVA_INT));
@@ -35,10 +36,10 @@ public final class NamespaceThreads {
     }
 
     /**
-     * There is no way back that the kit needs: let the thread end.
+     * Enters a namespace. There is no way back; the thread should end after its work.
      *
-     * @param namespaceFile such as /proc/PID/ns/net
-     * @throws IllegalStateException when the kernel refuses it, which takes CAP_SYS_ADMIN
+     * @param namespaceFile file of the namespace, such as /proc/PID/ns/net
+     * @throws IllegalStateException if the kernel rejects the call, which requires CAP_SYS_ADMIN
      */
     public static void enter(String namespaceFile) {
         if (Thread.currentThread().isVirtual()) {

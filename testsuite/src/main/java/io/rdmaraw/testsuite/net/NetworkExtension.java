@@ -13,10 +13,10 @@ import org.junit.jupiter.api.extension.ParameterContext;
 import org.junit.jupiter.api.extension.ParameterResolver;
 
 /**
- * Hands a {@link TestNetwork} to each test and closes it after; {@link WithTestNetwork} asks for it. Asked for in
- * {@code @BeforeAll} it is one for the class, of which each test has captures of its own.
- * Where namespaces cannot be made the tests are skipped, and say why. When a test fails its captures are kept in the
- * directory of the system property {@code rdmaraw.captures}, {@code target/captures} by default.
+ * Passes a {@link TestNetwork} to tests and closes it afterwards; enabled by {@link WithTestNetwork}. A network
+ * requested in {@code @BeforeAll} is shared by the class, with separate captures for each test. If namespaces cannot be
+ * created, the tests are skipped with the reason. The captures of a failed test are kept in the directory given by the
+ * system property {@code rdmaraw.captures}, by default {@code target/captures}.
  */
 final class NetworkExtension implements ExecutionCondition, ParameterResolver, BeforeEachCallback,
         AfterEachCallback {
@@ -38,7 +38,7 @@ final class NetworkExtension implements ExecutionCondition, ParameterResolver, B
 
     @Override
     public Object resolveParameter(ParameterContext parameter, ExtensionContext context) {
-        // JUnit closes it with the context: after the test, or after the class.
+        // JUnit closes the network with its context: after the test, or after the class.
         return context.getStore(STORE).getOrComputeIfAbsent(TestNetwork.class, key -> newNetwork(context));
     }
 
@@ -54,7 +54,7 @@ final class NetworkExtension implements ExecutionCondition, ParameterResolver, B
 
     @Override
     public void beforeEach(ExtensionContext context) {
-        // Only a class's network is there before the test has asked for one.
+        // At this point, only a network of the class can exist.
         TestNetwork shared = context.getStore(STORE).get(TestNetwork.class, TestNetwork.class);
         if (shared != null) {
             shared.beginTest(testName(context));
@@ -74,7 +74,7 @@ final class NetworkExtension implements ExecutionCondition, ParameterResolver, B
         }
     }
 
-    /** Tells in the report of a failed test where its frames are. */
+    /** Reports the capture files of a failed test. */
     private static final class CapturedFrames extends Throwable {
         private static final long serialVersionUID = 1L;
 

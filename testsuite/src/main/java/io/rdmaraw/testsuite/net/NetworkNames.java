@@ -6,8 +6,8 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /**
- * Names of namespaces and interfaces. They carry the process id, so that runs side by side do not meet and the leavings
- * of a dead run can be told. An interface name has at most 15 characters, hence base 36.
+ * Generates the names of namespaces and interfaces. They contain the process ID, so that concurrent runs do not collide
+ * and leftovers of dead runs can be identified. Base 36 keeps interface names within 15 characters.
  */
 final class NetworkNames {
     private static final Pattern NAMESPACE = Pattern.compile("rdmaraw-(\\d+)-\\d+");
@@ -18,12 +18,12 @@ final class NetworkNames {
     private NetworkNames() {
     }
 
-    /** A number that no other namespace or pair of this process has. */
+    /** Returns a number that is unique among the namespaces and pairs of this process. */
     static int nextNumber() {
         return COUNTER.getAndIncrement();
     }
 
-    /** Whether this process has asked for any. */
+    /** Returns whether this process has used any number. */
     static boolean areThere() {
         return COUNTER.get() > 0;
     }
@@ -32,12 +32,16 @@ final class NetworkNames {
         return "rdmaraw-" + ProcessHandle.current().pid() + '-' + number;
     }
 
-    /** @param end 'a' or 'b' */
+    /**
+     * Returns the name of an interface.
+     *
+     * @param end 'a' or 'b'
+     */
     static String networkInterface(int number, char end) {
         return "rr" + Long.toString(ProcessHandle.current().pid(), BASE) + '_' + Integer.toString(number, BASE) + end;
     }
 
-    /** The process that made a namespace or an interface; empty for names that are not ours. */
+    /** Returns the process that created a namespace or an interface; empty if the name has a different form. */
     static OptionalLong owner(String name) {
         Matcher namespace = NAMESPACE.matcher(name);
         if (namespace.matches()) {

@@ -8,13 +8,11 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.ThreadFactory;
 
-/**
- * A place to run programs: a network namespace of the test's own, or the one that this process lives in. Thread-safe.
- */
+/** A network namespace in which programs run: one created for a test, or the namespace of this process. Thread-safe. */
 public final class NetworkNamespace implements AutoCloseable {
     private static final Duration RUN_LIMIT = Duration.ofSeconds(60);
 
-    /** Null for the namespace that this process lives in. */
+    /** Null for the namespace of this process. */
     private final String name;
     private final List<PeerProcess> processes = new ArrayList<>();
 
@@ -22,7 +20,7 @@ public final class NetworkNamespace implements AutoCloseable {
         this.name = name;
     }
 
-    /** The namespace of this process, which nobody made and closing does not remove. */
+    /** Returns the namespace of this process. Closing it does not remove the namespace. */
     static NetworkNamespace current() {
         return new NetworkNamespace(null);
     }
@@ -41,42 +39,45 @@ public final class NetworkNamespace implements AutoCloseable {
         return namespace;
     }
 
-    /** A new namespace has the host's filter of reverse paths, which would drop what the tests send by two links. */
+    /**
+     * Disables the reverse path filter, which a new namespace inherits from the host. It would drop test packets that
+     * use two links.
+     */
     private void takeFromAnyLink() {
         attempt("sh", "-c", "for each in all default lo; do echo 0 > /proc/sys/net/ipv4/conf/$each/rp_filter; done");
     }
 
-    /** Names of all namespaces of the host that have one. Lines read "name (id: 3)". */
+    /** Returns the names of all named namespaces on the host. Lines read "name (id: 3)". */
     static List<String> list() {
         return Ip.attempt("netns", "list").output().lines().map(line -> line.split(" ")[0])
                 .filter(line -> !line.isEmpty()).toList();
     }
 
-    /** The name that {@code ip netns exec} takes, or "this process's" for the namespace of this process. */
+    /** Returns the name for {@code ip netns exec}, or "this process's" for the namespace of this process. */
     public String name() {
         return name == null ? "this process's" : name;
     }
 
-    /** Whether this is the namespace that the test process itself lives in. */
+    /** Returns whether this is the namespace of this process. */
     public boolean isCurrent() {
         return name == null;
     }
 
     /**
-     * Runs a program to its end, at most a minute.
+     * Runs a program and waits until it exits, for at most a minute.
      *
-     * @throws IllegalStateException if it fails; the message holds its output
+     * @throws IllegalStateException if it fails; the message contains its output
      */
     public CommandResult run(String... command) {
         return attempt(command).orThrow();
     }
 
-    /** As {@link #run}, but a failure is only a result. */
+    /** Same as {@link #run}, but returns the result if the program fails. */
     public CommandResult attempt(String... command) {
         return PeerProcess.run(inside(command), RUN_LIMIT);
     }
 
-    /** Starts a program that runs until it is closed, at the latest when the namespace is. */
+    /** Starts a program, which runs until it or the namespace is closed. */
     public PeerProcess start(String... command) {
         PeerProcess process = new PeerProcess(inside(command));
         synchronized (processes) {
@@ -95,8 +96,8 @@ public final class NetworkNamespace implements AutoCloseable {
     }
 
     /**
-     * Makes threads that live in this namespace: sockets they open belong to it, from whatever thread they are used
-     * later. Give it to an event loop group, for instance.
+     * Returns a factory of threads in this namespace, for instance for an event loop group. Sockets opened by these
+     * threads belong to the namespace, even if other threads use them later.
      */
     public ThreadFactory threadFactory() {
         return task -> new Thread(() -> {
@@ -105,7 +106,7 @@ public final class NetworkNamespace implements AutoCloseable {
         }, "in " + name());
     }
 
-    /** Runs a task on a thread of its own in this namespace and waits for the result. */
+    /** Runs a task on a separate thread in this namespace and waits for the result. */
     public <T> T call(Callable<T> task) throws Exception {
         FutureTask<T> future = new FutureTask<>(task);
         threadFactory().newThread(future).start();
@@ -125,7 +126,7 @@ public final class NetworkNamespace implements AutoCloseable {
         }
     }
 
-    /** Ends the programs that were started here, then removes the namespace with all its interfaces. */
+    /** Ends the programs that were started in the namespace, then removes it with all its interfaces. */
     @Override
     public void close() {
         List<PeerProcess> toEnd;

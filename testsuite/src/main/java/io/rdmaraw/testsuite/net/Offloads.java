@@ -1,12 +1,12 @@
 package io.rdmaraw.testsuite.net;
 
-/** How much the ends of a veth pair leave to each other. */
+/** The offloads of both ends of a veth pair. */
 public enum Offloads {
     /**
-     * Whatever the kernel gives a new pair, as every container has it: TCP segments of up to 64 KiB come whole, and
-     * checksums of UDP and TCP hold the sum of the pseudo header alone, as there is no wire to protect them from.
+     * The kernel's defaults for a new pair, as in every container. TCP segments of up to 64 KiB are not split.
+     * Checksums of UDP and TCP contain only the sum of the pseudo header, because no wire could damage them.
      */
     AS_MADE,
-    /** Turned off at both ends: all frames are as they would be on a cable. */
+    /** Disabled at both ends: all frames look as on a cable. */
     OFF
 }

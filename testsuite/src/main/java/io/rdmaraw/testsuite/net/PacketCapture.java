@@ -6,12 +6,18 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 
-/** A tcpdump that writes the first frames of an interface to a pcap file, which is kept or removed at the end. */
+/**
+ * Captures the first frames of an interface to a pcap file with tcpdump. The file is removed at the end unless it is to
+ * be kept.
+ */
 public final class PacketCapture implements AutoCloseable {
     private static final Duration START_LIMIT = Duration.ofSeconds(10);
-    /** Enough to see what went wrong; a flood must not fill the disk. */
+    /** Enough frames to diagnose a failure, without filling the disk during a flood. */
     private static final String MAX_FRAMES = "20000";
-    /** The ring holds a whole test, so that no frame is missed while tcpdump waits for a processor. */
+    /**
+     * Size of the ring. It holds the frames of a whole test, so that none is missed while tcpdump waits for a
+     * processor.
+     */
     private static final String RING_KIB = "16384";
 
     private final VethEnd end;
@@ -31,7 +37,8 @@ public final class PacketCapture implements AutoCloseable {
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }
-        // -U: each frame is in the file once seen. -Z root: stay who we are, or the file would belong to "tcpdump".
+        // -U writes each frame to the file immediately. -Z root keeps the user; otherwise the file would belong to
+        // "tcpdump".
         PeerProcess tcpdump = end.namespace().start("tcpdump", "-i", end.name(), "-n", "-U", "-Z", "root", "-c",
                 MAX_FRAMES, "-B", RING_KIB, "--immediate-mode", "-w", file.toString());
         PacketCapture capture = new PacketCapture(end, file, tcpdump);
@@ -48,12 +55,12 @@ public final class PacketCapture implements AutoCloseable {
         return end;
     }
 
-    /** The file, which holds every frame seen until now. */
+    /** Returns the file, which contains every frame captured so far. */
     public Path file() {
         return file;
     }
 
-    /** Leaves the file where it is when the capture ends. */
+    /** Keeps the file when the capture ends. */
     public void keep() {
         kept = true;
     }

@@ -10,8 +10,8 @@ import java.io.UncheckedIOException;
 import java.nio.ByteOrder;
 
 /**
- * A packet socket (packet(7)) on one interface that receives and sends whole Ethernet frames in bursts of up to
- * {@value #BURST}: recvmmsg(2) and sendmmsg(2). What it sends it does not receive itself. For one thread.
+ * A packet socket (packet(7)) on one interface. It receives and sends Ethernet frames in bursts of up to
+ * {@value #BURST} with recvmmsg(2) and sendmmsg(2). It does not receive the frames that it sends. Used by one thread.
  */
 public final class PacketPort implements AutoCloseable {
     public static final int BURST = 64;
@@ -54,7 +54,7 @@ public final class PacketPort implements AutoCloseable {
         this.name = name;
     }
 
-    /** Opens the interface of an end, in the namespace it is in. */
+    /** Opens the interface of an end in its namespace. */
     public static PacketPort open(VethEnd end) {
         int index = end.index();
         try {
@@ -66,7 +66,7 @@ public final class PacketPort implements AutoCloseable {
         }
     }
 
-    /** Opens the interface {@code name} with the number {@code index} of the calling thread's namespace. */
+    /** Opens the interface with a name and an index in the namespace of the calling thread. */
     public static PacketPort open(String name, int index) throws IOException {
         NativeSocket socket = NativeSocket.open(AF_PACKET, NativeSocket.SOCK_RAW, 0);
         PacketPort port = new PacketPort(socket, name);
@@ -134,18 +134,18 @@ public final class PacketPort implements AutoCloseable {
         }
     }
 
-    /** To wait on. */
+    /** Returns the file descriptor to wait on. */
     public int fd() {
         return socket.fd();
     }
 
-    /** Says where received frame {@code i} of the next burst goes. */
+    /** Sets the memory for frame {@code i} of the next received burst. */
     public void receiveInto(int i, long address, int capacityBytes) {
         NativeMemory.putLong(vector(receiveHeaders, i), address);
         NativeMemory.putLong(vector(receiveHeaders, i) + 8, capacityBytes);
     }
 
-    /** Receives up to {@code limit} frames to where {@link #receiveInto} said; returns how many. */
+    /** Receives up to {@code limit} frames into the memory set by {@link #receiveInto}, and returns their number. */
     public int receive(int limit) {
         for (int i = 0; i < limit; i++) {
             NativeMemory.putLong(header(receiveHeaders, i) + MSG_CONTROL, control(i));
@@ -156,8 +156,8 @@ public final class PacketPort implements AutoCloseable {
     }
 
     /**
-     * When the kernel took frame {@code i} of the last burst in, in nanoseconds of the real-time clock since 1970: it
-     * does not depend on how late we are. 0 if it was not told.
+     * Returns when the kernel received frame {@code i} of the last burst, in nanoseconds of the real-time clock since
+     * 1970. The time does not depend on when this thread runs. Returns 0 if the kernel provided no timestamp.
      */
     long receivedRealTimeNanos(int i) {
         if (NativeMemory.getLong(header(receiveHeaders, i) + MSG_CONTROLLEN) < CONTROL_BYTES) {
@@ -167,20 +167,20 @@ public final class PacketPort implements AutoCloseable {
                 + NativeMemory.getLong(control(i) + CONTROL_NANOS);
     }
 
-    /** The length of frame {@code i} of the last burst; negative if it was longer than its place. */
+    /** Returns the length of frame {@code i} of the last burst; negative if the frame was longer than its memory. */
     public int receivedBytes(int i) {
         long header = header(receiveHeaders, i);
         int length = NativeMemory.getInt(header + MSG_LEN);
         return (NativeMemory.getInt(header + MSG_FLAGS) & MSG_TRUNC) == 0 ? length : -length;
     }
 
-    /** Says what frame {@code i} of the next burst is. */
+    /** Sets frame {@code i} of the next burst to send. */
     public void sendFrom(int i, long address, int lengthBytes) {
         NativeMemory.putLong(vector(sendHeaders, i), address);
         NativeMemory.putLong(vector(sendHeaders, i) + 8, lengthBytes);
     }
 
-    /** Sends the first {@code count} frames; returns how many went out, less if the interface had no room for more. */
+    /** Sends the first {@code count} frames and returns the number sent, which is less if the interface had no room. */
     public int send(int count) {
         return orZero(NativeCall.intValue(SENDMMSG, fd(), sendHeaders, count, 0), "sendmmsg");
     }
@@ -196,7 +196,7 @@ public final class PacketPort implements AutoCloseable {
         throw new IllegalStateException(call + " on " + name + ": " + Errno.describe(errno));
     }
 
-    /** Frames the kernel had no room to keep for us since it was last asked. */
+    /** Returns the number of frames that the kernel dropped since the last call because the socket buffer was full. */
     public long kernelDrops() {
         long memory = Libc.allocateZeroed(16);
         try {

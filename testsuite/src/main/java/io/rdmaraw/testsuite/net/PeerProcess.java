@@ -9,7 +9,10 @@ import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 
-/** A program that runs beside the test. Its output is collected while it runs; closing ends it. Thread-safe. */
+/**
+ * A program that runs concurrently with the test. Its output is collected while it runs. Closing ends the program.
+ * Thread-safe.
+ */
 public final class PeerProcess implements AutoCloseable {
     private static final Duration END_LIMIT = Duration.ofSeconds(5);
 
@@ -28,7 +31,7 @@ public final class PeerProcess implements AutoCloseable {
         collector = Thread.ofPlatform().daemon().name("output of " + command.getFirst()).start(this::collect);
     }
 
-    /** Runs a program to its end. */
+    /** Runs a program until it exits. */
     static CommandResult run(List<String> command, Duration limit) {
         try (PeerProcess process = new PeerProcess(command)) {
             process.closeInput();
@@ -45,7 +48,7 @@ public final class PeerProcess implements AutoCloseable {
                 }
             }
         } catch (IOException closedByTheEndOfTheProcess) {
-            // What came until then is kept.
+            // The output received so far is kept.
         }
     }
 
@@ -53,7 +56,7 @@ public final class PeerProcess implements AutoCloseable {
         try {
             process.getOutputStream().close();
         } catch (IOException alreadyEnded) {
-            // Then there is no one to miss the end of the input.
+            // The program has already exited.
         }
     }
 
@@ -65,14 +68,14 @@ public final class PeerProcess implements AutoCloseable {
         return process.isAlive();
     }
 
-    /** What it has printed until now, standard output and error together. */
+    /** Returns the output so far, with standard output and standard error interleaved. */
     public String output() {
         synchronized (output) {
             return output.toString();
         }
     }
 
-    /** Writes to its standard input. */
+    /** Writes to the standard input of the program. */
     public void send(String text) {
         try {
             process.getOutputStream().write(text.getBytes(StandardCharsets.UTF_8));
@@ -82,7 +85,7 @@ public final class PeerProcess implements AutoCloseable {
         }
     }
 
-    /** Returns as soon as the output contains a text. Fails when the program ends without it. */
+    /** Waits until the output contains a text. Fails if the program exits before. */
     public void awaitOutput(String text, Duration limit) {
         Await.until('\'' + text + "' from " + String.join(" ", command), limit, () -> {
             boolean ended = !process.isAlive() && !collector.isAlive();
@@ -97,14 +100,14 @@ public final class PeerProcess implements AutoCloseable {
         });
     }
 
-    /** Waits for the program's own end. */
+    /** Waits until the program exits. */
     public CommandResult await(Duration limit) {
         try {
             if (!process.waitFor(limit.toNanos(), TimeUnit.NANOSECONDS)) {
                 throw new IllegalStateException(
                         String.join(" ", command) + " did not end within " + limit + ": " + output().strip());
             }
-            // A grandchild that holds the pipe open must not hang the test.
+            // A grandchild that keeps the pipe open must not block the test.
             collector.join(END_LIMIT);
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
@@ -113,7 +116,7 @@ public final class PeerProcess implements AutoCloseable {
         return new CommandResult(command, process.exitValue(), output());
     }
 
-    /** Ends the program and what it started: asks first, then forces. */
+    /** Ends the program and its descendants, first with SIGTERM, then with SIGKILL. */
     @Override
     public void close() {
         List<ProcessHandle> children = process.descendants().toList();

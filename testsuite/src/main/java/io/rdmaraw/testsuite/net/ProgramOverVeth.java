@@ -10,12 +10,15 @@ import java.util.Random;
 import java.util.stream.Stream;
 
 /**
- * A program of the test's class path in a JVM of its own, as its users start it, on a device at one end of a veth pair.
- * Stock programs are at the other end.
+ * Runs a program of the test's class path in a separate JVM, as users start it. Its device is one end of a veth pair;
+ * stock programs run at the other end.
  */
 public final class ProgramOverVeth {
     private static final int STOCK_PORT = 8090;
-    /** With a heap that is not collected while the tests ask: channels that have ended are looked for in it. */
+    /**
+     * The heap is large enough to avoid garbage collections, because the tests search it for objects of closed
+     * channels.
+     */
     private static final List<String> JVM = List.of("--enable-native-access=ALL-UNNAMED", "-XX:+UseSerialGC",
             "-Xms1200m", "-Xmn1000m", "-XX:MetaspaceSize=256m", "-XX:TieredStopAtLevel=1",
             "-Dio.netty.leakDetection.level=paranoid");
@@ -23,27 +26,27 @@ public final class ProgramOverVeth {
     private final VethPair pair;
     private PeerProcess program;
 
-    /** Makes the pair, with a namespace for each end. */
+    /** Creates the pair, with a namespace for each end. */
     public ProgramOverVeth(TestNetwork network) {
         pair = network.vethPair(network.namespace(), network.namespace());
     }
 
-    /** The device at the program's end. */
+    /** Returns the device at the program's end. */
     public String device() {
         return "soft:xdp:" + pair.ours().name();
     }
 
-    /** The address of the program's end. */
+    /** Returns the address of the program's end. */
     public String address() {
         return pair.ours().ipv4();
     }
 
-    /** The address of the other end. */
+    /** Returns the address of the other end. */
     public String peerAddress() {
         return pair.peer().ipv4();
     }
 
-    /** The other end. */
+    /** Returns the namespace of the other end. */
     public NetworkNamespace peer() {
         return pair.peer().namespace();
     }
@@ -52,7 +55,7 @@ public final class ProgramOverVeth {
         return Path.of(System.getProperty("java.home"), "bin", name).toString();
     }
 
-    /** Starts the program; returns when it has printed that it is ready. */
+    /** Starts the program and waits until it has printed that it is ready. */
     public PeerProcess start(String mainClass, String ready, String... arguments) {
         String classPath = System.getProperty("surefire.test.class.path", System.getProperty("java.class.path"));
         List<String> command = new ArrayList<>(List.of(jdk("java")));
@@ -64,7 +67,7 @@ public final class ProgramOverVeth {
         return program;
     }
 
-    /** Has a stock server at the other end serve a text; returns where. */
+    /** Starts a stock server with a page at the other end and returns the URL of the page. */
     public String stockPage(Path directory, String text) throws IOException {
         Files.writeString(directory.resolve("page"), text);
         peer().start("python3", "-m", "http.server", "-d", directory.toString(), String.valueOf(STOCK_PORT));
@@ -73,13 +76,13 @@ public final class ProgramOverVeth {
         return page;
     }
 
-    /** What curl prints at the other end. */
+    /** Runs curl at the other end and returns its output. */
     public String curl(String... arguments) {
         return peer().run(Stream.concat(Stream.of("curl", "-sS", "-m", "30"), Arrays.stream(arguments))
                 .toArray(String[]::new)).output();
     }
 
-    /** Posts random bytes by curl; fails unless the same come back. */
+    /** Posts random bytes with curl. Fails unless the same bytes are returned. */
     public void checkEcho(String url, int bytes, Path directory) throws IOException {
         byte[] body = new byte[bytes];
         new Random(bytes).nextBytes(body);
@@ -89,9 +92,12 @@ public final class ProgramOverVeth {
         check(Arrays.equals(body, Files.readAllBytes(got)), "other bytes came back than were sent");
     }
 
-    /** Fails unless the program has made channels of this transport, of the kernel's none, and has lost no buffer. */
+    /**
+     * Fails if the program has not created channels of this transport, has created kernel channels, or has leaked a
+     * buffer.
+     */
     public void checkOnDeviceAlone() {
-        // Of all objects that were not collected yet.
+        // Includes objects that are unreachable but not yet collected.
         String classes = peer().run(jdk("jcmd"), String.valueOf(program.pid()), "GC.class_histogram", "-all").output();
         check(classes.contains("io.rdmaraw.channel.RdmaRawServerSocketChannel\n")
                 && classes.contains("io.rdmaraw.channel.RdmaRawSocketChannel\n"), classes);

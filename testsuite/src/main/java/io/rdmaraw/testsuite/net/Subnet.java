@@ -6,8 +6,9 @@ import java.util.List;
 import java.util.stream.Collectors;
 
 /**
- * The addresses of one pair: a /28 of 198.18.0.0/15, which RFC 2544 sets aside for tests, and a unique local IPv6 /64
- * (RFC 4193). Chosen by the process id, as runs side by side may both have ends in the host's own namespace.
+ * The addresses of one pair: a /28 of 198.18.0.0/15, which RFC 2544 reserves for tests, and an IPv6 /64 of unique local
+ * addresses (RFC 4193). They are derived from the process ID, because concurrent runs may both have ends in the host's
+ * namespace.
  */
 final class Subnet {
     private static final int SUBNETS = 1 << 28 - 15;
@@ -21,7 +22,7 @@ final class Subnet {
         this.number = number;
     }
 
-    /** A subnet that no interface of this namespace has an address in. */
+    /** Returns a subnet in which no interface of this namespace has an address. */
     static Subnet unused(int number) {
         List<String> taken = addressesHere();
         long first = ProcessHandle.current().pid() * PAIRS_PER_PROCESS + number;
@@ -43,7 +44,11 @@ final class Subnet {
         }
     }
 
-    /** @param host 1..14 */
+    /**
+     * Returns the IPv4 address of a host.
+     *
+     * @param host 1..14
+     */
     String ipv4(int host) {
         int offset = (index << 4) + host;
         return "198." + (18 + (offset >> 16)) + '.' + (offset >> 8 & 0xff) + '.' + (offset & 0xff);

@@ -6,8 +6,8 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * The namespaces, veth pairs and captures of one test, or of a class whose tests share them. {@link NetworkExtension}
- * hands it to a test and closes it, also after a failure. Used by one thread.
+ * The namespaces, veth pairs and captures of one test, or of a class with tests that share them.
+ * {@link NetworkExtension} passes it to a test and closes it, even after a failure. Used by one thread.
  */
 public final class TestNetwork implements AutoCloseable {
     private String testName;
@@ -22,48 +22,48 @@ public final class TestNetwork implements AutoCloseable {
     private int testsBegun;
 
     /**
-     * An empty network.
+     * Creates an empty network.
      *
-     * @param testName         begins the names of capture files
-     * @param captureDirectory where capture files go
+     * @param testName         start of the names of capture files
+     * @param captureDirectory directory of the capture files
      */
     public TestNetwork(String testName, Path captureDirectory) {
         this.testName = testName;
         this.captureDirectory = captureDirectory;
     }
 
-    /** The namespace of this process. */
+    /** Returns the namespace of this process. */
     public NetworkNamespace current() {
         return current;
     }
 
-    /** From now on pairs are made without a capture, for tests that flood. */
+    /** Disables captures for pairs created from now on, for tests that flood. */
     public TestNetwork withoutCapture() {
         capturing = false;
         return this;
     }
 
-    /** Says how pairs are made from now on; as the kernel makes them unless it is said. */
+    /** Sets the offloads of pairs created from now on. The default is {@link Offloads#AS_MADE}. */
     public TestNetwork offloads(Offloads choice) {
         offloads = choice;
         return this;
     }
 
-    /** A new namespace, with its loopback interface up. */
+    /** Creates a namespace with its loopback interface up. */
     public NetworkNamespace namespace() {
         NetworkNamespace namespace = NetworkNamespace.create(NetworkNames.nextNumber());
         namespaces.add(namespace);
         return namespace;
     }
 
-    /** A new pair: our end in the namespace of this process, the peer's end in a new one. */
+    /** Creates a pair: our end in the namespace of this process, the peer's end in a new one. */
     public VethPair vethPair() {
         return vethPair(current, namespace());
     }
 
     /**
-     * A new pair. The first frames that pass the peer's end are captured: there a capture sees what our end sends and
-     * is sent, whereas XDP on our end takes frames before a capture there could see them.
+     * Creates a pair. The first frames are captured at the peer's end, where a capture sees both directions. At our
+     * end, XDP takes frames before a capture could see them.
      */
     public VethPair vethPair(NetworkNamespace ours, NetworkNamespace peer) {
         VethPair pair = VethPair.create(NetworkNames.nextNumber(), ours, peer, offloads);
@@ -74,17 +74,17 @@ public final class TestNetwork implements AutoCloseable {
         return pair;
     }
 
-    /** Two ends with a path between them that does the same to both directions; see {@link #impairedPair}. */
+    /** Creates two ends with the same impairment in both directions; see {@link #impairedPair}. */
     public ImpairedPair impairedPair(Impairment both, long seed) {
         return impairedPair(current, namespace(), both, both, seed);
     }
 
     /**
-     * Two ends with an impaired path between them.
+     * Creates two ends with an impaired path between them.
      *
-     * @param toPeer what happens to frames from our end to the peer's
-     * @param toOurs what happens to frames from the peer's end to ours
-     * @param seed   decides which frames are lost, held back, and so on
+     * @param toPeer impairment from our end to the peer's
+     * @param toOurs impairment from the peer's end to ours
+     * @param seed   seed of the random decisions, such as which frames are lost
      */
     public ImpairedPair impairedPair(NetworkNamespace ours, NetworkNamespace peer, Impairment toPeer, Impairment toOurs,
             long seed) {
@@ -96,7 +96,7 @@ public final class TestNetwork implements AutoCloseable {
         return pair;
     }
 
-    /** Captures the frames of an interface until the test ends; kept if the test fails. */
+    /** Captures the frames of an interface until the test ends. The file is kept if the test fails. */
     public PacketCapture capture(VethEnd end) {
         PacketCapture capture = PacketCapture.start(end,
                 captureDirectory.resolve(testName + '-' + end.name() + ".pcap"));
@@ -105,10 +105,10 @@ public final class TestNetwork implements AutoCloseable {
     }
 
     /**
-     * Another test begins, which shares this network with those before: interfaces are captured anew, since a capture
-     * holds the first frames only, and those should be the test's own.
+     * Starts another test on this network. All captures are restarted, because a capture contains only its first
+     * frames, which should be those of the current test.
      *
-     * @param testName begins the names of the new capture files
+     * @param testName start of the names of the new capture files
      */
     void beginTest(String testName) {
         this.testName = testName + '-' + ++testsBegun;
@@ -118,13 +118,13 @@ public final class TestNetwork implements AutoCloseable {
         before.forEach(capture -> capture(capture.end()));
     }
 
-    /** Makes {@link #close()} leave the captures. The files are returned. */
+    /** Keeps the captures beyond {@link #close()}, and returns their files. */
     public List<Path> keepCaptures() {
         captures.forEach(PacketCapture::keep);
         return captures.stream().map(PacketCapture::file).toList();
     }
 
-    /** Removes everything, whatever of it fails. */
+    /** Removes everything, even if parts of it fail. */
     @Override
     public void close() {
         List<Runnable> steps = new ArrayList<>();

@@ -2,7 +2,7 @@ package io.rdmaraw.testsuite.net;
 
 import java.time.Duration;
 
-/** One end of a veth pair: a network interface with a MAC, an IPv4 and an IPv6 address. */
+/** One end of a veth pair: a network interface with a MAC address, an IPv4 address and an IPv6 address. */
 public final class VethEnd {
     private static final Duration LINK_LIMIT = Duration.ofSeconds(10);
 
@@ -20,42 +20,42 @@ public final class VethEnd {
         this.ipv6 = ipv6;
     }
 
-    /** Where the interface is. */
+    /** Returns the namespace of the interface. */
     public NetworkNamespace namespace() {
         return namespace;
     }
 
-    /** The interface's name, such as {@code rr2s_0a}. */
+    /** Returns the name of the interface, such as {@code rr2s_0a}. */
     public String name() {
         return name;
     }
 
-    /** As six pairs of hex digits with colons. */
+    /** Returns the MAC address as six pairs of hex digits with colons. */
     public String mac() {
         return mac;
     }
 
-    /** Without the prefix length, which is {@value VethPair#IPV4_PREFIX_BITS}. */
+    /** Returns the IPv4 address. The prefix length is {@value VethPair#IPV4_PREFIX_BITS}. */
     public String ipv4() {
         return ipv4;
     }
 
-    /** Without the prefix length, which is {@value VethPair#IPV6_PREFIX_BITS}. */
+    /** Returns the IPv6 address. The prefix length is {@value VethPair#IPV6_PREFIX_BITS}. */
     public String ipv6() {
         return ipv6;
     }
 
-    /** The interface's number in its namespace. */
+    /** Returns the interface index in its namespace. */
     public int index() {
         return Integer.parseInt(read("ifindex"));
     }
 
-    /** A counter of the kernel, such as {@code rx_packets}. */
+    /** Returns a counter of the kernel, such as {@code rx_packets}. */
     public long counter(String counter) {
         return Long.parseLong(read("statistics/" + counter));
     }
 
-    // Not from this process's /sys, which shows only this process's namespace.
+    // Reads in the namespace of the interface, because this process's /sys only shows its own namespace.
     private String read(String file) {
         return namespace.run("cat", "/sys/class/net/" + name + '/' + file).output().strip();
     }
@@ -68,12 +68,16 @@ public final class VethEnd {
         namespace.run("ip", "link", "set", "dev", name, "down");
     }
 
-    /** @param mtuBytes without the Ethernet header */
+    /**
+     * Sets the MTU.
+     *
+     * @param mtuBytes MTU without the Ethernet header
+     */
     public void setMtu(int mtuBytes) {
         namespace.run("ip", "link", "set", "dev", name, "mtu", Integer.toString(mtuBytes));
     }
 
-    /** Removes the interface, and with it the other end of the pair. */
+    /** Removes the interface, which also removes the other end of the pair. */
     public void remove() {
         namespace.run("ip", "link", "del", "dev", name);
     }
@@ -84,22 +88,24 @@ public final class VethEnd {
     }
 
     /**
-     * Gives the interface its addresses. Nothing is left to happen on its own time: no duplicate address detection, no
-     * link-local address with its solicitations, so that a test sees the frames it asked for.
+     * Assigns the addresses. Duplicate address detection and link-local addresses are disabled, so that a test sees
+     * only the frames that it caused.
      */
     void configure() {
         configureLink();
         namespace.run("ip", "addr", "add", ipv4 + '/' + VethPair.IPV4_PREFIX_BITS, "dev", name);
-        // Absent where the kernel runs without IPv6; tests that need it fail by themselves then.
+        // Not checked: without IPv6 in the kernel the command fails, and only tests that need IPv6 fail later.
         namespace.attempt("ip", "-6", "addr", "add", ipv6 + '/' + VethPair.IPV6_PREFIX_BITS, "dev", name, "nodad");
     }
 
-    /** Gives the interface its MAC address and nothing above it. */
+    /** Sets only the MAC address of the interface. */
     void configureLink() {
         namespace.run("ip", "link", "set", "dev", name, "address", mac, "addrgenmode", "none");
     }
 
-    /** Tells the kernel once and for all whose MAC address the other end has: nothing waits for ARP, or overtakes. */
+    /**
+     * Adds permanent neighbour entries for the other end, so that packets neither wait for ARP nor overtake each other.
+     */
     void setNeighbour(VethEnd other) {
         namespace.run("ip", "neigh", "replace", other.ipv4, "lladdr", other.mac, "nud", "permanent", "dev", name);
         namespace.attempt("ip", "-6", "neigh", "replace", other.ipv6, "lladdr", other.mac, "nud", "permanent", "dev",
@@ -107,8 +113,8 @@ public final class VethEnd {
     }
 
     /**
-     * Makes the kernel put whole frames on the wire: without this a veth carries TCP segments of 64 KiB and checksums
-     * that nobody has filled in, as both ends trust each other.
+     * Disables all offloads, so that the kernel sends frames as on a cable. By default, a veth carries TCP segments of
+     * up to 64 KiB and incomplete checksums.
      */
     void offloadsOff() {
         namespace.run("ethtool", "-K", name, "tx", "off", "tso", "off", "gso", "off", "gro", "off", "txvlan", "off",

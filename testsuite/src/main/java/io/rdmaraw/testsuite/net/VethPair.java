@@ -1,10 +1,10 @@
 package io.rdmaraw.testsuite.net;
 
 /**
- * Two interfaces joined by a virtual cable, both up, with addresses of one subnet.
+ * Two interfaces connected by a virtual cable. Both are up and have addresses of the same subnet.
  *
  * @param ours the end that the code under test opens
- * @param peer the other end, with the kernel or a stock program behind it
+ * @param peer the other end, used by the kernel or a stock program
  */
 public record VethPair(VethEnd ours, VethEnd peer) {
     static final int IPV4_PREFIX_BITS = 28;
@@ -25,7 +25,7 @@ public record VethPair(VethEnd ours, VethEnd peer) {
         }
     }
 
-    /** Makes the interfaces of two ends, still down. */
+    /** Creates the interfaces of two ends. They are still down. */
     static VethPair join(VethEnd ours, VethEnd peer) {
         VethPair pair = new VethPair(ours, peer);
         String[] add = {"link", "add", pair.ours.name(), "type", "veth", "peer", "name", pair.peer.name()};
@@ -40,7 +40,7 @@ public record VethPair(VethEnd ours, VethEnd peer) {
         }
     }
 
-    /** Whichever end is still here takes the other one with it. */
+    /** Removes the pair by the end that is still in this namespace. */
     private void remove() {
         Ip.attempt("link", "del", "dev", ours.name());
         Ip.attempt("link", "del", "dev", peer.name());
@@ -72,7 +72,7 @@ public record VethPair(VethEnd ours, VethEnd peer) {
     }
 
     void close() {
-        // The ends in named namespaces go with those.
+        // Ends in named namespaces are removed with the namespace.
         if (ours.namespace().isCurrent()) {
             Ip.attempt("link", "del", "dev", ours.name());
         }

@@ -10,8 +10,8 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.extension.ExtendWith;
 
 /**
- * The tests of this class take a {@link TestNetwork} as a parameter. They need root, which their tag says: the fast
- * tests leave them out.
+ * Enables {@link TestNetwork} parameters for the tests of a class. The tests require root; the fast tests exclude them
+ * by their tag.
  */
 @Documented
 @Inherited

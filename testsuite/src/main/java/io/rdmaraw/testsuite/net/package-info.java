@@ -1,6 +1,6 @@
 /**
- * A kit for tests on a real wire: network namespaces and veth pairs that a test makes for itself and that disappear
- * after it, stock programs that run in them as peers, and captures that are kept when the test fails.
+ * Supports tests on real network interfaces: network namespaces and veth pairs that exist for one test, stock programs
+ * that run in them as peers, and captures that are kept if the test fails.
  *
  * <pre>
  * &#64;WithTestNetwork
@@ -13,6 +13,6 @@
  * }
  * </pre>
  *
- * <p>Names carry the process id of the test run. What a killed run has left behind is removed by the next one.
+ * <p>Names contain the process ID of the test run. The next run removes the leftovers of a killed one.
  */
 package io.rdmaraw.testsuite.net;

@@ -13,7 +13,7 @@ import io.rdmaraw.testsuite.sim.Packet;
 import io.rdmaraw.testsuite.sim.SegmentCodec;
 import io.rdmaraw.testsuite.sim.SplitMix;
 
-/** The core as the endpoint of a script; time passes when the script waits. */
+/** Plays scripts against the core in virtual time, which advances when the script waits. */
 final class CoreDriver implements ScriptDriver, TcpEvents {
     private static final long MILLI = 1_000_000;
     private static final long OURS = 0xffff_0a4d_0001L;
@@ -63,10 +63,10 @@ final class CoreDriver implements ScriptDriver, TcpEvents {
 
     @Override
     public void inject(byte[] bytes) {
-        // A round trip of a millisecond, as between two hosts of one network.
+        // Each packet takes a millisecond, as between two hosts of one network.
         passSilently(MILLI);
         if (!codec.decode(bytes, in)) {
-            // The wire layer keeps from TCP what is damaged or not for it.
+            // The wire layer drops damaged packets and packets for other hosts before they reach TCP.
             return;
         }
         int headerBytes = IPV4_BYTES + (bytes[IPV4_BYTES + 12] >> 4 & 15) * 4;
@@ -80,7 +80,7 @@ final class CoreDriver implements ScriptDriver, TcpEvents {
     @Override
     public void icmp(IcmpMessage message, Packet quoted, int mtuBytes) {
         passSilently(MILLI);
-        // What the core has no name for is dropped before it.
+        // A message that the core does not distinguish is dropped before it reaches the core.
         if (message.error() != null) {
             engine.onIcmp(message.error(), 0, quoted.sourceLow, quoted.sourcePort, 0, quoted.destinationLow,
                     quoted.destinationPort, quoted.seq, mtuBytes, nowNanos);
@@ -199,7 +199,7 @@ final class CoreDriver implements ScriptDriver, TcpEvents {
 
     @Override
     public void acked(TcpConnection from, int bytes) {
-        // The script looks at the wire.
+        // The script checks the packets instead.
     }
 
     @Override

@@ -5,7 +5,7 @@ import io.rdmaraw.wire.IcmpErrorKind;
 import java.nio.ByteBuffer;
 import java.util.Locale;
 
-/** The messages about segments that a script may send (RFC 792). */
+/** The ICMP messages about a segment that a script may send (RFC 792). */
 enum IcmpMessage {
     NET_UNREACHABLE(3, 0, IcmpErrorKind.HOST_UNREACHABLE),
     HOST_UNREACHABLE(3, 1, IcmpErrorKind.HOST_UNREACHABLE),
@@ -35,12 +35,12 @@ enum IcmpMessage {
         return valueOf(name.replace('-', '_').toUpperCase(Locale.ROOT));
     }
 
-    /** Returns what the core hears, or null where it hears nothing. */
+    /** Returns the error that is reported to the core, or null if the message is dropped. */
     IcmpErrorKind error() {
         return error;
     }
 
-    /** Returns the IPv4 packet of the message from {@code source} to where {@code quoted} came from. */
+    /** Returns an IPv4 packet with this message, from {@code source} to the sender of {@code quoted}. */
     byte[] encode(long source, Packet quoted, int mtuBytes) {
         ByteBuffer out = ByteBuffer.allocate(IP_BYTES + ICMP_BYTES + QUOTED_BYTES);
         out.putShort((short) 0x4500).putShort((short) out.capacity()).putInt(0).put((byte) 64).put((byte) 1);

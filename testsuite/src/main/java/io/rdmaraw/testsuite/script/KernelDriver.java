@@ -10,7 +10,10 @@ import java.nio.channels.ServerSocketChannel;
 import java.nio.channels.SocketChannel;
 import jdk.net.ExtendedSocketOptions;
 
-/** The Linux kernel as the endpoint of a script: a socket in a namespace of its own, the script behind a TUN device. */
+/**
+ * Plays scripts against the Linux kernel: its socket lives in a separate network namespace, the script behind a
+ * TUN device.
+ */
 final class KernelDriver implements ScriptDriver {
     private static final String OUR_IP = "10.77.0.1";
     private static final String PEER_IP = "10.77.0.2";
@@ -35,16 +38,16 @@ final class KernelDriver implements ScriptDriver {
             run("ip", "link", "set", "rrscript0", "up");
             run("ip", "link", "set", "lo", "up");
             run("sh", "-c", "echo 0 > /proc/sys/net/ipv4/tcp_ecn");
-            // As RFC 6298 has it; Linux since 6.5 can send the first SYNs a second apart.
+            // As RFC 6298 requires. Since 6.5, Linux may send the first SYNs at intervals of a second.
             run("sh", "-c", "f=/proc/sys/net/ipv4/tcp_syn_linear_timeouts; test ! -e $f || echo 0 > $f");
-            // What the host chooses for all its sockets, BBR for instance, is not what the scripts are about.
+            // The host may configure another congestion control for all sockets, such as BBR.
             run("ip", "route", "replace", "10.77.0.0/24", "dev", "rrscript0", "src", OUR_IP, "congctl", "cubic");
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }
     }
 
-    /** A child of this thread is in this thread's namespace. */
+    /** Runs a command in the namespace of the calling thread, which child processes inherit. */
     private static void run(String... command) throws IOException {
         try {
             Process process = new ProcessBuilder(command).inheritIO().start();
@@ -92,13 +95,12 @@ final class KernelDriver implements ScriptDriver {
         });
     }
 
-    /** As the core is: small segments do not wait, and urgent data comes in line. */
+    /** Disables Nagle's algorithm, as in the core's configuration. */
     private void prepare() throws IOException {
         socket.setOption(StandardSocketOptions.TCP_NODELAY, true);
-        socket.socket().setOOBInline(true);
     }
 
-    /** A piece of work on sockets. */
+    /** An operation on sockets. */
     private interface Work {
         void run() throws IOException;
     }
@@ -113,7 +115,7 @@ final class KernelDriver implements ScriptDriver {
 
     @Override
     public void inject(byte[] packet) {
-        // The kernel takes the packet in within the call: a TUN device has no queue towards it.
+        // The kernel processes the packet within this call, because a TUN device has no receive queue.
         attempt(() -> tun.write(packet));
         serveUser();
     }
@@ -144,7 +146,7 @@ final class KernelDriver implements ScriptDriver {
         return ipv4Tcp ? Packet.decode(bytes) : null;
     }
 
-    /** Accepts, finishes connecting and reads, as a user does who waits for it. */
+    /** Accepts the connection, completes connecting and reads, as a waiting user does. */
     private void serveUser() {
         try {
             if (server != null && socket == null) {

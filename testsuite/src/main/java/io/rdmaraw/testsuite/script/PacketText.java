@@ -7,7 +7,7 @@ import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
 
-/** A packet as a script names it: flags, and fields by name. */
+/** The description of a packet in a script: its flags and named fields. */
 final class PacketText {
     private static final String LETTERS = "FSRP.UEW";
 
@@ -55,12 +55,12 @@ final class PacketText {
         return value == null ? otherwise : (int) Long.parseLong(value);
     }
 
-    /** Returns the first word: flags, or the name of a message. */
+    /** Returns the first word: the flags, or the name of an ICMP message. */
     String word() {
         return word;
     }
 
-    /** Returns an IPv4 address in its mapped form. */
+    /** Returns an address field in mapped form, or {@code otherwise} if it is absent. */
     long address(String field, long otherwise) {
         String value = fields.get(field);
         if (value == null) {
@@ -78,7 +78,7 @@ final class PacketText {
         return value == null ? new byte[0] : HexFormat.of().parseHex(value);
     }
 
-    /** Returns what of {@code packet} is not as named, or null. */
+    /** Returns the name of the first field in which {@code packet} differs from this description, or null. */
     String difference(Packet packet, int ourIss, int peerIss) {
         int ignored = Packet.PSH | (ackOptional ? Packet.ACK : 0);
         if ((packet.flags & ~ignored) != (flags & ~ignored)) {

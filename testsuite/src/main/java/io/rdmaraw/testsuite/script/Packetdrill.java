@@ -7,11 +7,14 @@ import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.stream.Stream;
 
-/** What google/packetdrill checks of TCP, script by script, and what of ours does; as a table for the documents. */
+/**
+ * The TCP scripts of google/packetdrill, each with the scripts and tests of this project that check the same
+ * behaviour. {@link #table} writes them as a table for the documentation.
+ */
 final class Packetdrill {
     private static final int FIELDS = 5;
 
-    /** How far something of ours checks the same. */
+    /** Whether this project checks the same behaviour. */
     enum State {
         COVERED("covered"), NOT_APPLICABLE("cannot apply"), OPEN("**open**");
 
@@ -23,13 +26,13 @@ final class Packetdrill {
     }
 
     /**
-     * A script of theirs.
+     * A script of packetdrill.
      *
-     * @param path    below gtests/net
-     * @param text    what it checks
-     * @param scripts ours, by name
-     * @param tests   ours, a class or a method of one
-     * @param note    why it cannot apply, or what is missing
+     * @param path    its path below gtests/net
+     * @param text    the behaviour it checks
+     * @param scripts names of this project's scripts
+     * @param tests   this project's tests: classes or methods
+     * @param note    why the script cannot apply, or the missing part
      */
     record Line(String path, String text, State state, List<String> scripts, List<String> tests, String note) {
     }
@@ -62,7 +65,7 @@ final class Packetdrill {
         return new Line(fields[0], fields[1], State.valueOf(fields[2]), scripts, tests, fields[4]);
     }
 
-    /** Returns the table in Markdown. */
+    /** Returns the table as Markdown. */
     static String table() {
         StringBuilder text = new StringBuilder("| Script | What it checks | | By what of ours | Why |\n")
                 .append("|---|---|---|---|---|\n");

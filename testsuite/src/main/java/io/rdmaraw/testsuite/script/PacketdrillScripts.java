@@ -2,7 +2,10 @@ package io.rdmaraw.testsuite.script;
 
 import java.util.List;
 
-/** What scripts of packetdrill check of Linux and no other of the {@link Scripts} did; see {@link Packetdrill}. */
+/**
+ * Scripts for behaviour of Linux that packetdrill checks and the other {@link Scripts} do not; see
+ * {@link Packetdrill}.
+ */
 final class PacketdrillScripts {
     private PacketdrillScripts() {
     }

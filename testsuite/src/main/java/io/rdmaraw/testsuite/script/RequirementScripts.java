@@ -3,7 +3,7 @@ package io.rdmaraw.testsuite.script;
 import java.util.ArrayList;
 import java.util.List;
 
-/** What RFC 9293 requires, one exchange for each that the other {@link Scripts} do not show already. */
+/** Scripts for the requirements of RFC 9293 that the other {@link Scripts} do not verify. */
 final class RequirementScripts {
     private RequirementScripts() {
     }
@@ -47,8 +47,8 @@ final class RequirementScripts {
                         .peer("S seq 0 win 65535 opt 020301000000").ours("S. seq 0 ack 1 mss 1460")
                         .peer(". seq 1 ack 1 win 65535").userSends(600).ours(". seq 1 ack 1 len 536")
                         .ours(". seq 537 ack 1 len 64").proves("MUST-7", "MUST-15"),
-                Script.named("urgent data arrives in line").established().peer("PU. seq 1 ack 1 urg 3 len 5")
-                        .ours(". seq 1 ack 6").delivered(5));
+                Script.named("urgent byte leaves the stream").established().peer("PU. seq 1 ack 1 urg 3 len 5")
+                        .ours(". seq 1 ack 6").delivered(4));
     }
 
     /** Sections 3.9.2.3 and 3.10.7.2. */
@@ -132,7 +132,9 @@ final class RequirementScripts {
                         .silenceMillis(100).proves("MUST-58", "MUST-59", "SHLD-19"));
     }
 
-    /** The first segments of a connection are acknowledged at once: forty full ones, each before the next. */
+    /**
+     * Sends 40 full segments one by one, because the first segments of a connection are acknowledged immediately.
+     */
     private static Script manyFullSegments(Script script) {
         for (int i = 0; i < 40; i++) {
             script.peer(". seq " + (1 + i * 1460) + " ack 1 len 1460").waitMillis(3);

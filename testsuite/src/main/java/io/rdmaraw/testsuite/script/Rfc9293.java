@@ -9,14 +9,17 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 
-/** The requirements of RFC 9293, appendix B, with what shows each to be met; as a table for docs/report/rfc9293.md. */
+/**
+ * The requirements of RFC 9293, appendix B, each with the scripts and tests that verify it. {@link #table} writes
+ * them as a table for docs/lab/rfc9293.md.
+ */
 final class Rfc9293 {
     private static final int FIELDS = 5;
 
     private Rfc9293() {
     }
 
-    /** Returns the sections of the appendix in order. */
+    /** Returns the sections of the appendix in order, each with its requirements. */
     static Map<String, List<Requirement>> sections() {
         Map<String, List<Requirement>> sections = new LinkedHashMap<>();
         List<Requirement> section = List.of();
@@ -51,12 +54,12 @@ final class Rfc9293 {
         return new Requirement(fields[0], fields[1], Requirement.State.valueOf(fields[2]), tests, fields[4]);
     }
 
-    /** Returns the scripts that show a requirement to be met. */
+    /** Returns the scripts that verify a requirement. */
     static List<Script> scriptsOf(Requirement requirement) {
         return Scripts.all().stream().filter(script -> script.proves().contains(requirement.id())).toList();
     }
 
-    /** Returns the table in Markdown. */
+    /** Returns the table as Markdown. */
     static String table() {
         StringBuilder text = new StringBuilder("| Label | What it asks | | Shown by | Why |\n|---|---|---|---|---|\n");
         sections().forEach((name, requirements) -> {

@@ -4,9 +4,9 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * An exact exchange between one TCP endpoint and its peer, written as a dialogue. The script plays the peer and the
- * user of the endpoint; a {@link ScriptDriver} is the endpoint: our core in virtual time, or the Linux kernel behind a
- * TUN device. A script that Linux fails is suspect.
+ * An exact exchange between a TCP endpoint and its peer, written as a dialogue. The script plays the peer and the
+ * endpoint's user. A {@link ScriptDriver} provides the endpoint: the core in virtual time, or the Linux kernel
+ * behind a TUN device. If Linux fails a script, the script itself is probably wrong.
  *
  * <pre>
  * Script.named("passive open")
@@ -18,13 +18,15 @@ import java.util.List;
  *       .ours("P. seq 1 ack 1 len 10");
  * </pre>
  *
- * <p>A packet is its flags in tcpdump's letters (S F R P . E W), then what it carries. Sequence and acknowledgment
- * numbers count from the initial sequence number of either side. {@code ts V} in a peer's packet echoes the last
- * timestamp of the endpoint; a packet of ours is compared in what is named, and always in flags (P is ignored, and with
- * {@code ?} at the end so is the ACK flag) and length; {@code open} means that
- * its window is not 0. What only a peer sends: {@code urg N} the urgent pointer,
- * {@code opt HEX} options as they are, {@code from IP} and {@code to IP} other addresses, {@code badsum} a wrong
- * checksum.
+ * <p>A packet consists of its flags in tcpdump's letters (S F R P . E W) and of named fields. Sequence and
+ * acknowledgment numbers are relative to the initial sequence number of their side. In a packet of the peer,
+ * {@code ts V} also echoes the endpoint's last timestamp.
+ *
+ * <p>A packet of the endpoint is compared in its flags, its length and the fields that are named. The P flag is
+ * ignored. The ACK flag is ignored, too, if the flags end with {@code ?}. {@code open} requires a window other than 0.
+ *
+ * <p>Fields of the peer's packets only: {@code urg N} sets the urgent pointer, {@code opt HEX} adds raw options,
+ * {@code from IP} and {@code to IP} use other addresses, and {@code badsum} makes the checksum wrong.
  */
 public final class Script {
     /** One line of the dialogue. */
@@ -35,7 +37,7 @@ public final class Script {
         }
     }
 
-    /** What a line is. */
+    /** The kind of a line. */
     enum Kind { LISTEN, CONNECT, PEER, OURS, SILENCE, SEND, READ, DELIVERED, EOF, RESET, SHUTDOWN, CLOSE, ABORT, WAIT,
         KEEP_ALIVE, NEW_CONNECTION, NAGLE, ICMP, FILL }
 
@@ -51,7 +53,7 @@ public final class Script {
         this.name = name;
     }
 
-    /** Begins a script. */
+    /** Starts a script with this name. */
     public static Script named(String name) {
         return new Script(name);
     }
@@ -61,50 +63,50 @@ public final class Script {
         return this;
     }
 
-    /** Says that the kernel can't be compared, and why. */
+    /** Excludes the script from comparison with the kernel, for this reason. */
     public Script coreOnly(String why) {
         coreOnly = why;
         return this;
     }
 
-    /** Names the requirements of RFC 9293, appendix B, that it shows to be met: see {@link Rfc9293}. */
+    /** Declares the requirements of RFC 9293, appendix B, that this script verifies; see {@link Rfc9293}. */
     public Script proves(String... requirements) {
         proves.addAll(List.of(requirements));
         return this;
     }
 
-    /** The user does not read until told to. */
+    /** Lets the user read only at {@link #userReads}. */
     public Script userDoesNotRead() {
         readsAtOnce = false;
         return this;
     }
 
-    /** The user listens. */
+    /** Lets the user listen. */
     public Script listen() {
         return add(Kind.LISTEN, "", 0);
     }
 
-    /** The user opens a connection to the peer. */
+    /** Lets the user open a connection to the peer. */
     public Script connect() {
         return add(Kind.CONNECT, "", 0);
     }
 
-    /** The peer sends a packet. */
+    /** Sends a packet from the peer. */
     public Script peer(String packet) {
         return add(Kind.PEER, packet, 0);
     }
 
-    /** The endpoint must send this packet next. */
+    /** Expects this packet as the endpoint's next one. */
     public Script ours(String packet) {
         return add(Kind.OURS, packet, 0);
     }
 
-    /** The endpoint must send this packet next, within so long. */
+    /** Expects this packet as the endpoint's next one, within this time. */
     public Script oursWithinMillis(long millis, String packet) {
         return add(Kind.OURS, packet, millis);
     }
 
-    /** The endpoint must send so many full segments of 1460 bytes, one behind the other. */
+    /** Expects {@code count} full segments of 1460 bytes without gaps. */
     public Script oursInARow(int firstSeq, int count) {
         for (int i = 0; i < count; i++) {
             ours(". seq " + (firstSeq + i * FULL_SEGMENT_BYTES) + " ack 1 len " + FULL_SEGMENT_BYTES);
@@ -112,96 +114,96 @@ public final class Script {
         return this;
     }
 
-    /** The endpoint must send nothing for so long. */
+    /** Expects that the endpoint sends nothing for this time. */
     public Script silenceMillis(long millis) {
         return add(Kind.SILENCE, "", millis);
     }
 
-    /** Time passes, whatever the endpoint does meanwhile. */
+    /** Lets time pass and ignores the endpoint's packets. */
     public Script waitMillis(long millis) {
         return add(Kind.WAIT, "", millis);
     }
 
     /**
-     * The peer sends until the endpoint's window is closed; the user must not read. What it has sent lies before
-     * {@code seq 1} from then on.
+     * Lets the peer send until the endpoint's window is closed. The user must not read. Afterwards, {@code seq 1}
+     * is the first sequence number behind this data.
      */
     public Script peerFillsWindow() {
         return add(Kind.FILL, "", 0);
     }
 
-    /** The user sends bytes. */
+    /** Lets the user send bytes. */
     public Script userSends(int bytes) {
         return add(Kind.SEND, "", bytes);
     }
 
-    /** The user reads bytes that have arrived. */
+    /** Lets the user read received bytes. */
     public Script userReads(int bytes) {
         return add(Kind.READ, "", bytes);
     }
 
-    /** So many bytes must have reached the user in all. */
+    /** Expects that this number of bytes has been delivered to the user in total. */
     public Script delivered(int bytes) {
         return add(Kind.DELIVERED, "", bytes);
     }
 
-    /** The user must have seen the end of the peer's data. */
+    /** Expects that the user has seen the end of the peer's data. */
     public Script userSeesEnd() {
         return add(Kind.EOF, "", 0);
     }
 
-    /** The user must have been told of a reset. */
+    /** Expects that a reset has been reported to the user. */
     public Script userSeesReset() {
         return add(Kind.RESET, "", 0);
     }
 
-    /** The user ends the sending direction. */
+    /** Lets the user shut down the sending direction. */
     public Script userShutsDown() {
         return add(Kind.SHUTDOWN, "", 0);
     }
 
-    /** The user asks for keepalive probes after a second of silence. */
+    /** Lets the user enable keepalive probes after a second of silence. */
     public Script userWantsKeepAlive() {
         return add(Kind.KEEP_ALIVE, "", 0);
     }
 
-    /** The user lets Nagle's algorithm hold small segments back; without this they go at once. */
+    /** Lets the user enable Nagle's algorithm, which is off by default. */
     public Script userWantsNagle() {
         return add(Kind.NAGLE, "", 0);
     }
 
     /**
-     * A router's or the peer's message about a segment of the endpoint: the name of an {@link IcmpMessage}, then
-     * {@code seq N}, and {@code mtu N} where there is one.
+     * Sends an ICMP message about a segment of the endpoint: the name of an {@link IcmpMessage}, then
+     * {@code seq N}, and {@code mtu N} for messages with an MTU.
      */
     public Script icmp(String message) {
         return add(Kind.ICMP, message, 0);
     }
 
-    /** The user closes. */
+    /** Lets the user close the connection. */
     public Script userCloses() {
         return add(Kind.CLOSE, "", 0);
     }
 
-    /** The user closes with SO_LINGER 0. */
+    /** Lets the user close the connection with SO_LINGER 0. */
     public Script userAborts() {
         return add(Kind.ABORT, "", 0);
     }
 
-    /** A new exchange with new initial sequence numbers follows on the same ports. */
+    /** Starts a new connection with new initial sequence numbers on the same ports. */
     public Script again() {
         return add(Kind.NEW_CONNECTION, "", 0);
     }
 
-    /** The passive handshake that most scripts begin with: MSS 1460, no other options, window 65535. */
+    /** Performs the passive handshake of most scripts: MSS 1460, no other options, window 65535. */
     public Script established() {
         return listen().peer("S seq 0 win 65535 mss 1460").ours("S. seq 0 ack 1 mss 1460")
                 .peer(". seq 1 ack 1 win 65535");
     }
 
     /**
-     * As {@link #established} with a round trip of 30 ms. Where acknowledgements come at once, Linux keeps segments
-     * back for larger packets (tcp_tso_should_defer).
+     * Performs the handshake of {@link #established} with an RTT of 30 ms. If ACKs arrive at once, Linux holds
+     * segments back to send larger packets (tcp_tso_should_defer).
      */
     public Script establishedFarAway() {
         return listen().peer("S seq 0 win 65535 mss 1460").ours("S. seq 0 ack 1 mss 1460").waitMillis(30)
@@ -209,15 +211,15 @@ public final class Script {
     }
 
     /**
-     * As {@link #established} with SACK, and with a round trip of 30 ms: what is sent behind it is not probed before
-     * twice that time, which a script in real time has then between its lines.
+     * Performs the handshake of {@link #established} with SACK and an RTT of 30 ms. The first tail loss probe is
+     * sent after two RTTs, which leaves a script in real time enough time between its lines.
      */
     public Script establishedWithSack() {
         return listen().peer("S seq 0 win 65535 mss 1460 sackOK").ours("S. seq 0 ack 1 mss 1460 sackOK")
                 .waitMillis(30).peer(". seq 1 ack 1 win 65535");
     }
 
-    /** As {@link #established} with timestamps; the peer's begin at 1000. */
+    /** Performs the handshake of {@link #established} with timestamps. The peer's timestamps start at 1000. */
     public Script establishedWithTimestamps() {
         return listen().peer("S seq 0 win 65535 mss 1460 ts 1000").ours("S. seq 0 ack 1 mss 1460 ts 1000")
                 .peer(". seq 1 ack 1 win 65535 ts 1001");
@@ -231,12 +233,12 @@ public final class Script {
         return steps;
     }
 
-    /** Returns why the kernel can't be compared, or an empty string. */
+    /** Returns why the script cannot be compared with the kernel, or an empty string. */
     public String coreOnlyReason() {
         return coreOnly;
     }
 
-    /** Returns the requirements of RFC 9293 that it shows to be met. */
+    /** Returns the requirements of RFC 9293 that the script verifies. */
     public List<String> proves() {
         return List.copyOf(proves);
     }

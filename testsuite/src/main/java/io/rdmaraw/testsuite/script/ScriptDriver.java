@@ -2,45 +2,45 @@ package io.rdmaraw.testsuite.script;
 
 import io.rdmaraw.testsuite.sim.Packet;
 
-/** An endpoint that scripts are played against. One thread. */
+/** An endpoint to play scripts against. Used by one thread. */
 interface ScriptDriver extends AutoCloseable {
     int OUR_PORT = 7000;
     int PEER_PORT = 9000;
 
-    /** Address of the endpoint, IPv4 in its mapped form. */
+    /** Returns the endpoint's address; IPv4 in mapped form. */
     long ourAddress();
 
-    /** Address that the script speaks from. */
+    /** Returns the peer's address; IPv4 in mapped form. */
     long peerAddress();
 
     void listen(boolean readsAtOnce);
 
     void connect(boolean readsAtOnce);
 
-    /** An IP packet reaches the endpoint, damaged or sound. */
+    /** Passes an IP packet, which may be damaged, to the endpoint. */
     void inject(byte[] packet);
 
-    /** A message about {@code quoted}, a packet of the endpoint, reaches it. */
+    /** Passes an ICMP message about {@code quoted}, a packet of the endpoint, to the endpoint. */
     void icmp(IcmpMessage message, Packet quoted, int mtuBytes);
 
-    /** Returns the next packet of the endpoint, or null when none came in so long. */
+    /** Returns the endpoint's next packet, or null if none arrives within the timeout. */
     Packet await(long timeoutMillis);
 
     void send(int bytes);
 
     void read(int bytes);
 
-    /** Returns how many bytes have reached the user in all. */
+    /** Returns the total number of bytes delivered to the user. */
     int delivered();
 
     boolean sawEnd();
 
     boolean sawReset();
 
-    /** Probes after a second of silence, then every second. */
+    /** Enables keepalive probes after a second of silence and every second from then on. */
     void keepAlive();
 
-    /** Small segments wait while others are outstanding. */
+    /** Enables Nagle's algorithm. */
     void nagle();
 
     void shutdownOutput();

@@ -11,7 +11,10 @@ import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.function.Supplier;
 
-/** Plays the {@link Scripts} against the core, and as root against the Linux kernel it runs on, and says what came. */
+/**
+ * Plays the {@link Scripts} against the core and, as root, against the kernel of this host, and prints the
+ * results.
+ */
 public final class ScriptMain {
     private static final String USAGE = "usage: sim scripts [--case TEXT] [--core] [--json]";
     private static final String PASSED = "ok";
@@ -21,7 +24,7 @@ public final class ScriptMain {
     private final PrintStream out;
     private final List<AssertionError> failures = new ArrayList<>();
     private final Map<String, Integer> outcomes = new TreeMap<>();
-    /** Requirements that a script shows, and those of them that Linux was seen to meet by the same script. */
+    /** Requirements that a script verifies, and the subset that Linux meets in the same script. */
     private final Set<String> shown = new TreeSet<>();
     private final Set<String> shownOnLinux = new TreeSet<>();
 
@@ -29,7 +32,7 @@ public final class ScriptMain {
         this.out = out;
     }
 
-    /** Runs with the given arguments; returns 0, 1 if a script was not followed, 2 if the arguments make no sense. */
+    /** Runs with the given arguments. Returns 0, 1 if a script failed, or 2 if the arguments are invalid. */
     public static int run(String[] args, PrintStream out) {
         String part = "";
         boolean coreOnly = false;
@@ -56,7 +59,7 @@ public final class ScriptMain {
         return new ScriptMain(out).playAll(scripts, coreOnly, json);
     }
 
-    /** Returns whether this process can make the namespace and the TUN device that the kernel is played behind. */
+    /** Returns whether this process may create the namespace and the TUN device for scripts against the kernel. */
     static boolean mayUseKernel() {
         return "root".equals(System.getProperty("user.name")) && Files.isWritable(Path.of("/dev/net/tun"));
     }

@@ -6,13 +6,13 @@ import java.util.List;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Supplier;
 
-/** Plays a {@link Script} against a {@link ScriptDriver} and says where they differ. */
+/** Plays a {@link Script} against a {@link ScriptDriver} and reports the first difference. */
 public final class ScriptRunner {
     private static final long PATIENCE_MILLIS = 8_000;
     private static final int PEER_ISS = 0xffff_fff0;
     private static final int NEW_CONNECTION_STEP = 1 << 20;
     private static final int FILLING_BYTES = 8_000;
-    private static final int MOST_FILLINGS = 1_000;
+    private static final int MAX_FILLINGS = 1_000;
 
     private final Script script;
     private final ScriptDriver driver;
@@ -30,10 +30,10 @@ public final class ScriptRunner {
     }
 
     /**
-     * Plays a script against an endpoint of its own, on a thread of its own: the kernel's driver leaves the thread in
+     * Plays a script against a new endpoint on a new thread, because the kernel's driver moves its thread to
      * another network namespace.
      *
-     * @throws AssertionError at the first line that is not as written
+     * @throws AssertionError at the first line that does not hold
      */
     static void play(Script script, Supplier<ScriptDriver> drivers) {
         AtomicReference<Throwable> failure = new AtomicReference<>();
@@ -58,7 +58,11 @@ public final class ScriptRunner {
         }
     }
 
-    /** Throws {@link AssertionError} at the first line that is not as written. */
+    /**
+     * Plays the script.
+     *
+     * @throws AssertionError at the first line that does not hold
+     */
     void run() {
         for (Script.Step step : script.steps()) {
             String complaint = play(step);
@@ -125,7 +129,7 @@ public final class ScriptRunner {
     }
 
     private String fill() {
-        for (int i = 0; lastWindow > 0 && i < MOST_FILLINGS; i++) {
+        for (int i = 0; lastWindow > 0 && i < MAX_FILLINGS; i++) {
             peerIss = lastAck - 1;
             inject(new PacketText(". seq 1 ack 1 len " + Math.min(lastWindow, FILLING_BYTES)));
             Packet packet = driver.await(PATIENCE_MILLIS);

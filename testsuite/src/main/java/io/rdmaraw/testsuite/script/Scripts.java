@@ -3,7 +3,7 @@ package io.rdmaraw.testsuite.script;
 import java.util.ArrayList;
 import java.util.List;
 
-/** The exchanges that the core is held to; each is played against Linux too unless it says why not. */
+/** The scripts that the core must follow. Each is also played against Linux unless it declares why not. */
 public final class Scripts {
     private Scripts() {
     }
@@ -192,7 +192,7 @@ public final class Scripts {
                         .ours(". seq 1 ack 1 len 1000").peer(". seq 1 ack 1001 sack 1-1001").silenceMillis(500));
     }
 
-    /** RFC 9293 section 3.6, and what Linux does with data that nobody will read. */
+    /** RFC 9293 section 3.6, and Linux's behaviour if received data is discarded. */
     private static List<Script> closing() {
         return List.of(
                 Script.named("half-close: the peer ends, we go on").established().peer("F. seq 1 ack 1")

@@ -10,8 +10,8 @@ import java.lang.invoke.MethodHandle;
 import java.nio.charset.StandardCharsets;
 
 /**
- * A TUN device in a network namespace of the calling thread's own, which goes away with the thread. Only that thread
- * may use it, and sockets that it opens live in the namespace too. Needs root.
+ * A TUN device in a new network namespace of the calling thread; both disappear with the thread. Only this thread
+ * may use the device. Sockets that it opens belong to the namespace too. Requires root.
  */
 @SuppressWarnings("restricted")
 final class TunDevice implements AutoCloseable {
@@ -44,7 +44,7 @@ final class TunDevice implements AutoCloseable {
     private final MemorySegment pollFd = arena.allocate(8, 4);
     private final int fd;
 
-    /** Enters a new namespace and makes the device {@code name} in it. */
+    /** Enters a new namespace and creates the device {@code name} in it. */
     TunDevice(String name) throws IOException {
         check(call(() -> (int) UNSHARE.invokeExact(CLONE_NEWNET)), "unshare(CLONE_NEWNET)");
         MemorySegment path = arena.allocateFrom("/dev/net/tun");
@@ -85,7 +85,10 @@ final class TunDevice implements AutoCloseable {
         check(call(() -> (int) (long) WRITE.invokeExact(fd, buffer, (long) packet.length)), "write to the TUN device");
     }
 
-    /** Returns the next packet that the kernel sends through the device, or null when none comes in time. */
+    /**
+     * Returns the next packet that the kernel sends through the device, or null if none arrives within the
+     * timeout.
+     */
     byte[] read(int timeoutMillis) throws IOException {
         pollFd.set(ValueLayout.JAVA_INT, 0, fd);
         pollFd.set(ValueLayout.JAVA_SHORT, 4, POLLIN);

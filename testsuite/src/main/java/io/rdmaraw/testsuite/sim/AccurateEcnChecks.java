@@ -3,37 +3,42 @@ package io.rdmaraw.testsuite.sim;
 import static io.rdmaraw.testsuite.sim.SimulationFailure.check;
 
 /**
- * RFC 9768, of an end that may count marks: what the handshake agrees to, and that every segment tells how many marked
- * ones have come, modulo 8.
+ * Checks the AccECN behaviour (RFC 9768) of one end: the handshake agrees to AccECN only as configured, and the
+ * ACE field of every segment reports the number of CE-marked segments received, modulo 8.
  */
 final class AccurateEcnChecks {
     private static final int ACE = Packet.AE | Packet.CWR | Packet.ECE;
     private static final int CLASSIC_SYN = 3;
     private static final int ALL = 7;
     private static final int WRAP = 8;
-    /** Section 3.2.2.5.1: one more must be told at once. */
-    private static final int MOST_UNTOLD = 2;
+    /** Number of CE marks that may be unreported. Section 3.2.2.5.1 requires an ACK for the next one. */
+    private static final int MAX_UNREPORTED = 2;
 
     private final boolean asks;
     private final boolean accepts;
-    /** A cookie remembers nothing of the SYN: the acknowledgement tells (section 5.1). */
+    /**
+     * With SYN cookies, this end keeps no state of the SYN. It learns from the ACK of the SYN-ACK (section 5.1).
+     */
     private final boolean cookies;
     private boolean asked;
     private boolean wasAsked;
     private boolean decided;
     private boolean agreed;
-    /** This end has sent the SYN-ACK. */
+    /** Set once this end has sent a SYN-ACK. */
     private boolean isServer;
-    /** A SYN without it has come, or a SYN-ACK without it was sent (section 3.1.5). */
+    /** Set once a SYN without AccECN has been received or a SYN-ACK without it has been sent (section 3.1.5). */
     private boolean plain;
-    /** IP-ECN of the latest SYN or SYN-ACK that has come. */
+    /** The IP-ECN field of the latest SYN or SYN-ACK received. */
     private int handshakeEcn;
     private boolean handshakeAckOwed;
     private boolean handshakeAckAllowed;
-    /** Marked segments that have come for certain, and perhaps: copies and the like may be taken or not. */
-    private long least = 5;
-    private long most = 5;
-    private long told = 5;
+    /**
+     * Bounds of the number of CE marks that this end has counted. The two differ if segments have arrived that it
+     * may either accept or drop, such as duplicates.
+     */
+    private long minCount = 5;
+    private long maxCount = 5;
+    private long reportedCount = 5;
 
     /** @param mode as in {@link CorePlan#ecn} */
     AccurateEcnChecks(int mode, boolean cookies) {
@@ -50,7 +55,7 @@ final class AccurateEcnChecks {
         return p.payload.length == 0 && p.sack.length == 0;
     }
 
-    /** Whether both ends count, for certain; else {@link EcnChecks} has its own rules. */
+    /** Returns whether both ends certainly use AccECN. Otherwise {@link EcnChecks} applies its own rules. */
     boolean isAgreed() {
         return agreed;
     }
@@ -67,14 +72,14 @@ final class AccurateEcnChecks {
                 decide(wasAsked && (isPure(p) ? ace >= 2 : p.has(Packet.AE)));
                 isServer = true;
             }
-            most += p.ecn == 3 ? 1 : 0;
-            least += p.ecn == 3 && taken ? 1 : 0;
+            maxCount += p.ecn == 3 ? 1 : 0;
+            minCount += p.ecn == 3 && taken ? 1 : 0;
         } else if (p.has(Packet.ACK)) {
             handshakeEcn = p.ecn;
             handshakeAckOwed = asks && !decided;
             handshakeAckAllowed = true;
             decide(asks && asked && ace >= 2 && ace < ALL);
-            most += p.ecn == 3 ? 1 : 0;
+            maxCount += p.ecn == 3 ? 1 : 0;
         } else {
             boolean wants = ace != 0 && ace != CLASSIC_SYN;
             handshakeEcn = p.ecn;
@@ -86,7 +91,10 @@ final class AccurateEcnChecks {
         }
     }
 
-    /** A SYN has come to an end that is past it: section 3.2.2.1 wants a SYN-ACK answered as the first time. */
+    /**
+     * Handles a SYN that arrives after the handshake. Section 3.2.2.1 requires a repeated SYN-ACK to be answered
+     * like the first.
+     */
     void receivedLate(Packet syn) {
         handshakeAckAllowed |= syn.has(Packet.ACK);
         handshakeEcn = syn.ecn;
@@ -118,18 +126,18 @@ final class AccurateEcnChecks {
             check(isPure(p) && ace == handshakeCode(), "the SYN-ACK's ACK tells how that came", p.toString());
             return;
         }
-        if (most - least >= WRAP) {
-            told = least;
+        if (maxCount - minCount >= WRAP) {
+            reportedCount = minCount;
             return;
         }
-        long count = least + (ace - least & WRAP - 1);
-        if (count > most && handshakeAckAllowed && isPure(p) && ace == handshakeCode()) {
+        long count = minCount + (ace - minCount & WRAP - 1);
+        if (count > maxCount && handshakeAckAllowed && isPure(p) && ace == handshakeCode()) {
             return;
         }
-        check(count <= most, "tells how many marks have come", p + ": " + least + ".." + most);
-        least = count;
-        most = count;
-        told = count;
+        check(count <= maxCount, "tells how many marks have come", p + ": " + minCount + ".." + maxCount);
+        minCount = count;
+        maxCount = count;
+        reportedCount = count;
     }
 
     private int handshakeCode() {
@@ -141,9 +149,9 @@ final class AccurateEcnChecks {
         };
     }
 
-    /** This end has nothing to send. */
+    /** Checks the connection when this end has nothing to send. */
     void settled(boolean established) {
-        check(!agreed || !established || least - told <= MOST_UNTOLD, "marks are told in time",
-                least - told + " are untold");
+        check(!agreed || !established || minCount - reportedCount <= MAX_UNREPORTED, "marks are reported in time",
+                minCount - reportedCount + " are unreported");
     }
 }

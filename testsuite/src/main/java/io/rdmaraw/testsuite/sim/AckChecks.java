@@ -1,19 +1,22 @@
 package io.rdmaraw.testsuite.sim;
 
-/** The receiver's side of {@link WireChecks}: what is acknowledged, when, and what SACK blocks say. */
+/** Checks the receiver for {@link WireChecks}: the acknowledgment numbers, their timing and the SACK blocks. */
 final class AckChecks {
-    /** Receives a broken rule. */
+    /** Reports a rule that does not hold. */
     interface Demand {
         void demand(boolean holds, String rule, Packet packet);
     }
 
     private static final long TIMER_GRAIN_NANOS = 5 * LinkPlan.MILLI;
 
-    /** A receiver can't know the sender's segment size; below this, several segments count as one. */
+    /**
+     * Segment size up to which segments count as smaller than full size. A receiver does not know the sender's
+     * segment size.
+     */
     private static final int SMALLEST_FULL_SEGMENT_BYTES = 1220;
 
     private final long delayedAckLimitNanos;
-    /** All that came, and of it what the receiver had no reason to drop. */
+    /** All sequence numbers received. {@code certain} holds the subset that the receiver had no reason to drop. */
     private final Ranges received = new Ranges();
     private final Ranges certain = new Ranges();
     private long contiguous;
@@ -23,7 +26,10 @@ final class AckChecks {
     private long lastAck;
     private long firstNumber;
     private boolean owedNow;
-    /** The receiver says that it has dropped data for want of memory: what came behind it is out of order for it. */
+    /**
+     * Set if the receiver has reported a drop for lack of memory. For the receiver, all data behind the drop is
+     * out of order.
+     */
     private boolean dropped;
     private long oldestUnackedNanos = Long.MAX_VALUE;
     private int largestSegment = SMALLEST_FULL_SEGMENT_BYTES;
@@ -46,25 +52,25 @@ final class AckChecks {
         return contiguous + (seq - (int) contiguous);
     }
 
-    /** Returns the first number that has not come. */
+    /** Returns the first sequence number that has not been received. */
     long contiguous() {
         return contiguous;
     }
 
-    /** Returns the first number that has not come or did not have to be taken. */
+    /** Returns the first sequence number that has not been received or that the receiver was free to drop. */
     long certainContiguous() {
         return certainContiguous;
     }
 
-    /** Returns the highest acknowledgment that was sent. */
+    /** Returns the highest acknowledgment number sent. */
     long lastAck() {
         return lastAck;
     }
 
-    /** Returns whether the packet brought data that the receiver had no reason to drop. */
+    /** Records a received packet. Returns whether it contained new data that the receiver had no reason to drop. */
     boolean received(Packet p, long seq, long edge, long nowNanos) {
         if (p.has(Packet.SYN)) {
-            // RFC 7413: what comes with it may be taken or not.
+            // RFC 7413: the receiver is free to drop the data of a SYN.
             received.add(seq, seq + 1 + p.payload.length);
             contiguous = received.endOf(contiguous - 1);
             return false;
@@ -73,7 +79,8 @@ final class AckChecks {
         long possible = contiguous;
         received.add(seq, end);
         contiguous = received.endOf(contiguous - 1);
-        // RFC 7323 section 5.3: an older timestamp than one that came may lead to a drop, reordering or not.
+        // RFC 7323 section 5.3: a timestamp older than an earlier one allows the receiver to drop the segment,
+        // even if it was only reordered.
         boolean older = p.timestamps && hasTimestamp && p.tsValue - newestTimestamp < 0;
         if (p.timestamps && !older) {
             hasTimestamp = true;
@@ -86,7 +93,7 @@ final class AckChecks {
         certain.add(seq, end);
         certainContiguous = certain.endOf(before - 1);
         if (seq > possible || end <= before) {
-            // RFC 5681 section 4.2: out of order or seen before is acknowledged at once.
+            // RFC 5681 section 4.2: out-of-order and duplicate data is acknowledged immediately.
             owedNow = true;
         } else if (certainContiguous > before) {
             oldestUnackedNanos = Math.min(oldestUnackedNanos, nowNanos);
@@ -103,7 +110,7 @@ final class AckChecks {
         for (int i = 0; i + 1 < p.sack.length; i += 2) {
             long left = unwrap(p.sack[i]);
             long right = unwrap(p.sack[i + 1]);
-            // A duplicate of before the connection is a forgery, and telling of it harms nobody.
+            // A block below the connection's first sequence number reports a forged segment. This is harmless.
             boolean ancient = i == 0 && right <= firstNumber;
             demand.demand(left < right && (ancient || received.contains(left, right)), "SACK within what has come", p);
             // RFC 2883: the first block may report a duplicate.
@@ -112,8 +119,9 @@ final class AckChecks {
     }
 
     /**
-     * What was dropped is new when it comes again, and what follows it is out of order for the receiver. Where a part
-     * of it had come before, all of it counts as dropped: then less is demanded.
+     * Records that the receiver dropped this packet for lack of memory: its data is new when it arrives again,
+     * and later data is out of order. If part of the data had been received before, all of it counts as dropped,
+     * which only weakens the checks.
      */
     void droppedForMemory(Packet p) {
         dropped = true;
@@ -122,7 +130,7 @@ final class AckChecks {
         certainContiguous = Math.min(certainContiguous, Math.max(seq, lastAck));
     }
 
-    /** Whether something that was dropped for want of memory has not been taken yet. */
+    /** Returns whether data dropped for lack of memory has not been accepted yet. */
     boolean isShortOfMemory() {
         return dropped;
     }
@@ -133,7 +141,7 @@ final class AckChecks {
         lastAck = Math.max(lastAck, ack);
         dropped &= lastAck < contiguous;
         if (ack > certainContiguous) {
-            // The receiver itself says that it has taken this.
+            // The receiver acknowledged this data, so it has accepted it.
             certain.add(firstNumber, ack);
             certainContiguous = certain.endOf(ack - 1);
         }
@@ -143,7 +151,7 @@ final class AckChecks {
         }
     }
 
-    /** Returns the rule that is broken when nothing more is sent now, or null. */
+    /** Returns the rule that is violated if the receiver sends nothing more now, or null. */
     String settled(long nowNanos, boolean established) {
         if (!established) {
             return null;
@@ -151,7 +159,8 @@ final class AckChecks {
         if (owedNow) {
             return "acknowledges at once what is out of order";
         }
-        // RFC 9293 section 3.8.6.3: at least every second full-sized segment, and never later than the limit.
+        // RFC 9293 section 3.8.6.3: an ACK at least for every second full-sized segment, and never later than the
+        // limit.
         if (unackedFullBytes > 2L * largestSegment) {
             return "acknowledges every second full segment";
         }

@@ -1,44 +1,50 @@
 package io.rdmaraw.testsuite.sim;
 
-/** What the application at one end of a connection does. */
+/** The behaviour of the application at one end of a connection, drawn from the seed. */
 final class AppPlan {
-    /** How the application ends. */
+    /** How the application ends the connection. */
     enum End {
-        /** Sends FIN when it has sent all; closes when the peer's FIN has come. */
+        /** Sends a FIN after its last byte, and closes the connection when the peer's FIN has arrived. */
         HALF_CLOSE,
-        /** Sends all, waits for the peer's FIN, then closes. Never at both ends. */
+        /**
+         * Sends all its data, waits for the peer's FIN, then closes the connection. At most one of the two ends
+         * does this.
+         */
         CLOSE_LAST,
-        /** Resets the connection after a time. */
+        /** Resets the connection after {@link #abortNanos}. */
         ABORT
     }
 
-    /** Every chunk may become a packet; the number of packets of a run is bounded. */
-    private static final long MOST_CHUNKS = 5_000;
+    /** Each chunk may become a packet, so this limits the number of packets of a run. */
+    private static final long MAX_CHUNKS = 5_000;
 
     final long totalBytes;
     final int chunkLow;
     final int chunkHigh;
-    /** Pause between chunks. */
+    /** Pause between two chunks. */
     final long thinkNanos;
-    /** Bytes that may be queued and unacknowledged. */
+    /** Maximum number of bytes that are queued or unacknowledged. */
     final int sendBufferBytes;
-    /** Bytes read at once; 0: whatever is there. */
+    /** Number of bytes per read; 0: all available bytes. */
     final int readBytes;
-    /** Pause between reads. */
+    /** Pause between two reads. */
     final long readPauseNanos;
-    /** One long pause of reading, which closes the window. */
+    /**
+     * Stream offset at which the application stops reading once, for {@link #stallNanos}, so that the window
+     * closes.
+     */
     final long stallFromByte;
     final long stallNanos;
     final End end;
     final long abortNanos;
 
-    /** {@code mostBytes} is what gets through in sensible time. */
+    /** @param mostBytes upper limit of the transfer size, chosen so that a run ends in reasonable time */
     AppPlan(SplitMix draw, long mostBytes, boolean mayCloseLast, long off) {
         long largest = (off & Fault.LONG_TRANSFERS.bit(0)) != 0 ? Math.min(5_000, mostBytes) : mostBytes;
         long bytes = draw.magnitude(1, largest);
         boolean nothing = draw.chance(0.1);
         chunkLow = (int) draw.magnitude(1, 20_000);
-        totalBytes = nothing ? 0 : Math.min(bytes, MOST_CHUNKS * chunkLow);
+        totalBytes = nothing ? 0 : Math.min(bytes, MAX_CHUNKS * chunkLow);
         chunkHigh = (int) (chunkLow + draw.magnitude(1, 20_000));
         long think = draw.magnitude(1_000, 300 * LinkPlan.MILLI);
         boolean pauses = draw.chance(0.3) && (off & Fault.PAUSES.bit(0)) == 0;

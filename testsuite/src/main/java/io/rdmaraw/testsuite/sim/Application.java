@@ -2,7 +2,10 @@ package io.rdmaraw.testsuite.sim;
 
 import static io.rdmaraw.testsuite.sim.SimulationFailure.check;
 
-/** The application at one end: sends its stream by plan, checks what it receives against the stream of the other. */
+/**
+ * The application at one end. It sends its stream as planned and compares the data it receives with the peer's
+ * stream.
+ */
 final class Application implements SimSocket.Events {
     private static final long NEVER = Long.MAX_VALUE;
 
@@ -75,7 +78,7 @@ final class Application implements SimSocket.Events {
         peerFinished = true;
     }
 
-    /** What waits is sent at once: the core is in the middle of sending then. */
+    /** Sends immediately, because the core is in the middle of sending when it reports this. */
     @Override
     public void notSentLow() {
         if (connected && !shutDown && !closed && !closeCalled) {
@@ -91,7 +94,7 @@ final class Application implements SimSocket.Events {
         closeReason = reason;
     }
 
-    /** Does what is due; returns when there is more to do. */
+    /** Performs the actions that are due and returns the time of the next one. */
     long run(long nowNanos) {
         if (socket == null || closed) {
             return NEVER;
@@ -161,28 +164,28 @@ final class Application implements SimSocket.Events {
     }
 
     private void closeWhenDone() {
-        // Closing with data unread would be a reset, as on Linux.
+        // As on Linux, closing a connection with unread data would reset it.
         if (shutDown && peerFinished && unreadBytes == 0 && !closeCalled && !closed) {
             closeCalled = true;
             socket.close();
         }
     }
 
-    /** Checks what must hold once the run is over. */
+    /** Checks the conditions that must hold at the end of the run. */
     void checkEnd() {
         check(isOver(), "liveness", name + " is still open: " + this);
         if (aborted || peer.aborted || socket == null) {
             return;
         }
-        // When the last acknowledgments are lost until the peer has left TIME-WAIT, the FIN meets a closed port.
+        // If the last ACKs are lost until the peer has left TIME-WAIT, this end's FIN reaches a closed port.
         boolean outlivedPeer = closeCalled && peerFinished && peer.orderly;
         check(orderly || outlivedPeer, "ends in order", name + " ended with " + closeReason + ": " + this);
         check(receivedBytes == peer.plan.totalBytes, "everything arrives", this.toString());
     }
 
     /**
-     * Returns whether nothing more can be expected. When the peer's reset was lost, an end that has nothing to send can
-     * wait for ever, in any TCP; and the peer of one that gave up at once never learns of the connection.
+     * Returns whether nothing more can happen on this connection. If the peer's RST was lost, an idle end waits
+     * for ever, in any TCP. If the peer gave up at once, this end may never learn of the connection.
      */
     boolean isOver() {
         boolean idle = socket == null || sentBytes == plan.totalBytes && socket.queuedBytes() == 0;
@@ -190,7 +193,7 @@ final class Application implements SimSocket.Events {
         return closed || unaware;
     }
 
-    /** Ends what {@link #isOver} left open. */
+    /** Aborts a connection that {@link #isOver} accepts as still open. */
     void giveUp() {
         if (!closed && socket != null) {
             aborted = true;
@@ -198,7 +201,7 @@ final class Application implements SimSocket.Events {
         }
     }
 
-    /** Returns whether the connection has been told to end by reset, so that resets are in order. */
+    /** Returns whether either application has aborted the connection, so that an RST is expected. */
     boolean mayBeReset() {
         return aborted || peer.aborted;
     }

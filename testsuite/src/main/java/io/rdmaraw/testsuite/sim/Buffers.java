@@ -9,7 +9,10 @@ import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.List;
 
-/** Every buffer that one end of a run was given, and the transmissions its device has not completed yet. */
+/**
+ * Tracks all buffers passed to one end of a run, and the transmissions that its simulated device has not
+ * completed.
+ */
 final class Buffers {
     private static final int TRANSMISSIONS_IN_DEVICE = 32;
 
@@ -21,7 +24,7 @@ final class Buffers {
         this.random = random;
     }
 
-    /** Returns a buffer with these bytes, somewhere inside of it. */
+    /** Returns a buffer that contains these bytes at a random offset. */
     ByteBuf of(byte[] bytes) {
         int lead = random.below(3);
         ByteBuf buffer = Unpooled.buffer(lead + bytes.length);
@@ -30,7 +33,10 @@ final class Buffers {
         return buffer;
     }
 
-    /** Takes references to what a segment that goes out is of, and gives them back some transmissions later. */
+    /**
+     * Retains the payload of a transmitted segment and releases it after a random number of further
+     * transmissions, as a device does.
+     */
     void transmit(Segment segment) {
         for (int i = 0; i < segment.sliceCount(); i++) {
             check(segment.sliceBuffer(i).refCnt() > 0, "sends living buffers", segment.toString());
@@ -46,7 +52,7 @@ final class Buffers {
         }
     }
 
-    /** Checks at the end of a run that nothing is kept, and that nothing was released too often. */
+    /** Checks at the end of a run that every buffer has been released exactly as often as it was retained. */
     void checkReleased(String name) {
         inDevice.forEach(ByteBuf::release);
         inDevice.clear();

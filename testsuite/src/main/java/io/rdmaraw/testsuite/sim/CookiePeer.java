@@ -3,43 +3,45 @@ package io.rdmaraw.testsuite.sim;
 import java.util.ArrayList;
 import java.util.List;
 
-/** Gets SYN cookies and does with them what it should not. */
+/**
+ * Obtains SYN cookies and misuses them: returns them altered, late, repeatedly or with additional flags and data.
+ */
 final class CookiePeer implements HostilePeer {
     private static final int OLD = 1 << 30;
 
     @Override
-    public void play(Siege siege) {
-        HostilePlan plan = siege.plan();
+    public void play(AttackScenario attack) {
+        HostilePlan plan = attack.plan();
         SplitMix draw = plan.random.split(32);
-        siege.host().sendEach(draw.pick(0, 1, 5_000));
+        attack.host().sendEach(draw.pick(0, 1, 5_000));
         if (!plan.alwaysCookies) {
-            // Who comes behind a full backlog gets a cookie.
+            // Once the backlog is full, further SYNs are answered with cookies.
             for (int i = 0; i <= plan.backlog; i++) {
-                siege.send(siege.flow(2_000 + i).syn());
+                attack.send(attack.flow(2_000 + i).syn());
             }
         }
         List<Packet> used = new ArrayList<>();
         int count = draw.between(1, 30);
         for (int i = 0; i < count; i++) {
-            HostileFlow flow = siege.flow(5_000 + i);
-            siege.send(flow.syn());
-            siege.pass(draw.chance(0.1) ? draw.magnitude(plan.rttNanos, 200_000 * LinkPlan.MILLI) : plan.rttNanos);
+            HostileFlow flow = attack.flow(5_000 + i);
+            attack.send(flow.syn());
+            attack.pass(draw.chance(0.1) ? draw.magnitude(plan.rttNanos, 200_000 * LinkPlan.MILLI) : plan.rttNanos);
             if (!flow.knowsHost) {
                 continue;
             }
             Packet ack = spoiled(flow, draw);
             used.add(ack);
-            siege.send(ack);
+            attack.send(ack);
             if (draw.chance(0.3)) {
-                siege.send(used.get(draw.below(used.size())));
+                attack.send(used.get(draw.below(used.size())));
             }
             if (draw.chance(0.3)) {
-                siege.host().closeAll();
+                attack.host().closeAll();
             }
         }
-        siege.pass(draw.magnitude(LinkPlan.MILLI, 100_000 * LinkPlan.MILLI));
+        attack.pass(draw.magnitude(LinkPlan.MILLI, 100_000 * LinkPlan.MILLI));
         for (Packet again : used) {
-            siege.send(again);
+            attack.send(again);
         }
     }
 
@@ -55,7 +57,7 @@ final class CookiePeer implements HostilePeer {
             case 6 -> ack.flags |= Packet.FIN;
             case 7 -> ack.flags |= Packet.URG | Packet.PSH;
             default -> {
-                // As it should be.
+                // The valid ACK.
             }
         }
         return ack;

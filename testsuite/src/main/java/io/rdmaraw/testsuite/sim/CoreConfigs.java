@@ -4,7 +4,7 @@ import io.rdmaraw.tcp.TcpConfig;
 import io.rdmaraw.tcp.TcpLimits;
 import io.rdmaraw.tcp.congestion.CongestionControls;
 
-/** Turns a {@link CorePlan} into the core's configuration. */
+/** Converts a {@link CorePlan} into the core's configuration. */
 final class CoreConfigs {
     private static final int PATIENT_RETRIES = 30;
 
@@ -18,10 +18,11 @@ final class CoreConfigs {
                 .ecn(TcpConfig.EcnMode.values()[plan.ecn]).delayedAckNanos(plan.delayedAckNanos)
                 .congestionControl(CongestionControls.named(plan.congestion)).pacing(plan.pacing)
                 .alternativeBackoff(plan.alternativeBackoff)
-                // Peers offer what makes segments many, and are taken at their word.
+                // Peers of some plans announce a very small MSS. This limit accepts it, to get many segments.
                 .limits(TcpLimits.builder().minSendMss(48).build())
                 .synCookies(plan.cookies ? TcpConfig.SynCookieMode.ALWAYS : TcpConfig.SynCookieMode.ON_OVERFLOW)
-                // Giving up is right in the field and an excuse here: whatever the faults, the run must end well.
+                // Timeouts that give up are correct in production, but here they would hide errors: a run must
+                // complete despite its faults.
                 .synRetries(PATIENT_RETRIES).synAckRetries(PATIENT_RETRIES).retries(PATIENT_RETRIES)
                 .orphanRetries(PATIENT_RETRIES).finWait2Nanos(7_200_000 * LinkPlan.MILLI).build();
     }

@@ -2,14 +2,16 @@ package io.rdmaraw.testsuite.sim;
 
 import io.rdmaraw.tcp.congestion.CongestionControls;
 
-/** The configuration of a core in a scenario, drawn from the seed; {@link EngineHost} turns it into a TcpConfig. */
+/**
+ * The configuration of a core in a scenario, drawn from the seed. {@link EngineHost} converts it to a TcpConfig.
+ */
 final class CorePlan {
     final SplitMix random;
     int mtuBytes = 1500;
     int receiveBufferBytes = 256 * 1024;
-    /** How far the buffer grows by itself. */
+    /** Size up to which the receive buffer grows automatically; 0: it does not grow. */
     int maxReceiveBufferBytes;
-    /** Whether data goes with SYNs, as client and as server. */
+    /** Whether SYNs carry data, as client and as server. */
     boolean fastOpen;
     boolean noDelay = true;
     boolean sack = true;
@@ -17,21 +19,23 @@ final class CorePlan {
     boolean windowScaling = true;
     /** 0 off, 1 passive, 2 active, 3 accurate, 4 accurate and passive. */
     int ecn = 1;
-    /** The congestion control. */
     String congestion;
     boolean cookies;
-    /** What a device cuts into segments at once; 0: it does not. */
+    /** Maximum number of bytes that the device segments at once; 0: no segmentation offload. */
     int segmentationBytes;
     long delayedAckNanos = 40 * LinkPlan.MILLI;
-    /** Whether data is paced whatever the congestion control. */
+    /** Whether data is paced even if the congestion control does not request pacing. */
     boolean pacing;
-    /** Whether a mark costs less than a loss (RFC 8511). */
+    /** Whether an ECN mark reduces the window less than a loss does (RFC 8511). */
     boolean alternativeBackoff;
     /** Bytes per second; 0: no limit. */
     long maxPacingRate;
-    /** TCP_NOTSENT_LOWAT; 0: the user hands over what its send buffer takes. With bytes by tens nothing would end. */
+    /**
+     * TCP_NOTSENT_LOWAT; 0: the user fills its send buffer. Values of a few bytes would make
+     * runs endless.
+     */
     int notSentLowWaterBytes;
-    /** How likely one of the connections moves to another loop when a packet comes or a timer is due; 0: never. */
+    /** Probability that a connection moves to another loop when a packet arrives or a timer expires; 0: never. */
     double moveChance;
 
     CorePlan(SplitMix random, boolean unusual) {

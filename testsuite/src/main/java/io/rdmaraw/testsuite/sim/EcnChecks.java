@@ -3,24 +3,32 @@ package io.rdmaraw.testsuite.sim;
 import static io.rdmaraw.testsuite.sim.SimulationFailure.check;
 
 /**
- * RFC 3168 section 6.1: who may be marked, and that a mark is echoed until the sender says that it has reacted. Of
- * DCTCP, that it is echoed as long as marked data comes. Where both ends count, {@link AccurateEcnChecks} knows more.
+ * Checks RFC 3168 section 6.1: which packets are ECN-capable, and that a mark is echoed until the sender reports
+ * its reaction. For DCTCP it checks that the echo reflects each received mark. If both ends use AccECN,
+ * {@link AccurateEcnChecks} applies instead.
  */
 final class EcnChecks {
     private static final int SETUP = Packet.ECE | Packet.CWR;
 
-    /** RFC 3168 section 6.1.1: one SYN or SYN-ACK that asks for it, each way, and marks are echoed. */
+    /**
+     * RFC 3168 section 6.1.1: marks are echoed once an ECN-setup SYN or SYN-ACK has been seen in each direction.
+     */
     private boolean sentSetup;
     private boolean receivedSetup;
-    /** RFC 3168 section 6.1.1: one plain SYN, sent or received, and this end does without ECN. */
+    /**
+     * RFC 3168 section 6.1.1: after one SYN or SYN-ACK without ECN, sent or received, this end does not use ECN.
+     */
     private boolean plainSyn;
     private boolean agreed;
     private boolean echoOwed;
-    /** RFC 8257 section 3.2: each acknowledgement tells of what it acknowledges. */
+    /** Set for DCTCP. RFC 8257 section 3.2: each ACK reports whether the segments it acknowledges were marked. */
     private final boolean exact;
-    /** Where the last data began that came. */
+    /** First sequence number of the last data received. */
     private int lastSeq;
-    /** The last data may have been taken or dropped: it came with an old acknowledgment or timestamp. */
+    /**
+     * Set if the receiver was free to drop the last data, because it had an old acknowledgment number or
+     * timestamp.
+     */
     private boolean unsure;
 
     private final AccurateEcnChecks accurate;
@@ -31,10 +39,10 @@ final class EcnChecks {
     }
 
     /**
-     * Something has come.
+     * Records a received packet.
      *
-     * @param taken        whether it brings data that was not there before and has to be taken
-     * @param perhapsTaken whether that may be taken
+     * @param taken        whether the packet contains new data that the receiver must accept
+     * @param perhapsTaken whether the packet contains new data that the receiver may accept
      */
     void received(Packet p, boolean taken, boolean perhapsTaken) {
         accurate.received(p, taken);
@@ -61,12 +69,12 @@ final class EcnChecks {
         }
     }
 
-    /** A SYN has come to an end that is past it. */
+    /** Handles a SYN that arrives after the handshake. */
     void receivedLate(Packet syn) {
         accurate.receivedLate(syn);
     }
 
-    /** This end has nothing to send. */
+    /** Checks the connection when this end has nothing to send. */
     void settled(boolean established) {
         accurate.settled(established);
     }
@@ -88,7 +96,7 @@ final class EcnChecks {
         check(p.ecn == 0 || agreed && !plainSyn, "ECN only as agreed", p.toString());
         check(p.ecn == 0 || payloadLength > 0 && !again, "only new data is ECN-capable", p.toString());
         check(!p.has(Packet.ECE) || agreed, "ECN-Echo only as agreed", p.toString());
-        // What came before a change is acknowledged as it was.
+        // An ACK of data received before the last change of the mark reports the earlier state.
         if (agreed && !plainSyn && exact && !unsure && p.has(Packet.ACK) && p.ack - lastSeq > 0) {
             check(p.has(Packet.ECE) == echoOwed, "DCTCP tells of each mark", p.toString());
         }

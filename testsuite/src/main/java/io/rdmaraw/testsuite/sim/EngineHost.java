@@ -18,7 +18,10 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 
-/** The core under test as one end of the path, watched by {@link WireChecks} and by questions to its connections. */
+/**
+ * The core under test as one end of the path. {@link WireChecks} checks its packets, {@link StateChecks} its
+ * connections.
+ */
 class EngineHost implements SimHost, TcpEvents {
     private static final int BACKLOG = 64;
 
@@ -35,11 +38,11 @@ class EngineHost implements SimHost, TcpEvents {
     private final Buffers buffers;
     private final Map<Integer, EngineSocket> sockets = new LinkedHashMap<>();
     private final List<EngineSocket> live = new ArrayList<>();
-    /** What a polled segment was cut into and has not been taken yet. */
+    /** The packets into which the last polled segment was cut and that have not been sent yet. */
     private final ArrayDeque<byte[]> cut = new ArrayDeque<>();
     private TcpListener listener;
     private Acceptor acceptor;
-    /** Of the call that is under way. */
+    /** Time of the current call. */
     private long nowNanos;
 
     EngineHost(Scenario scenario, boolean isClient) {
@@ -87,7 +90,8 @@ class EngineHost implements SimHost, TcpEvents {
             return;
         }
         EngineSocket socket = socketOf(packet.destinationPort, packet.sourcePort);
-        // Behind the end of a connection there may be TIME-WAIT, or half of another one made by an old SYN.
+        // After the end of a connection, the port pair may be in TIME-WAIT or belong to a connection half-opened
+        // by an old SYN.
         if (!socket.closed) {
             checksOf(socket, packet.destinationPort).received(packet, nowNanos);
         }
@@ -162,7 +166,7 @@ class EngineHost implements SimHost, TcpEvents {
         boolean resetAllowed = !alive || socket.application != null && socket.application.mayBeReset();
         boolean anotherAttempt = socket.connection == null && packet.has(Packet.SYN) && socket.synSeq != packet.seq;
         if (anotherAttempt) {
-            // The listener gave up its half of a connection and begins again with the peer's next SYN.
+            // The listener gave up a half-open connection and starts again with the peer's next SYN.
             socket.checks = socket.received == null ? null : newChecks(packet.sourcePort, socket.received, nowNanos);
             socket.synSeq = packet.seq;
         }
@@ -189,7 +193,8 @@ class EngineHost implements SimHost, TcpEvents {
     public void advance(long nowNanos) {
         this.nowNanos = nowNanos;
         loops.advance(nowNanos);
-        // Not before: a timer that is due comes a tick later for each move, and here there may be one at each event.
+        // Connections move only after the timers have run: each move delays a due timer by one tick, and here
+        // each event may cause a move.
         loops.mayMove(live, nowNanos);
     }
 
@@ -207,13 +212,13 @@ class EngineHost implements SimHost, TcpEvents {
 
     @Override
     public void checkEmpty() {
-        // What is half open was made by an old SYN that came once more.
+        // Half-open connections do not count: duplicates of old SYNs created them.
         int kept = loops.connectionCount() - (listener == null ? 0 : listener.halfOpen());
         check(kept == 0, "keeps no connection", name + " keeps " + kept);
         buffers.checkReleased(name);
     }
 
-    /** Returns in which states connections have moved from one loop to another so far. */
+    /** Returns the states in which connections have been moved between loops so far. */
     Set<TcpState> movedIn() {
         return loops.movedIn();
     }
@@ -246,7 +251,7 @@ class EngineHost implements SimHost, TcpEvents {
         socket.connection.notSentLowWater(plan.notSentLowWaterBytes);
         if (plan.maxPacingRate > 0) {
             socket.connection.maxPacingRate(plan.maxPacingRate);
-            // What goes with fast open, before the handshake is complete, is not held back.
+            // Data sent with fast open before the end of the handshake is not paced.
             socket.pace = plan.fastOpen ? null : new PaceChecks(plan.maxPacingRate);
         }
     }
@@ -280,7 +285,8 @@ class EngineHost implements SimHost, TcpEvents {
     public void accepted(TcpListener listener, TcpConnection connection) {
         EngineSocket socket = socketOf(connection.localPort(), connection.remotePort());
         if (socket.closed) {
-            // A copy of the SYN has come late, and by chance the peer's last ACK fits our new number: no TCP can tell.
+            // A late duplicate of the SYN was answered, and the peer's last ACK happens to match the new ISN. No
+            // TCP can detect this.
             connection.attachment(phantom());
             connection.abort();
             return;
@@ -299,7 +305,7 @@ class EngineHost implements SimHost, TcpEvents {
         socket.events = new SimSocket.Events() {
             @Override
             public void connected(SimSocket opened) {
-                // Nobody is interested.
+                // No application uses this connection.
             }
 
             @Override
@@ -309,12 +315,12 @@ class EngineHost implements SimHost, TcpEvents {
 
             @Override
             public void peerFinished() {
-                // Nobody is interested.
+                // No application uses this connection.
             }
 
             @Override
             public void closed(boolean orderly, String reason) {
-                // As it must be.
+                // The connection is expected to close.
             }
         };
         return socket;
@@ -324,7 +330,7 @@ class EngineHost implements SimHost, TcpEvents {
     public void data(TcpConnection connection, ByteBuf buffer, int index, int length) {
         byte[] bytes = new byte[length];
         buffer.getBytes(index, bytes);
-        // The users here keep what they have not read in one piece.
+        // The simulated users store unread data in one piece.
         connection.unreadPieceJoined();
         socketOf(connection).events.data(bytes);
     }
@@ -350,7 +356,7 @@ class EngineHost implements SimHost, TcpEvents {
                 name + ": " + connection.unsentBytes());
         socket.awaitsNotSentLow = false;
         socket.events.notSentLow();
-        // Users may do that too, within the core's own turn.
+        // A user may move its connection from within this callback, while the engine is at work.
         loops.mayMove(live, nowNanos);
     }
 

@@ -11,9 +11,10 @@ import java.util.function.Supplier;
 import java.util.stream.Stream;
 
 /**
- * The engines of an end, one for each of its event loops. Connections begin with the first and, in some seeds, move to
- * another one, as a channel does that is registered with another loop: what its peer sees is the same. A move is whole.
- * Segments of no connection are the first's, and those of TIME-WAIT, as with flow rules that stay where they are.
+ * The engines of one end, one per event loop. Connections start on the first loop. With some seeds they move
+ * between loops, as a channel does that is registered with another loop. The peer must not notice a move, and a
+ * move is always complete. Segments without a connection, and those of connections in TIME-WAIT, are handled by
+ * the first engine, because the flow rules stay in place.
  */
 final class EngineLoops {
     private static final int LOOPS = 2;
@@ -33,12 +34,15 @@ final class EngineLoops {
         return engines.getFirst();
     }
 
-    /** Returns where segments of a connection are handled. */
+    /** Returns the engine that handles the connection's segments. */
     TcpEngine of(EngineSocket socket) {
         return socket.connection == null || socket.closed ? first() : engines.get(socket.loop);
     }
 
-    /** Moves perhaps one of the connections. Of an engine at work only from within what it tells. */
+    /**
+     * Randomly moves one of the connections. While an engine is at work, call this only from one of its
+     * callbacks.
+     */
     void mayMove(List<EngineSocket> live, long nowNanos) {
         if (moveChance == 0 || live.isEmpty() || !random.chance(moveChance)) {
             return;
@@ -50,7 +54,7 @@ final class EngineLoops {
         engines.get(socket.loop).adopt(socket.connection, nowNanos);
     }
 
-    /** A connection is over, which was with the engine of this number. */
+    /** Handles the end of a connection that belonged to the engine with index {@code loop}. */
     void ended(TcpConnection connection, int loop, long nowNanos) {
         if (connection.state() == TcpState.TIME_WAIT && loop != 0) {
             first().adoptTimeWait(connection, nowNanos);
@@ -82,7 +86,7 @@ final class EngineLoops {
         return engines.stream().mapToInt(TcpEngine::connectionCount).sum();
     }
 
-    /** Returns in which states connections have moved so far. */
+    /** Returns the states in which connections have been moved so far. */
     Set<TcpState> movedIn() {
         return movedIn;
     }

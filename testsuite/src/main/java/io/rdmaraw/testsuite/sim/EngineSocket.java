@@ -2,33 +2,36 @@ package io.rdmaraw.testsuite.sim;
 
 import io.rdmaraw.tcp.TcpConnection;
 
-/** A connection of the core as an {@link Application} sees it. */
+/** A connection of the core in the form that an {@link Application} uses. */
 final class EngineSocket implements SimSocket {
     private final Buffers buffers;
     TcpConnection connection;
-    /** The number of its engine: see {@link EngineLoops}. */
+    /** Index of the connection's engine in {@link EngineLoops}. */
     int loop;
     SimSocket.Events events;
     Application application;
     WireChecks checks;
-    /** The last SYN that came, and the sequence number of the last one sent while nobody had accepted yet. */
+    /**
+     * The last SYN received, and the sequence number of the last SYN sent while the connection was not accepted
+     * yet.
+     */
     Packet received;
     int synSeq;
     boolean closed;
     boolean early;
     boolean outputShut;
-    /** Nagle's algorithm: whether a small segment has been sent, and where it ends. */
+    /** For Nagle's algorithm: whether a small segment is unacknowledged, and its end. */
     boolean smallOutstanding;
     int smallEnd;
     boolean smallTwice;
     int smallTwiceAtUna;
     boolean sentBeyondWindow;
     int beyondAtUna;
-    /** Null when the user has set no pacing rate. */
+    /** Null if the user has not set a pacing rate. */
     PaceChecks pace;
     long sentBytes;
     long ackedBytes;
-    /** The user has been told that too much is unsent, and not yet that it may go on. */
+    /** Set when the core has reported that too much data is unsent, until it reports that writing may continue. */
     boolean awaitsNotSentLow;
 
     EngineSocket(Buffers buffers) {

@@ -2,7 +2,7 @@ package io.rdmaraw.testsuite.sim;
 
 import java.util.PriorityQueue;
 
-/** What is due when, in virtual time. Events of one time happen in the order in which they were put in. */
+/** The events of a run in virtual time. Events with the same time run in the order of insertion. */
 final class EventQueue {
     private record Event(long timeNanos, long order, Runnable action) implements Comparable<Event> {
         @Override
@@ -19,12 +19,12 @@ final class EventQueue {
         events.add(new Event(timeNanos, order++, action));
     }
 
-    /** Returns the time of the first event, or {@link Long#MAX_VALUE}. */
+    /** Returns the time of the first event, or {@link Long#MAX_VALUE} if there is none. */
     long nextNanos() {
         return events.isEmpty() ? Long.MAX_VALUE : events.peek().timeNanos;
     }
 
-    /** Runs the first event if it is due. */
+    /** Runs the first event if it is due, and returns whether it did. */
     boolean runOne(long nowNanos) {
         if (nextNanos() > nowNanos) {
             return false;

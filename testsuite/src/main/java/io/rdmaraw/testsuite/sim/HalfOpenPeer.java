@@ -1,15 +1,15 @@
 package io.rdmaraw.testsuite.sim;
 
-/** Opens connections by half and does not let them become anything. */
+/** Half-opens connections and never completes their handshakes. */
 final class HalfOpenPeer implements HostilePeer {
     @Override
-    public void play(Siege siege) {
-        SplitMix draw = siege.plan().random.split(33);
-        int count = draw.between(1, 3 * siege.plan().backlog);
+    public void play(AttackScenario attack) {
+        SplitMix draw = attack.plan().random.split(33);
+        int count = draw.between(1, 3 * attack.plan().backlog);
         for (int i = 0; i < count; i++) {
-            HostileFlow flow = siege.flow(5_000 + i);
-            siege.send(flow.syn());
-            siege.pass(siege.plan().rttNanos + draw.magnitude(1_000, 100 * LinkPlan.MILLI));
+            HostileFlow flow = attack.flow(5_000 + i);
+            attack.send(flow.syn());
+            attack.pass(attack.plan().rttNanos + draw.magnitude(1_000, 100 * LinkPlan.MILLI));
             Packet next = flow.ack();
             switch (draw.below(8)) {
                 case 0 -> {
@@ -31,7 +31,7 @@ final class HalfOpenPeer implements HostilePeer {
                 default -> next = null;
             }
             if (next != null) {
-                siege.send(next);
+                attack.send(next);
             }
         }
     }

@@ -2,18 +2,21 @@ package io.rdmaraw.testsuite.sim;
 
 import java.util.function.Consumer;
 
-/** One connection as the hostile peer keeps it: numbers of both sides, and what it does when a packet comes. */
+/**
+ * One connection in the view of the hostile peer: the sequence numbers of both sides and the reaction to received
+ * packets.
+ */
 final class HostileFlow {
     private static final int WINDOW_SHIFT = 8;
 
-    private final Siege siege;
+    private final AttackScenario attack;
     private final HostilePlan plan;
     private final int port;
     private final int hostPort;
     int sndNxt;
-    /** All before it has come. */
+    /** All data before this sequence number has been received. */
     int rcvNxt;
-    /** Behind the highest that has come. */
+    /** End of the highest sequence number received. */
     int highest;
     int window = 65_535;
     int tsEcho;
@@ -22,11 +25,11 @@ final class HostileFlow {
     private boolean timestamps;
     private Consumer<Packet> reaction = packet -> { };
 
-    HostileFlow(Siege siege, int port, int hostPort) {
-        this.siege = siege;
+    HostileFlow(AttackScenario attack, int port, int hostPort) {
+        this.attack = attack;
         this.port = port;
         this.hostPort = hostPort;
-        plan = siege.plan();
+        plan = attack.plan();
         timestamps = plan.timestamps;
         sndNxt = plan.random.split(port).pick(0, -100, 1 << 30, Integer.MIN_VALUE - 50);
     }
@@ -39,7 +42,7 @@ final class HostileFlow {
         return hostPort;
     }
 
-    /** What happens with each packet that comes from now on. */
+    /** Sets the reaction to each packet received from now on. */
     void reacts(Consumer<Packet> with) {
         reaction = with;
     }
@@ -63,7 +66,7 @@ final class HostileFlow {
     }
 
     Packet packet(int flags) {
-        Packet packet = new Packet().route(siege.high(), siege.peerLow(), port, siege.high(), siege.hostLow(),
+        Packet packet = new Packet().route(attack.high(), attack.peerLow(), port, attack.high(), attack.hostLow(),
                 hostPort);
         packet.flags = flags;
         packet.seq = sndNxt;
@@ -71,7 +74,7 @@ final class HostileFlow {
         packet.window = window;
         if (timestamps) {
             packet.timestamps = true;
-            packet.tsValue = (int) (siege.now() / LinkPlan.MILLI);
+            packet.tsValue = (int) (attack.now() / LinkPlan.MILLI);
             packet.tsEcho = (flags & Packet.ACK) != 0 ? tsEcho : 0;
         }
         return packet;
@@ -83,7 +86,7 @@ final class HostileFlow {
         return packet;
     }
 
-    /** The answer to the host's SYN. */
+    /** Returns the answer to the host's SYN. */
     Packet synAck() {
         Packet packet = withSynOptions(packet(Packet.SYN | Packet.ACK));
         sndNxt++;
@@ -107,7 +110,7 @@ final class HostileFlow {
         return packet;
     }
 
-    /** So many bytes, so far ahead of what the host has from us. */
+    /** Returns a packet with {@code length} bytes that begin {@code ahead} bytes after the data sent so far. */
     Packet data(int ahead, int length) {
         Packet packet = ack();
         packet.seq = sndNxt + ahead;
@@ -115,11 +118,11 @@ final class HostileFlow {
         return packet;
     }
 
-    /** SYN, a round trip, and the ACK of the SYN-ACK. */
+    /** Performs the handshake: sends a SYN, waits one round trip and acknowledges the SYN-ACK. */
     HostileFlow open() {
-        siege.send(syn());
-        siege.pass(plan.rttNanos);
-        siege.send(ack());
+        attack.send(syn());
+        attack.pass(plan.rttNanos);
+        attack.send(ack());
         return this;
     }
 }

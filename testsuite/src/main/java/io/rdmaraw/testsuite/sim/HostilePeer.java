@@ -1,10 +1,13 @@
 package io.rdmaraw.testsuite.sim;
 
-/** A peer that means harm; {@link Siege} is the world it acts in. */
+/** An attacking peer; {@link AttackScenario} simulates the host and the network for it. */
 interface HostilePeer {
-    void play(Siege siege);
+    void play(AttackScenario attack);
 
-    /** Closed connections of the host must come to an end though the peer goes on with what it does. */
+    /**
+     * Returns whether the peer continues its attack while the host closes. The host's closed connections must end
+     * nevertheless.
+     */
     default boolean goesOn() {
         return false;
     }

@@ -5,15 +5,15 @@ import io.rdmaraw.tcp.TcpSecrets;
 import io.rdmaraw.tcp.congestion.Cubic;
 import io.rdmaraw.tcp.congestion.NewReno;
 
-/** What is decided before a hostile run: the tactic, what the peer agrees to, how the host is set up. */
+/** The decisions before a hostile run: the attack, the options the peer negotiates and the host's configuration. */
 final class HostilePlan {
-    /** One run of so many has a hostile peer. */
+    /** One of this many seeds has a hostile peer. */
     private static final int ONE_OF = 8;
     private static final int LABEL = 9;
 
     final long seed;
     final SplitMix random;
-    final Tactic tactic;
+    final AttackKind attack;
     final boolean ipv6;
     final boolean timestamps;
     final boolean sack;
@@ -29,24 +29,24 @@ final class HostilePlan {
         this.seed = seed;
         random = new SplitMix(seed).split(LABEL + 1);
         SplitMix draw = random.split(1);
-        tactic = Tactic.values()[draw.below(Tactic.values().length)];
+        attack = AttackKind.values()[draw.below(AttackKind.values().length)];
         ipv6 = draw.chance(0.3);
         timestamps = draw.chance(0.7);
-        sack = draw.chance(0.8) || tactic == Tactic.SACK_FLOOD;
+        sack = draw.chance(0.8) || attack == AttackKind.SACK_FLOOD;
         mss = draw.pick(64, 88, 216, 536, 1460, 1460);
         rttNanos = draw.magnitude(20_000, 150 * LinkPlan.MILLI);
         backlog = draw.between(4, 64);
         receiveBufferBytes = (int) draw.magnitude(32_768, 2 << 20);
         maxReceiveBufferBytes = draw.chance(0.3) ? 4 << 20 : 0;
         newReno = draw.chance(0.3);
-        alwaysCookies = tactic == Tactic.COOKIE_REPLAY && draw.chance(0.5);
+        alwaysCookies = attack == AttackKind.COOKIE_REPLAY && draw.chance(0.5);
     }
 
     static boolean isHostile(long seed) {
         return new SplitMix(seed).split(LABEL).below(ONE_OF) == 0;
     }
 
-    /** Everything that gives up after a time is left as it is by default: that is what is looked at. */
+    /** Returns the host's configuration. All timeouts keep their defaults, because the run tests them. */
     TcpConfig config(TcpSecrets secrets) {
         return TcpConfig.builder().secrets(secrets).receiveBufferBytes(receiveBufferBytes)
                 .maxReceiveBufferBytes(maxReceiveBufferBytes)
@@ -57,7 +57,7 @@ final class HostilePlan {
 
     @Override
     public String toString() {
-        return "seed " + seed + " hostile peer: " + tactic + (ipv6 ? " IPv6" : " IPv4") + ", mss " + mss
+        return "seed " + seed + " hostile peer: " + attack + (ipv6 ? " IPv6" : " IPv4") + ", mss " + mss
                 + (timestamps ? "" : ", no timestamps") + (sack ? "" : ", no SACK") + ", RTT " + rttNanos / 1000
                 + " us\n  host: backlog " + backlog + ", buffer " + receiveBufferBytes
                 + (maxReceiveBufferBytes > 0 ? ".." + maxReceiveBufferBytes : "")

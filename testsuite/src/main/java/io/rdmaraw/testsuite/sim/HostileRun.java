@@ -3,8 +3,8 @@ package io.rdmaraw.testsuite.sim;
 import java.util.function.BiConsumer;
 
 /**
- * One seed's {@link Siege}, called through a {@link StepCountingLoader}: only types of the JDK pass between the two
- * sides.
+ * Runs the {@link AttackScenario} of one seed. A {@link StepCountingLoader} loads this class, so its interface uses
+ * only JDK types.
  */
 public final class HostileRun {
     private HostileRun() {
@@ -13,19 +13,20 @@ public final class HostileRun {
     /**
      * Runs a seed.
      *
-     * @param tap what sees the packets with their times; null for nobody
-     * @return the number of packets; and when a rule was broken, the rule and what happened
+     * @param tap receives each packet with its time; may be null
+     * @return the number of packets, then the violated rule and a description of the failure, or two nulls
      */
     public static Object[] run(long seed, BiConsumer<Long, byte[]> tap) {
         HostilePlan plan = new HostilePlan(seed);
-        Siege siege = new Siege(plan, tap == null ? null : tap::accept);
+        AttackScenario attack = new AttackScenario(plan, tap == null ? null : tap::accept);
         try {
-            siege.run();
-            return new Object[] {siege.packets(), null, null};
+            attack.run();
+            return new Object[] {attack.packets(), null, null};
         } catch (SimulationFailure e) {
-            return new Object[] {siege.packets(), e.rule(), e.getMessage() + " (after " + siege.now() / 1000 + " us)"};
+            String message = e.getMessage() + " (after " + attack.now() / 1000 + " us)";
+            return new Object[] {attack.packets(), e.rule(), message};
         } catch (RuntimeException | AssertionError e) {
-            return new Object[] {siege.packets(), "no exception", "exception " + e + Simulator.at(e)};
+            return new Object[] {attack.packets(), "no exception", "exception " + e + Simulator.at(e)};
         }
     }
 }

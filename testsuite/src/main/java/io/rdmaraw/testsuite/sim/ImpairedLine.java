@@ -1,14 +1,15 @@
 package io.rdmaraw.testsuite.sim;
 
 /**
- * Decides when each frame of one direction arrives, or that it does not. The line is a virtual queue: a frame begins
- * when the one before has left, however late it is looked at. The seed decides the fate of the first frame, the second
- * and so on; each kind of fault has a random source of its own, so changing one leaves the others' choices alone.
+ * Decides when each frame of one direction arrives, or that it is lost. The line is a virtual queue: a frame
+ * starts when the previous one has left, even if the caller is late. The seed determines the fate of the first
+ * frame, the second frame and so on. Each kind of fault has its own random source, so changing one fault does not
+ * change the others.
  */
 public final class ImpairedLine {
     /** The frame is lost. */
     public static final long LOST = -1;
-    /** The frame finds the buffer full. */
+    /** The frame is dropped because the buffer is full. */
     public static final long OVERFLOWED = -2;
     private static final double NANOS_PER_BYTE_AT_1_BIT = 8e9;
 
@@ -19,11 +20,11 @@ public final class ImpairedLine {
     private final SplitMix reorderRandom;
     private double lineFreeNanos = Long.MIN_VALUE;
     private long lastArrivalNanos = Long.MIN_VALUE;
-    /** In the policer's bucket, as of the time beside it. */
+    /** Number of tokens in the policer's bucket at {@link #tokenNanos}. */
     private double tokenBytes;
     private long tokenNanos = Long.MIN_VALUE;
 
-    /** Makes the line of a seed. */
+    /** Creates a line with random decisions that are derived from the seed. */
     public ImpairedLine(Impairment impairment, long seed) {
         this.impairment = impairment;
         nanosPerByte = impairment.bitsPerSecond() == 0 ? 0 : NANOS_PER_BYTE_AT_1_BIT / impairment.bitsPerSecond();
@@ -34,10 +35,10 @@ public final class ImpairedLine {
     }
 
     /**
-     * A frame comes to the line.
+     * Enqueues a frame on the line.
      *
-     * @param nowNanos must not go backwards
-     * @return when it arrives at the other end, {@link #LOST} or {@link #OVERFLOWED}
+     * @param nowNanos must not decrease from call to call
+     * @return the arrival time at the other end, {@link #LOST} or {@link #OVERFLOWED}
      */
     public long arrivalNanos(int frameBytes, long nowNanos) {
         if (lossRandom.chance(impairment.loss()) || frameBytes > impairment.largestFrameBytes()

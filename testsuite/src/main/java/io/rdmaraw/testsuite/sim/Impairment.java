@@ -4,36 +4,36 @@ import java.time.Duration;
 import java.util.Locale;
 
 /**
- * What one direction of a path does to frames: a line of a rate with a drop-tail buffer before it, then a delay. The
- * same description serves the simulator, in virtual time, and the link emulator between namespaces, in real time.
+ * The behaviour of one direction of a path: a line with a rate and a drop-tail buffer in front of it, followed by
+ * a delay. The simulator uses it in virtual time, and the link emulator between namespaces in real time.
  *
- * @param bitsPerSecond      rate of the line, counted with whole frames; 0: without limit
- * @param bufferBytes        what may wait for the line; what does not fit is dropped
- * @param delayNanos         time from leaving the line to arriving
- * @param jitterNanos        added to the delay, uniform from 0 to this; keeps the order
- * @param loss               probability of a frame to be lost, each by itself, 0 to 1
- * @param reorder            probability of a frame to be held back, 0 to 1
- * @param reorderDelayNanos  how long at most; uniform
- * @param police             what a policer before the line lets pass
- * @param largestFrameBytes  longer frames are lost without a word
+ * @param bitsPerSecond      rate of the line, which counts whole frames; 0: unlimited
+ * @param bufferBytes        number of bytes that can wait for the line; frames that do not fit are dropped
+ * @param delayNanos         time between leaving the line and arriving
+ * @param jitterNanos        maximum additional delay; uniformly distributed from 0 and order-preserving
+ * @param loss               loss probability of each frame, independent of the others, 0 to 1
+ * @param reorder            probability that a frame is held back, 0 to 1
+ * @param reorderDelayNanos  maximum time for which a frame is held back; uniformly distributed
+ * @param police             the policer in front of the line
+ * @param largestFrameBytes  longer frames are dropped silently
  */
 public record Impairment(long bitsPerSecond, long bufferBytes, long delayNanos, long jitterNanos, double loss,
         double reorder, long reorderDelayNanos, Police police, int largestFrameBytes) {
     /**
-     * A token bucket: frames that find too few tokens are lost.
+     * A token bucket. Frames that find too few tokens are dropped.
      *
-     * @param bitsPerSecond rate at which it fills; 0: no policer
-     * @param burstBytes    what it holds
+     * @param bitsPerSecond rate at which the bucket fills; 0: no policer
+     * @param burstBytes    capacity of the bucket
      */
     public record Police(long bitsPerSecond, long burstBytes) {
         static final Police NONE = new Police(0, 0);
     }
 
-    /** Frames pass as they come. */
+    /** Passes all frames without delay. */
     public static final Impairment NONE = new Impairment(0, Long.MAX_VALUE, 0, 0, 0, 0, 0, Police.NONE,
             Integer.MAX_VALUE);
 
-    /** Checks the ranges. */
+    /** Checks the ranges of the values. */
     public Impairment {
         if (bitsPerSecond < 0 || bufferBytes < 0 || delayNanos < 0 || jitterNanos < 0 || reorderDelayNanos < 0) {
             throw new IllegalArgumentException("rate, buffer and times must not be negative");
@@ -43,54 +43,54 @@ public record Impairment(long bitsPerSecond, long bufferBytes, long delayNanos, 
         }
     }
 
-    /** Limits the rate; {@code bufferBytes} may wait for the line. */
+    /** Limits the rate; up to {@code bufferBytes} wait for the line. */
     public Impairment rate(long newBitsPerSecond, long newBufferBytes) {
         return new Impairment(newBitsPerSecond, newBufferBytes, delayNanos, jitterNanos, loss, reorder,
                 reorderDelayNanos, police, largestFrameBytes);
     }
 
-    /** Delays every frame. */
+    /** Delays every frame by the same time. */
     public Impairment delay(Duration delay) {
         return new Impairment(bitsPerSecond, bufferBytes, delay.toNanos(), jitterNanos, loss, reorder,
                 reorderDelayNanos, police, largestFrameBytes);
     }
 
-    /** Delays frames by as much again at most, each differently, without changing their order. */
+    /** Adds a random delay of up to {@code jitter} to each frame without changing the order. */
     public Impairment jitter(Duration jitter) {
         return new Impairment(bitsPerSecond, bufferBytes, delayNanos, jitter.toNanos(), loss, reorder,
                 reorderDelayNanos, police, largestFrameBytes);
     }
 
-    /** Loses frames with this probability. */
+    /** Drops each frame with this probability. */
     public Impairment loss(double probability) {
         return new Impairment(bitsPerSecond, bufferBytes, delayNanos, jitterNanos, probability, reorder,
                 reorderDelayNanos, police, largestFrameBytes);
     }
 
-    /** Holds frames back with this probability, by up to {@code by}, so that later ones overtake them. */
+    /** Holds each frame back with this probability, for up to {@code by}, so that later frames overtake it. */
     public Impairment reorder(double probability, Duration by) {
         return new Impairment(bitsPerSecond, bufferBytes, delayNanos, jitterNanos, loss, probability, by.toNanos(),
                 police, largestFrameBytes);
     }
 
-    /** Loses what comes faster than a rate, beyond a burst. */
+    /** Drops frames that exceed a rate and a burst size. */
     public Impairment police(long policedBitsPerSecond, long burstBytes) {
         return new Impairment(bitsPerSecond, bufferBytes, delayNanos, jitterNanos, loss, reorder, reorderDelayNanos,
                 new Police(policedBitsPerSecond, burstBytes), largestFrameBytes);
     }
 
-    /** Loses longer frames: a black hole for those who don't search for the path's MTU. */
+    /** Drops frames longer than {@code bytes} silently: a black hole for senders without path MTU discovery. */
     public Impairment largestFrame(int bytes) {
         return new Impairment(bitsPerSecond, bufferBytes, delayNanos, jitterNanos, loss, reorder, reorderDelayNanos,
                 police, bytes);
     }
 
     /**
-     * Reads a text such as {@code rate=1G,buffer=256K,delay=10ms,jitter=1ms,loss=0.1%,reorder=1%/2ms}, also with
-     * {@code police=10M/64K} and {@code largest=1214}; an empty one is {@link #NONE}. Rates are bits per second and
-     * buffers bytes, with K, M, G as powers of 1000.
+     * Parses a text such as {@code rate=1G,buffer=256K,delay=10ms,jitter=1ms,loss=0.1%,reorder=1%/2ms}, also with
+     * {@code police=10M/64K} and {@code largest=1214}. An empty text yields {@link #NONE}. Rates are in bits per
+     * second and buffers in bytes, with K, M, G as powers of 1000.
      *
-     * @throws IllegalArgumentException naming what is wrong
+     * @throws IllegalArgumentException with the cause if the text is invalid
      */
     public static Impairment parse(String text) {
         Impairment result = NONE;

@@ -5,24 +5,27 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 
-/** One direction of the path: takes packets, and puts them (late, damaged, twice or never) into the event queue. */
+/**
+ * One direction of the path. It takes packets and inserts them into the event queue: late, damaged, duplicated or
+ * not at all.
+ */
 final class Link {
-    /** What a link does with a packet that reached its end, or with one too big for it. */
+    /** Receives the packets that reach the link's end, and those that are too big for it. */
     interface Ends {
         void arrive(byte[] packet);
 
         void tooBig(byte[] packet, int mtuBytes);
     }
 
-    private static final int MOST_ACKS_THINNED_IN_A_ROW = 4;
-    /** What thins acknowledgments drops one for another that is near, and not one that is alone. */
+    private static final int MAX_ACKS_THINNED_IN_A_ROW = 4;
+    /** ACK thinning drops an ACK only if another one was sent shortly before. */
     private static final long THINNED_WITHIN_NANOS = 100_000_000;
     private static final int REMEMBERED_PACKETS = 64;
 
     private final LinkPlan plan;
     private final EventQueue queue;
     private final Ends ends;
-    private final Forger forger;
+    private final OffPathAttacker attacker;
     private final SplitMix lossRandom;
     private final SplitMix burstRandom;
     private final SplitMix jitterRandom;
@@ -32,7 +35,7 @@ final class Link {
     private final SplitMix thinningRandom;
     private final SplitMix staleRandom;
     private final List<byte[]> remembered = new ArrayList<>();
-    /** When an acknowledgment of a flow last passed for being alone: those soon after it may be thinned. */
+    /** Time at which an ACK of each flow was last exempted from thinning. ACKs shortly after it may be dropped. */
     private final Map<Integer, Long> acknowledgedNanos = new HashMap<>();
     private int thinnedInARow;
     private boolean bad;
@@ -51,12 +54,12 @@ final class Link {
         corruptRandom = plan.random.split(16);
         thinningRandom = plan.random.split(17);
         staleRandom = plan.random.split(18);
-        forger = new Forger(plan.random.split(19));
+        attacker = new OffPathAttacker(plan.random.split(19));
     }
 
-    /** The peer's packets as they pass: what a forger on the path's side could know. */
-    Forger forger() {
-        return forger;
+    /** Returns the off-path attacker, which sees the packets of this direction. */
+    OffPathAttacker attacker() {
+        return attacker;
     }
 
     void send(byte[] packet, long nowNanos) {
@@ -89,12 +92,15 @@ final class Link {
         bad = bad ? !burstRandom.chance(plan.turnGood) : burstRandom.chance(plan.turnBad);
         boolean lost = lossRandom.chance(plan.lossProbability);
         boolean thinned = plan.ackThinning > 0 && isRedundantAck(packet, nowNanos)
-                && thinningRandom.chance(plan.ackThinning) && thinnedInARow < MOST_ACKS_THINNED_IN_A_ROW;
+                && thinningRandom.chance(plan.ackThinning) && thinnedInARow < MAX_ACKS_THINNED_IN_A_ROW;
         thinnedInARow = thinned ? thinnedInARow + 1 : 0;
         return lost || bad && plan.turnBad > 0 || thinned;
     }
 
-    /** The first acknowledgment of a flow ends its handshake; those that come soon after another make up for it. */
+    /**
+     * Returns whether an ACK may be thinned. The first ACK of a flow completes its handshake and is never
+     * redundant; an ACK shortly after another one is, because later ACKs replace it.
+     */
     private boolean isRedundantAck(byte[] packet, long nowNanos) {
         Packet decoded = Packet.decode(packet);
         if (decoded == null || !isAckAlone(decoded.flags) || decoded.payload.length != 0) {
@@ -109,13 +115,19 @@ final class Link {
         return false;
     }
 
-    /** Also with a count of marks (RFC 9768), which may be any number; ECE alone is left to RFC 3168. */
+    /**
+     * Returns whether ACK is the only flag. AccECN counters (RFC 9768) are ignored; ECE alone is a signal of RFC
+     * 3168.
+     */
     private static boolean isAckAlone(int flags) {
         boolean counts = (flags & (Packet.AE | Packet.CWR)) != 0;
         return (counts ? flags & ~(Packet.AE | Packet.CWR | Packet.ECE) : flags) == Packet.ACK;
     }
 
-    /** Puts the packet on the line behind those before it; returns it, marked if the queue is long, or null if full. */
+    /**
+     * Puts the packet on the line behind the earlier ones. Returns it, marked if the queue is long, or null if
+     * the queue is full.
+     */
     private byte[] occupyLine(byte[] packet, long nowNanos) {
         if (plan.rateBitsPerSecond == 0) {
             lineFreeNanos = nowNanos;
@@ -133,7 +145,7 @@ final class Link {
     private long arrivalNanos() {
         long arrival = lineFreeNanos + plan.delayNanos;
         if (plan.jitterNanos > 0) {
-            // Jitter alone keeps the order; reordering is a fault of its own.
+            // Jitter keeps the order; reordering is a separate fault.
             arrival = Math.max(arrival + (long) (jitterRandom.unit() * plan.jitterNanos), lastArrivalNanos);
         }
         lastArrivalNanos = Math.max(arrival, lastArrivalNanos);
@@ -153,7 +165,7 @@ final class Link {
     }
 
     private void inject(byte[] packet, long nowNanos) {
-        forger.sawForward(packet);
+        attacker.sawForward(packet);
         if (plan.staleProbability > 0) {
             if (remembered.size() < REMEMBERED_PACKETS) {
                 remembered.add(packet);
@@ -166,9 +178,9 @@ final class Link {
                         () -> ends.arrive(stale));
             }
         }
-        if (plan.forgeryProbability > 0 && forger.chance(plan.forgeryProbability)) {
+        if (plan.forgeryProbability > 0 && attacker.chance(plan.forgeryProbability)) {
             queue.at(arrivalNanos(), () -> {
-                byte[] forged = forger.forge();
+                byte[] forged = attacker.forge();
                 if (forged != null) {
                     ends.arrive(forged);
                 }

@@ -1,6 +1,9 @@
 package io.rdmaraw.testsuite.sim;
 
-/** The faults of one direction of the path, drawn from the seed. Times are nanoseconds, rates bits per second. */
+/**
+ * The faults of one direction of the path, drawn from the seed. Times are in nanoseconds, rates in bits per
+ * second.
+ */
 final class LinkPlan {
     static final long MILLI = 1_000_000L;
     private static final double IID_LIMIT = 0.15;
@@ -13,7 +16,10 @@ final class LinkPlan {
     /** Queue length from which packets are marked; 0: never. */
     int markBytes;
     double lossProbability;
-    /** Gilbert-Elliott: probability to turn bad and to turn good again, per packet; all are lost in the bad state. */
+    /**
+     * Gilbert-Elliott model: the probabilities per packet of entering and leaving the bad state, in which all
+     * packets are lost.
+     */
     double turnBad;
     double turnGood = 1;
     double reorderProbability;
@@ -21,7 +27,7 @@ final class LinkPlan {
     double duplicateProbability;
     double corruptProbability;
     int mtuBytes = 65535;
-    /** From then on {@link #laterMtuBytes} holds. */
+    /** From this time on, {@link #laterMtuBytes} is the MTU. */
     long mtuShrinkNanos = Long.MAX_VALUE;
     int laterMtuBytes;
     boolean icmp = true;
@@ -72,7 +78,8 @@ final class LinkPlan {
             lossProbability = loss;
         }
         double bad = draw.unit() * 0.03;
-        // Time alone ends no burst here, only packets do: a sender that backs off must come through in the end.
+        // A burst ends after a number of packets, never by time alone. A sender that backs off must therefore get
+        // through eventually.
         double good = 0.35 + draw.unit() * 0.5;
         if (draw.chance(0.2) && on(Fault.BURST_LOSS, direction, off)) {
             turnBad = bad;

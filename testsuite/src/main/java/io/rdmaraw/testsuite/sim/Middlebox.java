@@ -1,6 +1,9 @@
 package io.rdmaraw.testsuite.sim;
 
-/** What equipment on the path does to a packet. Results are new arrays; packets are never changed in place. */
+/**
+ * The changes that network equipment makes to a packet. Results are new arrays; packets are never changed in
+ * place.
+ */
 final class Middlebox {
     private Middlebox() {
     }
@@ -22,7 +25,7 @@ final class Middlebox {
         return packet.encode();
     }
 
-    /** Returns the packet with "congestion experienced", if its sender takes marks (RFC 3168). */
+    /** Returns the packet with the CE mark if it is ECN-capable (RFC 3168). */
     static byte[] mark(byte[] bytes) {
         Packet packet = Packet.decode(bytes);
         if (packet == null || packet.ecn == 0) {
@@ -32,10 +35,10 @@ final class Middlebox {
         return packet.encode();
     }
 
-    /** Returns the packet with up to 15 neighbouring bits changed: damage that the checksum is sure to see. */
+    /** Returns the packet with up to 15 neighbouring bits changed, which the checksum always detects. */
     static byte[] corrupt(byte[] bytes, SplitMix random) {
         byte[] damaged = bytes.clone();
-        // Behind the fields that decide whose packet it is and how long: those have no checksum in IPv6.
+        // Only bits behind the IP header change. IPv6 has no checksum for its addresses and length.
         int from = bytes[0] >> 4 == 6 ? 40 : 20;
         int first = from * 8 + random.below((bytes.length - from) * 8);
         int last = Math.min(first + random.below(15), bytes.length * 8 - 1);

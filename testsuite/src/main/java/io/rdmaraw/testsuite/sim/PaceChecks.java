@@ -3,12 +3,12 @@ package io.rdmaraw.testsuite.sim;
 import static io.rdmaraw.testsuite.sim.SimulationFailure.check;
 
 /**
- * What a sender with a pacing rate may let go at once (SO_MAX_PACING_RATE), watched on the wire: a bucket that drains
- * at the rate never holds more than two bursts of a millisecond and what is said below.
+ * Checks on the wire that a sender respects its pacing rate (SO_MAX_PACING_RATE). A bucket that drains at the
+ * rate never holds more than {@link #BURSTS} bursts of a millisecond plus {@link #SLACK_SEGMENTS} segments.
  */
 final class PaceChecks {
     private static final int BURSTS = 2;
-    /** The segment that empties the pacer's bucket, and tail loss probes, which do not wait. */
+    /** Allows for the segment that empties the pacer's bucket, and for tail loss probes, which are not paced. */
     private static final int SLACK_SEGMENTS = 4;
 
     private final long bytesPerSecond;

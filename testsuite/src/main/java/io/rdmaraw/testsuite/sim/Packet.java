@@ -4,10 +4,10 @@ import java.nio.ByteBuffer;
 import java.util.Arrays;
 
 /**
- * A TCP packet over IPv4 or IPv6 as the simulator, the reference peer and the scripts see it. Encoding and decoding
- * share no code with the transport, so an error there can't cancel out.
+ * A TCP packet over IPv4 or IPv6 as used by the simulator, the reference peer and the scripts. Encoding and
+ * decoding share no code with the transport, so that an error of the transport cannot cancel out.
  *
- * <p>Addresses are two longs; an IPv4 address is in its mapped form, ::ffff:a.b.c.d.
+ * <p>An address consists of two longs. IPv4 addresses are in the mapped form ::ffff:a.b.c.d.
  */
 public final class Packet {
     public static final int FIN = 1;
@@ -42,10 +42,13 @@ public final class Packet {
     public boolean timestamps;
     public int tsValue;
     public int tsEcho;
-    /** Left and right edges in turn. */
+    /** Left and right edges of the blocks, alternating. */
     public int[] sack = new int[0];
 
-    /** Options behind all others as they are, padded with the end of the list; empty again when decoded. */
+    /**
+     * Options to append unchanged behind all others, padded with the end-of-list option. Empty in a decoded
+     * packet.
+     */
     public byte[] rawOptions = new byte[0];
     public byte[] payload = new byte[0];
 
@@ -53,12 +56,12 @@ public final class Packet {
         return (flags & flag) != 0;
     }
 
-    /** Returns what the SACK option takes of the header, with the padding before it. */
+    /** Returns the length of the SACK option including the padding before it. */
     int sackOptionBytes() {
         return sack.length == 0 ? 0 : 4 + 4 * sack.length;
     }
 
-    /** Returns the sequence space the packet takes. */
+    /** Returns the length of the packet in sequence space. */
     public int sequenceLength() {
         return payload.length + (flags & FIN) + (flags >> 1 & 1);
     }
@@ -72,7 +75,7 @@ public final class Packet {
         return sourceHigh != 0 || sourceLow >>> 32 != 0xffff;
     }
 
-    /** Sets the ends of the packet. */
+    /** Sets the addresses and ports of both ends. */
     public Packet route(long fromHigh, long fromLow, int fromPort, long toHigh, long toLow, int toPort) {
         sourceHigh = fromHigh;
         sourceLow = fromLow;
@@ -83,7 +86,7 @@ public final class Packet {
         return this;
     }
 
-    /** Returns the IP packet. */
+    /** Returns the packet with its IP header and checksums. */
     public byte[] encode() {
         byte[] options = options();
         int tcpBytes = 20 + options.length + payload.length;
@@ -130,7 +133,7 @@ public final class Packet {
         return Arrays.copyOf(out.array(), out.position() + 3 & ~3);
     }
 
-    /** Returns the packet, or null if it is damaged: a length or a checksum is wrong. */
+    /** Returns the decoded packet, or null if a length or a checksum is wrong. */
     public static Packet decode(byte[] bytes) {
         ByteBuffer in = ByteBuffer.wrap(bytes);
         Packet packet = new Packet();
@@ -201,7 +204,7 @@ public final class Packet {
                     tsEcho = in.getInt(at + 6);
                 }
                 default -> {
-                    // NOP and whatever else is there.
+                    // NOP and unknown options are skipped.
                 }
             }
             at += length;
@@ -209,7 +212,7 @@ public final class Packet {
         return true;
     }
 
-    /** Sum of the pseudo header and of everything from {@code at} on. */
+    /** Returns the checksum's sum of the pseudo header and of everything from {@code at} on. */
     private static long transportSum(byte[] bytes, int at) {
         int addresses = at == 40 && bytes[0] >> 4 == 6 ? 8 : 12;
         int addressBytes = addresses == 8 ? 32 : 8;
@@ -232,7 +235,7 @@ public final class Packet {
         return (int) folded;
     }
 
-    /** The flags as letters in tcpdump's manner. */
+    /** Returns the flags as letters in tcpdump's notation. */
     public String flagLetters() {
         String letters = (has(SYN) ? "S" : "") + (has(FIN) ? "F" : "") + (has(RST) ? "R" : "") + (has(PSH) ? "P" : "")
                 + (has(URG) ? "U" : "") + (has(ECE) ? "E" : "") + (has(CWR) ? "W" : "") + (has(AE) ? "e" : "")

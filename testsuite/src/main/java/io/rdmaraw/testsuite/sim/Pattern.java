@@ -1,6 +1,9 @@
 package io.rdmaraw.testsuite.sim;
 
-/** The bytes that an end sends: a function of stream and offset, so a receiver can check any part without a copy. */
+/**
+ * The content of a stream. Each byte is a function of stream and offset, so a receiver can check any part without
+ * a copy.
+ */
 final class Pattern {
     private Pattern() {
     }
@@ -19,7 +22,7 @@ final class Pattern {
         return bytes;
     }
 
-    /** Returns the index of the first byte that is not the stream's, or -1. */
+    /** Returns the index of the first byte that differs from the stream, or -1. */
     static int mismatch(int stream, long offset, byte[] bytes) {
         for (int i = 0; i < bytes.length; i++) {
             if (bytes[i] != at(stream, offset + i)) {

@@ -1,28 +1,30 @@
 package io.rdmaraw.testsuite.sim;
 
-/** The oddities of a {@link ReferencePeer}, drawn from the seed. */
+/** The unusual behaviours of a {@link ReferencePeer}, drawn from the seed. */
 final class PeerPlan {
     final SplitMix random;
-    /** MSS option; 0: none. */
+    /** Value of the MSS option; 0: no option. */
     int mss = 1460;
     boolean timestamps = true;
     boolean sack = true;
     boolean dsack = true;
     boolean windowScaling = true;
     int bufferBytes = 65535;
-    /** Probability that an acknowledgment takes offered window back (RFC 9293 section 3.8.6). */
+    /** Probability that an ACK shrinks the offered window (RFC 9293 section 3.8.6). */
     double shrinkProbability;
-    /** Probability per out-of-order segment that everything out of order is thrown away (RFC 2018 section 8). */
+    /** Probability per out-of-order segment that all out-of-order data is discarded (RFC 2018 section 8). */
     double renegeProbability;
-    /** Sends segments of odd sizes, and retransmits with other borders. */
+    /**
+     * Whether segments have unusual sizes, and retransmissions have other boundaries than the original segments.
+     */
     boolean ragged;
     boolean acksEverySegment;
     long delayedAckNanos = 40 * LinkPlan.MILLI;
-    /** Offers windows of any size, without avoiding silly ones. */
+    /** Whether windows of any size are offered, without silly window avoidance. */
     boolean sillyWindows;
-    /** Probes a zero window with a byte beyond it, else with an old sequence number. */
+    /** Whether a zero window is probed with a byte beyond it; otherwise with an old sequence number. */
     boolean probesWithData = true;
-    /** Answers with timestamps to a peer that has none in this segment anyway; leaves them out now and then. */
+    /** Probability that a segment of a connection with timestamps has none. */
     double omitTimestamps;
     long minimumRtoNanos = 200 * LinkPlan.MILLI;
 

@@ -3,7 +3,7 @@ package io.rdmaraw.testsuite.sim;
 import java.util.Map;
 import java.util.TreeMap;
 
-/** A set of numbers, kept as ranges; from inclusive, to exclusive. */
+/** A set of numbers, stored as ranges. The start of a range is inclusive, its end exclusive. */
 final class Ranges {
     private final TreeMap<Long, Long> ranges = new TreeMap<>();
 
@@ -43,7 +43,7 @@ final class Ranges {
         return range != null && range.getValue() >= to;
     }
 
-    /** Returns the end of the range that {@code from} is in, or {@code from}. */
+    /** Returns the end of the range that contains or ends at {@code from}, or {@code from} if there is none. */
     long endOf(long from) {
         Map.Entry<Long, Long> range = ranges.floorEntry(from);
         return range == null ? from : Math.max(from, range.getValue());

@@ -1,8 +1,8 @@
 package io.rdmaraw.testsuite.sim;
 
 /**
- * One connection of the {@link ReferencePeer}: the states of RFC 9293 section 3.10. {@link ReferenceSender} and
- * {@link ReferenceReceiver} are its halves.
+ * One connection of the {@link ReferencePeer}: the state machine of RFC 9293 section 3.10.
+ * {@link ReferenceSender} and {@link ReferenceReceiver} are its halves.
  */
 final class ReferenceConnection implements SimSocket {
     private enum State {
@@ -102,7 +102,7 @@ final class ReferenceConnection implements SimSocket {
         }
         boolean crossed = state == State.SYN_RECEIVED && !passive && packet.has(Packet.SYN) && packet.has(Packet.ACK);
         if (crossed && packet.seq + 1 == receiver.ackNumber()) {
-            // Simultaneous open (RFC 9293 figure 8): the SYN is old, its acknowledgment is what we wait for.
+            // Simultaneous open (RFC 9293 figure 8): the SYN is a duplicate, but its ACK completes the handshake.
             packet.flags &= ~Packet.SYN;
             packet.seq++;
         }
@@ -146,7 +146,7 @@ final class ReferenceConnection implements SimSocket {
 
     private void answerUnacceptable(Packet packet, long nowNanos) {
         if (state == State.SYN_RECEIVED && packet.has(Packet.SYN)) {
-            // The peer has sent its SYN once more, or ours crossed it.
+            // The peer has retransmitted its SYN, or the two SYNs have crossed.
             sendSyn(nowNanos);
             return;
         }
@@ -157,7 +157,7 @@ final class ReferenceConnection implements SimSocket {
         sendAck(nowNanos);
     }
 
-    /** RFC 9293 section 3.10.7.3. */
+    /** Handles a packet in SYN-SENT (RFC 9293 section 3.10.7.3). */
     private void receiveInSynSent(Packet packet, long nowNanos) {
         boolean acked = packet.has(Packet.ACK);
         if (acked && packet.ack != (int) (sender.iss + 1)) {
@@ -197,7 +197,7 @@ final class ReferenceConnection implements SimSocket {
         events.connected(this);
     }
 
-    /** RFC 9293 section 3.10.7.4, fifth; returns whether to go on with the segment. */
+    /** Processes the ACK field (RFC 9293 section 3.10.7.4, fifth). Returns whether to continue with the segment. */
     private boolean takeAck(Packet packet, long nowNanos) {
         long ack = sender.unwrap(packet.ack);
         if (state == State.SYN_RECEIVED) {
@@ -228,7 +228,7 @@ final class ReferenceConnection implements SimSocket {
             case CLOSING -> enterTimeWait(nowNanos);
             case LAST_ACK -> finish(true, "finished");
             default -> {
-                // Nothing waits for it.
+                // Other states do not wait for the acknowledgment of a FIN.
             }
         }
     }
@@ -314,7 +314,7 @@ final class ReferenceConnection implements SimSocket {
         };
     }
 
-    /** Sends all that windows allow. */
+    /** Sends everything that the windows allow. */
     void output(long nowNanos) {
         if (mayCarryData()) {
             sender.output(timestampsOn, nowNanos);

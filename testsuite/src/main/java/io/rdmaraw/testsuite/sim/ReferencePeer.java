@@ -7,8 +7,8 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * A small TCP written from RFC 9293 for these tests alone, sharing nothing with the transport. It is correct, slow, and
- * as odd as its {@link PeerPlan} wants.
+ * A small TCP implementation, written from RFC 9293 for these tests only. It shares no code with the transport.
+ * It is correct, slow, and as unusual as its {@link PeerPlan} requires.
  */
 final class ReferencePeer implements SimHost {
     final PeerPlan plan;
@@ -61,7 +61,7 @@ final class ReferencePeer implements SimHost {
         }
     }
 
-    /** RFC 9293 section 3.10.7.1: the answer of a closed port. */
+    /** Answers a packet to a closed port (RFC 9293 section 3.10.7.1). */
     private void refuse(Packet to) {
         Packet reset = packetTo(to.destinationPort, to.sourcePort);
         if (to.has(Packet.ACK)) {
@@ -163,11 +163,11 @@ final class ReferencePeer implements SimHost {
 
     @Override
     public void checkInvariants(long nowNanos) {
-        // What the peer does wrong shows at the other end.
+        // Errors of the peer are detected at the other end.
     }
 
     @Override
     public void checkEmpty() {
-        // It keeps no references.
+        // The peer holds no reference-counted buffers.
     }
 }

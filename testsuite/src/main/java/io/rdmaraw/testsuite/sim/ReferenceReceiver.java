@@ -7,7 +7,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 
-/** The receiving half of a {@link ReferenceConnection}: window, reassembly, SACK, timestamps, when to acknowledge. */
+/** The receiving half of a {@link ReferenceConnection}: window, reassembly, SACK, timestamps and ACK timing. */
 final class ReferenceReceiver {
     private static final long NEVER = Long.MAX_VALUE;
 
@@ -16,7 +16,7 @@ final class ReferenceReceiver {
     private boolean scaling;
     private long irs;
     private long next;
-    /** The furthest right edge ever offered: what lies before it is taken, even if the offer was withdrawn. */
+    /** The highest right edge ever offered. Data before it is accepted even if the window has shrunk since. */
     private long edge;
     private long lastOfferedEdge;
     private int unreadBytes;
@@ -79,7 +79,7 @@ final class ReferenceReceiver {
         long offer = Math.max(free, lastOfferedEdge - next);
         if (plan.shrinkProbability > 0 && random.chance(plan.shrinkProbability)) {
             offer = random.below((int) Math.min(offer, 1 << 20) + 1);
-            // The next update gives it back: a receiver that shrinks must open again.
+            // A receiver that shrinks its window must reopen it: the next update restores it.
             updateLater = true;
         }
         int field = Math.clamp(offer >> shift, 0, 65535);
@@ -98,11 +98,11 @@ final class ReferenceReceiver {
     }
 
     boolean wantsWindowUpdate() {
-        // Behind the peer's FIN there is nothing to open the window for.
+        // After the peer's FIN, no window update is needed.
         return updateNow && !finished;
     }
 
-    /** RFC 9293 section 3.10.7.4, first. */
+    /** Returns whether a segment is acceptable (RFC 9293 section 3.10.7.4, first). */
     boolean isAcceptable(Packet packet) {
         long seq = unwrap(packet.seq);
         long length = packet.sequenceLength();
@@ -136,7 +136,7 @@ final class ReferenceReceiver {
 
     // ---- text ----
 
-    /** Takes an acceptable segment; returns what has come in order. */
+    /** Processes an acceptable segment. Returns the data that is now in order. */
     byte[] take(Packet packet, long nowNanos) {
         long seq = unwrap(packet.seq);
         byte[] text = packet.payload;
@@ -216,7 +216,7 @@ final class ReferenceReceiver {
         return ackDeadline;
     }
 
-    /** An acknowledgment goes out. */
+    /** Records that an ACK is sent. */
     void acked() {
         ackNow = false;
         updateNow = updateLater;
@@ -234,7 +234,10 @@ final class ReferenceReceiver {
         }
     }
 
-    /** RFC 2018 section 4 and RFC 2883: the duplicate first, then the block that came last, then the others. */
+    /**
+     * Returns the SACK blocks in the order of RFC 2018 section 4 and RFC 2883: the duplicate, the latest block,
+     * then the others.
+     */
     int[] sackBlocks(int limit) {
         List<long[]> blocks = new ArrayList<>();
         for (Map.Entry<Long, byte[]> entry : outOfOrder.entrySet()) {

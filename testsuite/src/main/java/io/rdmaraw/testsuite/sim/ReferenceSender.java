@@ -3,13 +3,13 @@ package io.rdmaraw.testsuite.sim;
 import java.util.Arrays;
 
 /**
- * The sending half of a {@link ReferenceConnection}: go-back-N (RFC 6298), fast retransmit and Reno's window (RFC
- * 5681), zero window probes. Sequence numbers are 64-bit; the wire has their low half.
+ * The sending half of a {@link ReferenceConnection}: go-back-N (RFC 6298), fast retransmit and Reno's congestion
+ * window (RFC 5681), and zero window probes. Sequence numbers are 64 bits wide; packets carry the low 32 bits.
  */
 final class ReferenceSender {
     private static final long NEVER = Long.MAX_VALUE;
     private static final long MAXIMUM_RTO_NANOS = 60_000 * LinkPlan.MILLI;
-    /** Fits any path of the scenarios. */
+    /** An MSS that fits every path of the scenarios. */
     private static final int BLACK_HOLE_MSS = 1200;
     private static final int BLACK_HOLE_TIMEOUTS = 3;
 
@@ -26,7 +26,7 @@ final class ReferenceSender {
     private long wl2;
     private int shift;
     private int mss = 536;
-    /** Not yet acknowledged bytes; the first one has number {@link #bufferSeq}. */
+    /** Unacknowledged bytes; the first one has sequence number {@link #bufferSeq}. */
     private byte[] buffer = new byte[0];
     private long bufferSeq;
     private boolean finQueued;
@@ -45,7 +45,7 @@ final class ReferenceSender {
         this.connection = connection;
         this.plan = plan;
         this.random = random;
-        // Often just before the numbers wrap, or before their highest bit changes.
+        // Often just before the sequence numbers wrap or their highest bit changes.
         long edge = random.chance(0.5) ? 0xffff_ffffL : 0x7fff_ffffL;
         iss = (1L << 32) + (random.chance(0.6) ? edge - random.below(50_000) : random.nextLong() >>> 32);
         una = iss;
@@ -62,7 +62,7 @@ final class ReferenceSender {
         rtoDeadline = nowNanos + rtoNanos;
     }
 
-    /** The peer's SYN has come: its window, not scaled, and its MSS. */
+    /** Processes the peer's SYN: its MSS and its window, which is not scaled. */
     void open(Packet syn, long seq, boolean scaling, boolean ipv6) {
         shift = scaling ? Math.min(syn.windowScale, 14) : 0;
         mss = Math.min(syn.mss == 0 ? ipv6 ? 1220 : 536 : syn.mss, ipv6 ? 1440 : 1460);
@@ -80,7 +80,9 @@ final class ReferenceSender {
         rtoNanos = Math.max(plan.minimumRtoNanos, rtoNanos / 2);
     }
 
-    /** Takes the window of a segment whatever it replaces: that of the handshake's last. */
+    /**
+     * Sets the window from a segment without comparing it with earlier segments, as at the end of the handshake.
+     */
     void takeWindow(Packet packet, long seq) {
         window = (long) packet.window << shift;
         largestWindow = Math.max(largestWindow, window);
@@ -94,7 +96,7 @@ final class ReferenceSender {
         return una + (ack - (int) una);
     }
 
-    /** RFC 5961 section 5.2. */
+    /** Returns whether an ACK is in the range of RFC 5961 section 5.2. */
     boolean isAckAcceptable(long ack) {
         return ack <= maxSent && ack >= una - largestWindow;
     }
@@ -126,7 +128,7 @@ final class ReferenceSender {
         buffer = Arrays.copyOfRange(buffer, gone, buffer.length);
         bufferSeq += gone;
         if (duplicateAcks >= 3 && una < recoverSeq) {
-            // RFC 6582: a partial acknowledgment shows the next hole.
+            // RFC 6582: a partial acknowledgment indicates the next hole.
             fastRetransmit = true;
         } else {
             duplicateAcks = 0;
@@ -173,7 +175,7 @@ final class ReferenceSender {
         return bufferSeq + buffer.length;
     }
 
-    /** Sends all that windows allow. */
+    /** Sends everything that the windows allow. */
     void output(boolean timestamps, long nowNanos) {
         if (fastRetransmit) {
             fastRetransmit = false;
@@ -198,7 +200,7 @@ final class ReferenceSender {
         }
     }
 
-    /** Sends one segment; returns the number behind it. */
+    /** Sends one segment. Returns the sequence number behind it. */
     private long sendFrom(long seq, boolean timestamps, long nowNanos) {
         long start = Math.max(seq, bufferSeq);
         long room = Math.max(una + window - start, start < maxSent ? 1 : 0);
@@ -237,7 +239,9 @@ final class ReferenceSender {
         persistDeadline = NEVER;
     }
 
-    /** Returns whether the retransmission timer has run out; if so it is set anew, backed off. */
+    /**
+     * Returns whether the retransmission timer has expired. If so, the timer is restarted with a doubled timeout.
+     */
     boolean timeout(long nowNanos) {
         if (nowNanos < rtoDeadline) {
             return false;
@@ -247,14 +251,14 @@ final class ReferenceSender {
         return true;
     }
 
-    /** After a timeout: from the first unacknowledged byte again, one segment at first. */
+    /** Restarts after a timeout at the first unacknowledged byte, with one segment. */
     void goBack(boolean mayCarryData, boolean timestamps, long nowNanos) {
         ssthresh = Math.max((maxSent - una) / 2, 2L * mss);
         cwnd = mss;
         duplicateAcks = 0;
         nxt = una;
         if (++timeouts >= BLACK_HOLE_TIMEOUTS) {
-            // RFC 8899 section 4.3, coarsely: perhaps nobody tells that the packets are too big.
+            // A simple form of RFC 8899 section 4.3: perhaps the packets are too big and no ICMP message arrives.
             mss = Math.min(mss, BLACK_HOLE_MSS);
         }
         if (mayCarryData) {
@@ -262,7 +266,7 @@ final class ReferenceSender {
         }
     }
 
-    /** Probes a closed window, if it is time. */
+    /** Probes a zero window if the persist timer has expired. */
     void probe(long nowNanos) {
         if (nowNanos < persistDeadline) {
             return;

@@ -1,18 +1,24 @@
 package io.rdmaraw.testsuite.sim;
 
-/** RFC 6298 section 5.5: while the peer is silent, each retransmission of the same waits twice as long as the last. */
+/**
+ * Checks RFC 6298 section 5.5: while the peer is silent, the time between retransmissions of the same segment
+ * doubles.
+ */
 final class RetransmitChecks {
     private static final long LONGEST_NANOS = 50_000 * LinkPlan.MILLI;
-    private static final double LEAST_GROWTH = 1.6;
+    private static final double MIN_GROWTH = 1.6;
 
-    /** What the user lets leave in a second (SO_MAX_PACING_RATE); 0: all. */
+    /** Pacing rate set by the user (SO_MAX_PACING_RATE); 0: no limit. */
     private final long bytesPerSecond;
     private final int segmentBytes;
     private final PacedBytes paced;
     private long lastSeq;
     private long lastNanos = -1;
     private long lastGapNanos;
-    /** How long the pacer may have held back what ended the last gap, and what is to end the next. */
+    /**
+     * Time for which the pacer may have delayed the segment that ended the last gap, and the segment that will
+     * end the next.
+     */
     private long lastHeldNanos;
     private long nextHeldNanos;
     private int inSilence;
@@ -23,7 +29,7 @@ final class RetransmitChecks {
         paced = new PacedBytes(bytesPerSecond);
     }
 
-    /** Something came from the peer. */
+    /** Records that a packet arrived from the peer. */
     void heard() {
         lastNanos = -1;
         lastGapNanos = 0;
@@ -38,9 +44,10 @@ final class RetransmitChecks {
         if (lastNanos >= 0 && seq == lastSeq) {
             long gap = nowNanos - lastNanos;
             inSilence++;
-            // The first gaps belong to the tail loss probe and the first timeout. What that has marked lost the pacer
-            // may hold back, once in a silence; a gap that is not longer than that says nothing of the timeout.
-            boolean grows = gap >= lastGapNanos * LEAST_GROWTH || gap >= LONGEST_NANOS
+            // The first gaps belong to the tail loss probe and the first timeout. Once per silence, the pacer may
+            // delay the segments that these have marked lost. A gap no longer than such a delay does not show the
+            // timeout.
+            boolean grows = gap >= lastGapNanos * MIN_GROWTH || gap >= LONGEST_NANOS
                     || inSilence == 3 && lastGapNanos <= lastHeldNanos;
             if (inSilence >= 3 && !grows) {
                 throw new SimulationFailure("retransmission backs off", "after " + lastGapNanos / 1000 + " us came "
@@ -57,7 +64,7 @@ final class RetransmitChecks {
         nextHeldNanos = heldNanos;
     }
 
-    /** Returns for how long the pacer may hold back what follows {@code p}. */
+    /** Returns how long the pacer may delay the segment after {@code p}. */
     private long chargePacer(Packet p, long nowNanos) {
         if (bytesPerSecond == 0) {
             return 0;

@@ -1,19 +1,21 @@
 package io.rdmaraw.testsuite.sim;
 
-/** Lets much get into flight, then reports it again and again in other blocks, or says nothing new at all. */
+/**
+ * Lets the host's flight size grow, then reports it repeatedly in changing SACK blocks or in blocks without news.
+ */
 final class SackPeer implements HostilePeer {
-    private static final int MOST_ENTRIES = 6_000;
+    private static final int MAX_ENTRIES = 6_000;
     private static final int ROUNDS_TO_GROW = 40;
 
     @Override
-    public void play(Siege siege) {
-        SplitMix draw = siege.plan().random.split(34);
-        HostileFlow flow = grown(siege, draw);
+    public void play(AttackScenario attack) {
+        SplitMix draw = attack.plan().random.split(34);
+        HostileFlow flow = grown(attack, draw);
         int mss = Math.max(1, flow.last == null ? 1 : flow.last.payload.length);
-        if (siege.host().connections().isEmpty()) {
+        if (attack.host().connections().isEmpty()) {
             return;
         }
-        int una = siege.host().connections().getFirst().sendUnacknowledged();
+        int una = attack.host().connections().getFirst().sendUnacknowledged();
         int end = flow.highest;
         int kind = draw.below(4);
         int count = draw.between(200, 1_500);
@@ -29,31 +31,31 @@ final class SackPeer implements HostilePeer {
                 }
             };
             ack.ack = una;
-            siege.send(ack);
-            siege.pass(draw.magnitude(500, 20_000));
+            attack.send(ack);
+            attack.pass(draw.magnitude(500, 20_000));
         }
     }
 
-    /** Opens, and acknowledges in time until much is in flight. */
-    static HostileFlow grown(Siege siege, SplitMix draw) {
-        HostilePlan plan = siege.plan();
-        int entries = (int) draw.magnitude(100, MOST_ENTRIES);
-        int target = (int) Math.min((long) entries * plan.mss, Siege.MOST_IN_FLIGHT / 2);
-        siege.host().sendEach(8 * target);
-        HostileFlow flow = siege.flow(5_000).open();
+    /** Opens a connection and acknowledges promptly until the flight size has grown to a random target. */
+    static HostileFlow grown(AttackScenario attack, SplitMix draw) {
+        HostilePlan plan = attack.plan();
+        int entries = (int) draw.magnitude(100, MAX_ENTRIES);
+        int target = (int) Math.min((long) entries * plan.mss, AttackScenario.MAX_IN_FLIGHT / 2);
+        attack.host().sendEach(8 * target);
+        HostileFlow flow = attack.flow(5_000).open();
         for (int round = 0; round < ROUNDS_TO_GROW; round++) {
-            siege.pass(plan.rttNanos);
-            if (siege.host().connections().isEmpty() || siege.host().connections().getFirst().inFlightBytes()
+            attack.pass(plan.rttNanos);
+            if (attack.host().connections().isEmpty() || attack.host().connections().getFirst().inFlightBytes()
                     >= target) {
                 break;
             }
-            // An acknowledgment for each two segments: a window grows by what each says (RFC 3465).
+            // One ACK per two segments: each ACK grows the window by a limited amount (RFC 3465).
             int newest = flow.rcvNxt;
-            for (int at = siege.host().connections().getFirst().sendUnacknowledged(); newest - at > 0;) {
+            for (int at = attack.host().connections().getFirst().sendUnacknowledged(); newest - at > 0;) {
                 at += Math.min(newest - at, 2 * plan.mss);
                 Packet ack = flow.ack();
                 ack.ack = at;
-                siege.send(ack);
+                attack.send(ack);
             }
         }
         return flow;

@@ -4,14 +4,14 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Everything that is decided before a run: who the ends are, what the path does, what the applications want. A function
- * of the seed and of the mask of faults that are switched off.
+ * All decisions before a run: the implementations at both ends, the faults of the path and the behaviour of the
+ * applications. It is a function of the seed and of the mask of disabled faults.
  */
 final class Scenario {
-    /** What the two ends are. */
+    /** The implementation at each end. */
     enum Ends { CORE_TO_CORE, CORE_TO_REFERENCE, REFERENCE_TO_CORE }
 
-    /** One connection: when it is opened and what its ends do. */
+    /** One connection: the time at which it is opened, and the behaviour of its two ends. */
     record Conversation(long startNanos, int clientPort, AppPlan client, AppPlan server) {
     }
 
@@ -41,12 +41,12 @@ final class Scenario {
         peer = new PeerPlan(random.split(4), on(Fault.PEER_QUIRKS));
         client = new CorePlan(random.split(5), on(Fault.UNUSUAL_CONFIG));
         server = new CorePlan(random.split(6), on(Fault.UNUSUAL_CONFIG));
-        // A cookie's connection is made from the first packet behind the SYN: if that is lost or late, the next one
-        // gets a reset, from any stack; and if it comes again when all is over, it makes another connection. What was
-        // agreed travels in the options, so none may be stripped on the way.
+        // With SYN cookies, the first packet after the SYN creates the connection. If it is lost or late, the
+        // next packet is answered with a reset, by any stack. If it is repeated after the end, it creates another
+        // connection. The negotiated options travel in the packet, so the path must not strip any.
         forward = new LinkPlan(random.split(2), 0, server.cookies ? off | Fault.lossy(0) : off);
         backward = new LinkPlan(random.split(3), 1, server.cookies ? off | Fault.OPTION_STRIPPING.bit(1) : off);
-        // RFC 7413 section 2.1: a SYN that comes again when all is over delivers its data again.
+        // RFC 7413 section 2.1: a SYN repeated after the end of the connection delivers its data again.
         boolean once = forward.staleProbability == 0 && forward.duplicateProbability == 0;
         client.fastOpen &= server.fastOpen && once && ends == Ends.CORE_TO_CORE && !simultaneousOpen;
         server.fastOpen = client.fastOpen;
@@ -71,7 +71,10 @@ final class Scenario {
         }
     }
 
-    /** How much a transfer may be: less where each window or segment carries little, or recovery takes long. */
+    /**
+     * Returns the maximum transfer size. It is smaller if each window or segment carries little data or recovery
+     * takes long.
+     */
     private long mostBytes() {
         boolean lossy = forward.lossProbability + backward.lossProbability > 0.1 || forward.turnBad > 0.01
                 || backward.turnBad > 0.01;

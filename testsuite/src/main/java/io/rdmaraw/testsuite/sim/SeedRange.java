@@ -1,11 +1,11 @@
 package io.rdmaraw.testsuite.sim;
 
-/** Runs a range of seeds in one thread; for tests. */
+/** Runs a range of seeds on one thread, for tests. */
 public final class SeedRange {
     private SeedRange() {
     }
 
-    /** Returns what was broken by the first failing seed from {@code from} on, in one line, or null. */
+    /** Returns a one-line description of the failure of the first failing seed from {@code from} on, or null. */
     public static String firstFailure(long from, long seeds) {
         Simulator simulator = new Simulator(EngineHost::new, null);
         for (long seed = from; seed < from + seeds; seed++) {

@@ -13,7 +13,7 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 
-/** Between a segment of the core and an IP packet, through the transport's own header classes. One thread only. */
+/** Converts between the core's segments and IP packets with the transport's header classes. Not thread-safe. */
 public final class SegmentCodec {
     private static final int SCRATCH_BYTES = 70_000;
     private static final ThreadLocal<MemorySegment> SCRATCH = ThreadLocal.withInitial(
@@ -25,7 +25,7 @@ public final class SegmentCodec {
     private final ParsedFrame frame = new ParsedFrame();
     private final TcpHeaderCodec headers = new TcpHeaderCodec();
 
-    /** Fills all but the payload; returns false if the packet is damaged. */
+    /** Decodes all fields except the payload. Returns false if the packet is damaged. */
     public boolean decode(byte[] packet, Segment out) {
         MemorySegment.copy(packet, 0, scratch, ValueLayout.JAVA_BYTE, 0, packet.length);
         if (parser.parseIp(base, packet.length, false, frame) != ParseVerdict.TCP) {

@@ -4,12 +4,12 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 
-/** What a device with TCP segmentation offload makes of one large packet. */
+/** Cuts a large packet as a device with TCP segmentation offload does. */
 final class Segmentation {
     private Segmentation() {
     }
 
-    /** Returns the packets on the wire, each with {@code segmentBytes} of payload but for the last. */
+    /** Returns the packets as sent on the wire, each with {@code segmentBytes} bytes of payload except the last. */
     static List<Packet> cut(byte[] whole, int segmentBytes) {
         List<Packet> pieces = new ArrayList<>();
         Packet original = Packet.decode(whole);

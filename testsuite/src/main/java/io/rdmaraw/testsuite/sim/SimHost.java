@@ -1,38 +1,38 @@
 package io.rdmaraw.testsuite.sim;
 
-/** One end of the simulated path: a TCP implementation that is driven from outside and owns no clock. */
+/** One end of the simulated path: a TCP implementation without its own clock, which the simulation drives. */
 interface SimHost {
-    /** An IP packet has arrived; it may be damaged. */
+    /** Processes an IP packet, which may be damaged. */
     void receive(byte[] packet, long nowNanos);
 
-    /** A router could not pass on {@code quoted}, a packet of this host, over a hop of {@code mtuBytes}. */
+    /** Reports that a router could not forward {@code quoted}, a packet of this host, over a hop with this MTU. */
     void packetTooBig(byte[] quoted, int mtuBytes, long nowNanos);
 
     /** Returns the next packet to send, or null. */
     byte[] poll(long nowNanos);
 
-    /** Returns when {@link #advance} is due, or {@link Long#MAX_VALUE}. */
+    /** Returns the time at which {@link #advance} is due, or {@link Long#MAX_VALUE}. */
     long nextDeadlineNanos();
 
-    /** Does what time has made due. */
+    /** Runs the timers that have expired. */
     void advance(long nowNanos);
 
-    /** Begins to accept connections. */
+    /** Starts to accept connections. */
     void listen(int port);
 
-    /** Opens a connection from a given port. */
+    /** Opens a connection from the given port. */
     SimSocket connect(int localPort, int remotePort, SimSocket.Events events, long nowNanos);
 
-    /** Sets who is told about accepted connections. */
+    /** Sets the callback for accepted connections. */
     void acceptor(Acceptor acceptor);
 
-    /** Checks what must hold between any two events. */
+    /** Checks the conditions that must hold between any two events. */
     void checkInvariants(long nowNanos);
 
-    /** Checks what must hold when all is over: nothing is kept. */
+    /** Checks at the end of a run that the host retains nothing. */
     void checkEmpty();
 
-    /** Gives an accepted connection its events. */
+    /** Provides the event handler of an accepted connection. */
     @FunctionalInterface
     interface Acceptor {
         SimSocket.Events accepted(SimSocket socket, int remotePort);

@@ -66,12 +66,12 @@ public final class SimMain {
         try {
             Runtime.getRuntime().removeShutdownHook(hook);
         } catch (IllegalStateException goingDown) {
-            // Then the hook is what waited for the report.
+            // The JVM is shutting down: the hook is running and waiting for the report.
         }
         return main.failures.isEmpty() ? 0 : 1;
     }
 
-    /** After Ctrl-C: the seeds so far are told of. */
+    /** After Ctrl-C, ends the run so that the seeds run so far are reported. */
     private void end(CountDownLatch reported) {
         ended = true;
         try {

@@ -1,36 +1,39 @@
 package io.rdmaraw.testsuite.sim;
 
-/** What an application does with one connection of a {@link SimHost}. */
+/** The operations of an application on one connection of a {@link SimHost}. */
 interface SimSocket {
-    /** Queues bytes. */
+    /** Queues bytes for sending. */
     void send(byte[] data);
 
-    /** Returns how many queued bytes the peer has not acknowledged. */
+    /** Returns the number of queued bytes that the peer has not acknowledged. */
     int queuedBytes();
 
-    /** Returns how much may be queued now by what is not sent yet; once it is 0, until the socket tells otherwise. */
+    /**
+     * Returns how many bytes may be queued before too much data is unsent. Once it is 0, it stays 0 until
+     * {@link Events#notSentLow}.
+     */
     default int notSentRoom() {
         return Integer.MAX_VALUE;
     }
 
-    /** Tells that {@code bytes} of what was delivered have been read. */
+    /** Reports that {@code bytes} bytes of the delivered data have been read. */
     void consumed(int bytes);
 
-    /** Whether what is sent before the connection is open may go with the SYN (RFC 7413). */
+    /** Returns whether data sent before the connection is established may go with the SYN (RFC 7413). */
     default boolean sendsEarly() {
         return false;
     }
 
-    /** Ends the sending direction. */
+    /** Closes the sending direction. */
     void shutdownOutput();
 
-    /** Closes both directions in order. */
+    /** Closes the connection in both directions with a FIN. */
     void close();
 
     /** Resets the connection. */
     void abort();
 
-    /** What a connection tells its application. */
+    /** The events of a connection for its application. */
     interface Events {
         void connected(SimSocket socket);
 
@@ -38,11 +41,14 @@ interface SimSocket {
 
         void peerFinished();
 
-        /** There is {@link #notSentRoom} again. */
+        /** Reports that {@link #notSentRoom} is positive again. */
         default void notSentLow() {
         }
 
-        /** The last event. {@code orderly} says that both directions ended with FIN. */
+        /**
+         * Reports the end of the connection as the last event. {@code orderly} is true if both directions ended
+         * with a FIN.
+         */
         void closed(boolean orderly, String reason);
     }
 }

@@ -11,18 +11,20 @@ import java.util.function.BiFunction;
 /** One run of one {@link Scenario} in virtual time. */
 final class Simulation {
     static final int SERVER_PORT = 80;
-    /** Longest run; blackouts and backed-off timers of two minutes fit in many times over. */
+    /** Maximum duration of a run. It has room for many blackouts and for timers backed off to two minutes. */
     private static final long TIME_LIMIT_NANOS = 7_200_000 * LinkPlan.MILLI;
     private static final int PACKET_LIMIT = 400_000;
     private static final int ADVANCES_AT_ONE_TIME_LIMIT = 1_000;
     private static final int PACKETS_AT_ONE_TIME_LIMIT = 20_000;
-    /** How long a run goes on when all applications are done: TIME-WAIT ends, stale packets arrive. */
+    /**
+     * Time that a run continues after all applications are done, so that TIME-WAIT ends and stale packets arrive.
+     */
     private static final long DRAIN_NANOS = 900_000 * LinkPlan.MILLI;
     private static final long CLIENT_IPV4 = 0xffff_0a00_0001L;
     private static final long SERVER_IPV4 = 0xffff_0a00_0002L;
     private static final long IPV6_PREFIX = 0x2001_0db8_0000_0000L;
 
-    /** What listens to packets for a capture; may be null. */
+    /** Receives the packets for a capture. */
     interface Tap {
         void packet(long nowNanos, byte[] packet);
     }
@@ -40,7 +42,7 @@ final class Simulation {
     private int packetsNow;
     private int advancesNow;
 
-    /** Makes an end of the kind the scenario wants; {@code isClient} says which. */
+    /** Creates an end with the core under test; the second argument is true for the client. */
     interface CoreFactory extends BiFunction<Scenario, Boolean, SimHost> {
     }
 
@@ -130,7 +132,7 @@ final class Simulation {
         return scenario.simultaneousOpen ? 8080 : SERVER_PORT;
     }
 
-    /** Runs to the end. Throws {@link SimulationFailure} when an invariant is broken. */
+    /** Runs to the end. Throws {@link SimulationFailure} if an invariant is violated. */
     void run() {
         long overNanos = Long.MAX_VALUE;
         while (true) {
@@ -160,7 +162,7 @@ final class Simulation {
         server.checkEmpty();
     }
 
-    /** Does one event: the first of the queue, or what is due at an end. */
+    /** Executes one event: the first of the queue, or the expired timers of the ends. */
     private void step() {
         if (queue.runOne(nowNanos)) {
             return;
@@ -175,13 +177,18 @@ final class Simulation {
         }
     }
 
-    /** A deadline may stay due until the output it asked for was polled, not for ever. */
+    /**
+     * Checks that timers make progress. A deadline may remain due until its output has been polled, but not for
+     * ever.
+     */
     private void idle(SimHost host) {
         check(host.nextDeadlineNanos() > nowNanos || ++advancesNow < ADVANCES_AT_ONE_TIME_LIMIT,
                 "a deadline is dealt with", "at " + nowNanos + ": " + applications);
     }
 
-    /** Lets applications and ends do all they can at this time; returns when an application has more to do. */
+    /**
+     * Lets the applications and ends act at this time until all are idle. Returns when an application acts next.
+     */
     private long settle() {
         long wake = Long.MAX_VALUE;
         boolean busy = true;
@@ -208,7 +215,7 @@ final class Simulation {
             if (tap != null) {
                 tap.packet(nowNanos, packet);
             }
-            in.forger().sawBackward(packet);
+            in.attacker().sawBackward(packet);
             out.send(packet, nowNanos);
         }
         return any;

@@ -1,6 +1,6 @@
 package io.rdmaraw.testsuite.sim;
 
-/** An invariant does not hold. */
+/** Reports a violated invariant. */
 final class SimulationFailure extends RuntimeException {
     private static final long serialVersionUID = 1L;
     private final String rule;
@@ -10,7 +10,7 @@ final class SimulationFailure extends RuntimeException {
         this.rule = rule;
     }
 
-    /** Returns the name of the rule that was broken; shrinking keeps to it. */
+    /** Returns the name of the violated rule. Shrinking looks for failures of the same rule. */
     String rule() {
         return rule;
     }

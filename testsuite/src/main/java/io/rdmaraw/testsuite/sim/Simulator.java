@@ -9,9 +9,9 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.function.BiConsumer;
 
-/** Runs seeds; on a failure finds the least faults that still make it fail, and writes a capture. */
+/** Runs seeds. For a failing seed it finds a minimal set of faults that still fails, and writes a capture. */
 final class Simulator {
-    /** A broken invariant: the scenario shrunk, the rule, and how to see it again. */
+    /** A violated invariant: the shrunk scenario, the rule and the command that reproduces it. */
     record Failure(long seed, long off, boolean isHostile, String rule, String message, String scenario) {
         @Override
         public String toString() {
@@ -30,7 +30,7 @@ final class Simulator {
         this.only = only;
     }
 
-    /** Runs one seed; returns null when every invariant held. */
+    /** Runs one seed. Returns null if all invariants held. */
     Failure run(long seed, long off) {
         if (cores != null && only == null && HostilePlan.isHostile(seed)) {
             return runHostile(seed, off, null);
@@ -80,10 +80,13 @@ final class Simulator {
                 scenario.toString());
     }
 
-    /** Switches off one fault after the other and keeps off those without which the same rule is still broken. */
+    /**
+     * Shrinks a failure: disables one fault after the other and keeps it disabled if the same rule is still
+     * violated.
+     */
     Failure shrink(Failure failure) {
         if (failure.isHostile()) {
-            // There is one tactic in it and no fault of the path.
+            // A hostile run consists of one attack and has no faults of the path to remove.
             return failure;
         }
         Failure smallest = failure;
@@ -105,7 +108,7 @@ final class Simulator {
         return smallest;
     }
 
-    /** Runs the failing scenario once more and writes its packets. */
+    /** Runs the failing scenario again and writes its packets to a file. */
     void capture(Failure failure, Path file) throws IOException {
         Files.createDirectories(file.toAbsolutePath().getParent());
         try (PcapWriter pcap = PcapWriter.create(file, PcapFormat.LINKTYPE_RAW)) {
@@ -117,11 +120,11 @@ final class Simulator {
             Simulation simulation = new Simulation(scenario, cores, (now, packet) -> write(pcap, now, packet));
             simulation.run();
         } catch (SimulationFailure | AssertionError e) {
-            // Expected: that is what the capture shows.
+            // Expected: the capture shows this failure.
         } catch (UncheckedIOException e) {
             throw e.getCause();
         } catch (RuntimeException e) {
-            // The core threw: as expected as a broken rule.
+            // The core threw an exception, which is also an expected failure.
         }
     }
 
@@ -133,7 +136,7 @@ final class Simulator {
         }
     }
 
-    /** Returns how many packets all runs together have exchanged. */
+    /** Returns the number of packets exchanged in all runs. */
     long packets() {
         return packets;
     }

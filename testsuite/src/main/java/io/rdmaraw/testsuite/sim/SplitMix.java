@@ -1,19 +1,22 @@
 package io.rdmaraw.testsuite.sim;
 
 /**
- * SplitMix64 (Steele, Lea, Flood 2014): a small random source whose sequence is fixed by its definition, so that a seed
- * means the same run on every JDK. Streams made by {@link #split} do not disturb each other.
+ * SplitMix64 (Steele, Lea, Flood 2014): a small random source. Its definition fixes the sequence, so a seed means
+ * the same run on every JDK. Sources made by {@link #split} are independent of each other.
  */
 public final class SplitMix {
     private static final long GOLDEN_GAMMA = 0x9e37_79b9_7f4a_7c15L;
     private long state;
 
-    /** Makes the source of a seed. */
+    /** Creates the source of a seed. */
     public SplitMix(long seed) {
         state = seed;
     }
 
-    /** Returns the source for one purpose; the same label of the same source gives the same sequence. */
+    /**
+     * Returns an independent source for one purpose. The same label of an unused source always gives the same
+     * sequence.
+     */
     public SplitMix split(long label) {
         return new SplitMix(mix(state ^ mix(label + GOLDEN_GAMMA)));
     }
@@ -41,7 +44,10 @@ public final class SplitMix {
         return low + below(high - low + 1);
     }
 
-    /** Returns a number in low..high, both included, small ones as likely as large ones are by magnitude. */
+    /**
+     * Returns a number in low..high, both included, distributed logarithmically: each order of magnitude is
+     * equally likely.
+     */
     public long magnitude(long low, long high) {
         double exponent = StrictMath.log(low) + unit() * (StrictMath.log(high) - StrictMath.log(low));
         return Math.clamp((long) StrictMath.exp(exponent), low, high);

@@ -5,9 +5,12 @@ import static io.rdmaraw.testsuite.sim.SimulationFailure.check;
 import io.rdmaraw.tcp.TcpConnection;
 import io.rdmaraw.tcp.TcpState;
 
-/** What the core's own variables must say between events. */
+/** Checks the state of the core's connections between events. */
 final class StateChecks {
-    /** Limited transmit (RFC 3042) and the rounding of rate reduction may pass the congestion window by so much. */
+    /**
+     * Limited transmit (RFC 3042) and rounding in rate reduction may exceed the congestion window by this many
+     * segments.
+     */
     private static final int SEGMENTS_BEYOND_WINDOW = 3;
 
     private StateChecks() {
@@ -28,8 +31,10 @@ final class StateChecks {
     }
 
     /**
-     * {@code nextBefore} is SND.NXT before the packet was polled. A tail loss probe may carry new data whatever the
-     * window is (RFC 8985 section 7.3): one segment until something is acknowledged.
+     * Checks that new data respects the congestion window. A tail loss probe may exceed it by one segment until
+     * something is acknowledged (RFC 8985 section 7.3).
+     *
+     * @param nextBefore SND.NXT before the packet was polled
      */
     static void afterSending(String name, EngineSocket socket, Packet packet, int nextBefore) {
         TcpConnection c = socket.connection;
@@ -47,9 +52,9 @@ final class StateChecks {
     }
 
     /**
-     * RFC 9293 section 3.7.4 as Minshall has it, and Linux: a small segment waits while another one is outstanding. One
-     * that is small because a device takes no more slices is as full as it gets, and SACK blocks take their room from
-     * the payload (RFC 9293 section 3.7.1, Eff.snd.MSS).
+     * Checks Nagle's algorithm (RFC 9293 section 3.7.4) in Minshall's variant, as on Linux: a small segment waits
+     * while another small one is unacknowledged. A segment is exempt if it is small because the device takes no
+     * more slices. SACK blocks reduce the size of a full segment (RFC 9293 section 3.7.1, Eff.snd.MSS).
      */
     static void nagle(String name, CorePlan plan, EngineSocket socket, Packet packet, int nextBefore,
                       boolean slicesFull) {
@@ -64,7 +69,7 @@ final class StateChecks {
             return;
         }
         boolean another = socket.smallOutstanding && socket.smallEnd - c.sendUnacknowledged() > 0;
-        // One more may go as a tail loss probe.
+        // One more small segment may be sent as a tail loss probe.
         boolean again = socket.smallTwice && socket.smallTwiceAtUna == c.sendUnacknowledged();
         check(!another || !again, "Nagle", name + " " + c + " sends " + packet);
         socket.smallTwice = another;

@@ -19,8 +19,9 @@ import java.util.HashSet;
 import java.util.Set;
 
 /**
- * Loads core and simulator once more, with {@link Steps} called at each backward jump and each moved array of the core:
- * so its work is counted without a line for it in the core. Each loader has a count of its own, for one thread.
+ * Loads the core and the simulator again and inserts calls of {@link Steps} into the core's classes, at each
+ * backward jump and each array copy. The core's work is thus counted without code in the core. Each loader has
+ * its own count, for one thread.
  */
 final class StepCountingLoader extends ClassLoader {
     private static final String CORE = "io.rdmaraw.tcp.";
@@ -70,7 +71,7 @@ final class StepCountingLoader extends ClassLoader {
                 ClassTransform.transformingMethodBodies(CodeTransform.ofStateful(Counting::new)));
     }
 
-    /** Of one method's code. */
+    /** Transforms the code of one method. */
     private static final class Counting implements CodeTransform {
         private final Set<Label> passed = new HashSet<>();
 
@@ -84,7 +85,7 @@ final class StepCountingLoader extends ClassLoader {
                         && call.name().equalsString("arraycopy") ->
                         builder.dup().invokestatic(STEPS, "moved", INT);
                 default -> {
-                    // Costs the same however often it is done.
+                    // Takes constant time on each execution.
                 }
             }
             builder.with(element);

@@ -1,8 +1,8 @@
 package io.rdmaraw.testsuite.sim;
 
 /**
- * Work of the core counted in steps instead of time: a step is a turn of a loop, or eight elements of an array moved.
- * {@link StepCountingLoader} puts the calls into the core's classes; loaded otherwise the core counts nothing.
+ * Counts the core's work in steps instead of time. A step is one loop iteration or eight copied array elements.
+ * {@link StepCountingLoader} inserts the calls into the core's classes; other loaders count nothing.
  */
 public final class Steps {
     private static final int ELEMENTS_SHIFT = 3;
@@ -11,12 +11,12 @@ public final class Steps {
     private Steps() {
     }
 
-    /** A loop begins its next turn. */
+    /** Counts one loop iteration. */
     public static void turn() {
         count++;
     }
 
-    /** So many elements of an array are moved. */
+    /** Counts {@code elements} copied array elements. */
     public static void moved(int elements) {
         count += elements >> ELEMENTS_SHIFT;
     }

@@ -3,16 +3,16 @@ package io.rdmaraw.testsuite.sim;
 import static io.rdmaraw.testsuite.sim.SimulationFailure.check;
 
 /**
- * Watches the packets of one connection at one end, knowing nothing of that end but them, and checks what RFCs demand
- * of a sender and a receiver. What goes out is checked against what has come in before.
+ * Checks the packets of one connection at one end against the RFCs' requirements for senders and receivers. It
+ * knows only the packets, and compares each transmitted packet with those received before.
  */
 final class WireChecks {
     private static final int DEFAULT_MSS_IPV4 = 536;
     private static final int DEFAULT_MSS_IPV6 = 1220;
     private static final int INITIAL_WINDOW_SEGMENTS = 10;
     /**
-     * Beyond twice what was delivered: two of limited transmit (RFC 3042) or of F-RTO (RFC 5682), and a tail loss probe
-     * (RFC 8985 section 7.3).
+     * Segments allowed beyond twice the delivered data: two for limited transmit (RFC 3042) or F-RTO (RFC 5682),
+     * and a tail loss probe (RFC 8985 section 7.3).
      */
     private static final int SLACK_SEGMENTS = 3;
     private static final long UNKNOWN = Long.MIN_VALUE;
@@ -24,7 +24,7 @@ final class WireChecks {
     private final RetransmitChecks retransmits;
     private final EcnChecks ecn;
 
-    // what this end has sent
+    // State of the transmitted packets.
     private long iss = UNKNOWN;
     private long maxSentEnd;
     private long finSeq = UNKNOWN;
@@ -33,13 +33,13 @@ final class WireChecks {
     private long lastTsValue = UNKNOWN;
     private int largestPayload;
 
-    // what has come in
+    // State of the received packets.
     private long irs = UNKNOWN;
     private Packet peerSyn;
     private Packet mySyn;
     /**
-     * A cookie keeps what was agreed in the timestamp that the peer echoes: with a peer that leaves the option out of
-     * the packet that opens the connection, nothing was agreed (RFC 4987 section 3.6).
+     * Set if the peer's ACK lacks the timestamp that carries the options of a SYN cookie. In this case no options
+     * are in use (RFC 4987 section 3.6).
      */
     private boolean cookieForgotten;
     private long maxAck;
@@ -58,7 +58,7 @@ final class WireChecks {
         ecn = new EcnChecks(config);
     }
 
-    /** Tells whose bytes this end sends; -1 while nobody has accepted the connection. */
+    /** Sets the stream of the bytes that this end sends; -1 while the connection is not accepted. */
     void stream(int of) {
         stream = of;
     }
@@ -99,7 +99,7 @@ final class WireChecks {
 
     // ---- in ----
 
-    /** A sound packet reaches this end. */
+    /** Checks an intact packet that arrives at this end. */
     void received(Packet p, long nowNanos) {
         retransmits.heard();
         if (p.has(Packet.SYN) && irs == UNKNOWN && !p.has(Packet.RST) && isAnswer(p)) {
@@ -112,7 +112,7 @@ final class WireChecks {
         }
         long seq = acks.unwrap(p.seq);
         if (config.cookies && myEdge != UNKNOWN && maxAck == iss && p.has(Packet.ACK) && p.ack == (int) (iss + 1)) {
-            // Who began with a SYN of its own has given no cookie.
+            // An end that sent a SYN without ACK itself has not sent a cookie.
             cookieForgotten = !p.has(Packet.SYN) && !p.timestamps && peerSyn.timestamps && mySyn != null
                     && mySyn.has(Packet.ACK) && mySyn.timestamps;
         }
@@ -124,17 +124,18 @@ final class WireChecks {
         }
         boolean perhapsTaken = seq + p.sequenceLength() > acks.certainContiguous();
         boolean fresh = seq + p.sequenceLength() > acks.contiguous() && seq + p.sequenceLength() <= myEdge;
-        // RFC 9293 section 3.10.7.4: what an unacceptable segment acknowledges does not count.
+        // RFC 9293 section 3.10.7.4: the acknowledgment of an unacceptable segment is ignored.
         boolean acceptable = p.sequenceLength() == 0 ? seq >= acks.contiguous() && seq <= myEdge : fresh;
-        // RFC 5961 section 5.2: with a very old acknowledgment even good data is dropped, so nothing is owed for it.
-        // All of the window that was offered is taken, the unit that rounding adds (RFC 7323 section 2.4) included.
+        // RFC 5961 section 5.2: with a very old acknowledgment number even good data is dropped, so no ACK is
+        // owed for it. The whole offered window must be accepted, including the unit added by rounding (RFC 7323
+        // section 2.4).
         boolean oldAck = iss != UNKNOWN && unwrapSent(p.ack) < maxAck;
         boolean taken = acks.received(p, seq, oldAck ? seq : myEdge, nowNanos);
         boolean opening = iss == UNKNOWN || maxAck == iss;
         if (p.has(Packet.ACK) && iss != UNKNOWN) {
             takeAck(p, acceptable);
         }
-        // RFC 5961 section 4.2: a SYN that comes late, when the connection is open, is answered and else dropped.
+        // RFC 5961 section 4.2: a SYN on an open connection is answered with an ACK and otherwise ignored.
         if (opening || !p.has(Packet.SYN)) {
             ecn.received(p, taken, perhapsTaken);
         } else {
@@ -142,7 +143,10 @@ final class WireChecks {
         }
     }
 
-    /** Whether a SYN can be the peer's: without ACK, or with the ACK of ours and perhaps of data that went with it. */
+    /**
+     * Returns whether a SYN can be the peer's: without ACK, or acknowledging this end's SYN and possibly its
+     * data.
+     */
     private boolean isAnswer(Packet p) {
         return !p.has(Packet.ACK) || iss != UNKNOWN && unwrapSent(p.ack) > iss && unwrapSent(p.ack) <= maxSentEnd;
     }
@@ -155,7 +159,8 @@ final class WireChecks {
         int shift = scalingOn() && !p.has(Packet.SYN) ? Math.min(peerSyn.windowScale, 14) : 0;
         peerEdge = Math.max(peerEdge, ack + ((long) p.window << shift));
         if (ack == maxAck && p.payload.length == 0 && ack < maxSentEnd && !sackOn()) {
-            // RFC 5681 section 3.2 and RFC 6937: without SACK a duplicate stands for a segment that has left.
+            // RFC 5681 section 3.2 and RFC 6937: without SACK, a duplicate ACK means that one segment has left
+            // the network.
             duplicateBytes += Math.min(peerMss(), config.mtuBytes);
         }
         maxAck = Math.max(maxAck, ack);
@@ -168,7 +173,7 @@ final class WireChecks {
 
     // ---- out ----
 
-    /** This end sends a packet. */
+    /** Checks a packet that this end sends. */
     void sent(Packet p, long nowNanos, boolean resetAllowed) {
         if (p.has(Packet.RST)) {
             demand(resetAllowed, "resets nothing that is alive", p);
@@ -176,14 +181,14 @@ final class WireChecks {
         }
         if (iss == UNKNOWN) {
             if (!p.has(Packet.SYN)) {
-                // A cookie's connection: its SYN-ACK was sent without a state to remember it.
+                // A connection from a SYN cookie: its SYN-ACK was sent without keeping state.
                 iss = (1L << 32) + (p.seq & 0xffff_ffffL) - 1;
             } else {
                 iss = (1L << 32) + (p.seq & 0xffff_ffffL);
                 mySyn = p;
                 myShift = Math.max(p.windowScale, 0);
                 if (config.fastOpen && peerSyn != null) {
-                    // RFC 7413 section 4.2.2: a server may answer data of the SYN within the window that came with it.
+                    // RFC 7413 section 4.2.2: a server may respond to the data of a SYN within the SYN's window.
                     peerEdge = iss + 1 + peerSyn.window;
                 }
             }
@@ -230,11 +235,13 @@ final class WireChecks {
         acks.check(p, this::demand);
         int shift = scalingOn() && !p.has(Packet.SYN) ? myShift : 0;
         long edge = acks.unwrap(p.ack) + ((long) p.window << shift);
-        // The field drops the bits below the scale: less than one unit is no shrinking (RFC 7323 section 2.4).
-        // Nor can a SYN say more than 65535 (section 2.2), though a server that has sent data before the handshake was
-        // complete has offered more by then, and must answer the peer's SYN again.
+        // The window field drops the bits below the scale, so a reduction by less than one unit is allowed (RFC
+        // 7323 section 2.4). A SYN cannot offer more than 65535 (section 2.2). With fast open, a server may have
+        // offered more in data sent before the end of the handshake, and a retransmitted SYN-ACK then appears to
+        // shrink the window.
         boolean fullSyn = config.fastOpen && p.has(Packet.SYN) && p.has(Packet.ACK) && p.window == 0xFFFF;
-        // Who refuses data for want of memory says zero until there is some, so that the peer does not give up.
+        // A receiver that drops data for lack of memory offers a zero window until it has memory, so that the
+        // peer does not give up.
         boolean refuses = p.window == 0 && acks.isShortOfMemory();
         demand(myEdge == UNKNOWN || edge > myEdge - (1L << shift) || fullSyn || refuses,
                 "right window edge never shrinks", p);
@@ -285,12 +292,12 @@ final class WireChecks {
         demand(headers + options + p.payload.length <= config.mtuBytes, "keeps to the MTU", p);
     }
 
-    /** The core has counted that it took nothing of the last packet, since its memory was full. */
+    /** Records that the core has counted the last packet as dropped for lack of memory. */
     void droppedForMemory(Packet p) {
         acks.droppedForMemory(p);
     }
 
-    /** This end has nothing to send at this time. */
+    /** Checks the connection when this end has nothing to send. */
     void settled(long nowNanos, boolean established) {
         ecn.settled(established);
         String broken = acks.settled(nowNanos, established);
@@ -298,7 +305,7 @@ final class WireChecks {
                 + (acks.lastAck() - irs) + ", at " + nowNanos);
     }
 
-    /** An ICMP message came: a retransmission at once is no breach of backoff. */
+    /** Records an ICMP message, after which an immediate retransmission does not violate the backoff. */
     void heardIcmp() {
         retransmits.heard();
     }

@@ -9,39 +9,39 @@ import java.util.Arrays;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
-/** How flows share a line, in virtual time: Jain's index of their goodput once they have converged. */
+/** Checks in virtual time that flows share a line fairly: Jain's index of their goodput after convergence. */
 class FairnessTest {
     private static final int SECONDS = 40;
     private static final int CONVERGED_SECONDS = 20;
-    private static final double LEAST_INDEX = 0.9;
-    /** A slow line, for few packets. */
+    private static final double MIN_INDEX = 0.9;
+    /** A slow line, so that the runs need few packets. */
     private static final long BITS_PER_SECOND = 20_000_000;
-    private static final double LEAST_USE_MEGABITS = 16;
+    private static final double MIN_USE_MEGABITS = 16;
 
     @Test
-    void twoFlowsOfCubicShare() {
+    void twoCubicFlowsShareFairly() {
         assertShared(40, 100, Cubic::new, Cubic::new);
     }
 
     @Test
-    void twoFlowsOfBbrShare() {
+    void twoBbrFlowsShareFairly() {
         assertShared(40, 100, Bbr::new, Bbr::new);
     }
 
     @Test
-    void bbrSharesWithCubic() {
+    void bbrAndCubicShareFairly() {
         assertShared(40, 150, Bbr::new, Cubic::new);
     }
 
-    /** One of ours and one that is not: neither starves the other. */
+    /** A flow of the core and a flow of an independent implementation must not starve each other. */
     @Test
-    void cubicSharesWithTheReference() {
+    void cubicAndReferenceCubicShareFairly() {
         assertShared(40, 100, Cubic::new, ReferenceCubic::new);
         assertShared(40, 100, ReferenceCubic::new, Cubic::new);
     }
 
     @Test
-    void bbrSharesWithTheReference() {
+    void bbrAndReferenceCubicShareFairly() {
         assertShared(40, 150, Bbr::new, ReferenceCubic::new);
         assertShared(40, 150, ReferenceCubic::new, Bbr::new);
     }
@@ -50,11 +50,11 @@ class FairnessTest {
         PathCase path = PathCase.clean(BITS_PER_SECOND, rttMillis, bufferPercent, SECONDS);
         double[] shares = SimulatedTransfer.shares(path, List.of(algorithms), 1, CONVERGED_SECONDS);
         String said = path.name() + ": " + Arrays.toString(shares);
-        assertTrue(jainsIndex(shares) >= LEAST_INDEX, said);
-        assertTrue(Arrays.stream(shares).sum() >= LEAST_USE_MEGABITS, said);
+        assertTrue(jainsIndex(shares) >= MIN_INDEX, said);
+        assertTrue(Arrays.stream(shares).sum() >= MIN_USE_MEGABITS, said);
     }
 
-    /** 1 when all have the same, 1 / n when one has everything. */
+    /** Returns 1 if all flows have the same share, and 1 / n if one flow has everything. */
     private static double jainsIndex(double[] shares) {
         double sum = Arrays.stream(shares).sum();
         double squares = Arrays.stream(shares).map(x -> x * x).sum();

@@ -11,14 +11,15 @@ import java.util.List;
 import org.junit.jupiter.api.Test;
 
 /**
- * The simulated part of the table in docs/notebook.md: a change of the core that costs goodput shows here. Virtual
- * time, so the figures are the same on every machine; one that rises for a good reason is to be written anew.
+ * Checks the simulated part of the table in docs/lab/notebook.md, so that a change of the core that costs goodput is
+ * noticed. The figures come from virtual time and are the same on every machine. If a figure rises for a good
+ * reason, update it.
  */
 class GoodputTest {
     private static final int SECONDS = 5;
     private static final double TOLERANCE = 0.05;
 
-    /** Mbit/s on a path. */
+    /** The goodput in Mbit/s on a path. */
     private record Pinned(int rttMillis, double lossPercent, int bufferPercent, double cubic, double newReno,
             double bbr) {
     }
@@ -34,7 +35,7 @@ class GoodputTest {
             new Pinned(100, 0.1, 25, 27.1, 17.8, 76.8));
 
     @Test
-    void goodputIsThatOfTheTable() {
+    void goodputMatchesTheTable() {
         for (Pinned row : TABLE) {
             PathCase path = PathCase.of(row.rttMillis, row.lossPercent, row.bufferPercent, SECONDS);
             assertPinned(path, "CUBIC", Cubic::new, row.cubic);
@@ -49,16 +50,16 @@ class GoodputTest {
     }
 
     @Test
-    void theSameSeedGivesTheSameGoodput() {
+    void sameSeedGivesSameGoodput() {
         PathCase path = PathCase.of(20, 1, 100, 2);
         double first = SimulatedTransfer.megabitsPerSecond(path, Cubic::new, 7);
         assertEquals(first, SimulatedTransfer.megabitsPerSecond(path, Cubic::new, 7));
         assertTrue(first != SimulatedTransfer.megabitsPerSecond(path, Cubic::new, 8), "another seed, other losses");
     }
 
-    /** Late by half a round trip or a quarter of the buffer, a sender must still fill a clean line. */
+    /** A sender that polls late by half a round trip or a quarter of the buffer must still fill a clean line. */
     @Test
-    void aLoopThatIsLateKeepsTheLineFull() {
+    void latePollingKeepsTheLineFull() {
         assertLate(PathCase.of(2, 0, 25, SECONDS), 1_000_000, 95.1);
         assertLate(PathCase.of(20, 0, 100, SECONDS), 2_000_000, 92.8);
         assertLate(PathCase.of(20, 0, 25, SECONDS), 1_000_000, 79.7);

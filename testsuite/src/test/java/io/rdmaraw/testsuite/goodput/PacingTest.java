@@ -8,13 +8,13 @@ import io.rdmaraw.tcp.congestion.CongestionControl;
 import io.rdmaraw.tcp.congestion.Cubic;
 import org.junit.jupiter.api.Test;
 
-/** What leaves a sender that has a pacing rate, and when. */
+/** Checks the timing of data sent with a pacing rate. */
 class PacingTest {
     private static final int SECONDS = 3;
     private static final int SEGMENT_BYTES = 1448;
     private static final int BURSTS_PER_SECOND = 1_000;
 
-    /** How far what has left is ahead of the rate, and what left at one time. */
+    /** Measures how far the sender is ahead of the pacing rate, and how much it sends at one time. */
     private static final class Bucket implements SimulatedTransfer.Observer {
         private final long bytesPerSecond;
         private double levelBytes;
@@ -38,13 +38,13 @@ class PacingTest {
     }
 
     @Test
-    void burstsAreAMillisecondLongAndTheRateIsReached() {
+    void burstsAreBoundedAndTheRateIsReached() {
         assertPaced(5_000_000, Cubic::new);
         assertPaced(5_000_000, Bbr::new);
     }
 
     @Test
-    void aSlowRateHasBurstsOfTwoSegments() {
+    void slowRateSendsBurstsOfTwoSegments() {
         assertPaced(200_000, Cubic::new);
         assertPaced(200_000, Bbr::new);
     }

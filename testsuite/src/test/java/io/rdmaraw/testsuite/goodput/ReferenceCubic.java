@@ -4,22 +4,22 @@ import io.rdmaraw.tcp.congestion.CongestionControl;
 import io.rdmaraw.tcp.congestion.CongestionWindow;
 
 /**
- * CUBIC as Linux counts it, for flows to share a line with: the window is whole segments, grows by one segment each
- * time so many have been acknowledged, and slow start ends when the round trip grows (HyStart, by delay alone). Nothing
- * of it is the core's.
+ * An independent implementation of Linux's CUBIC, as a competitor on a shared line. The window consists of whole
+ * segments and grows by one segment after a computed number of acknowledged segments. Slow start ends when the
+ * round-trip time grows (HyStart, by delay alone).
  */
 final class ReferenceCubic implements CongestionControl {
     private static final double C = 0.4;
     private static final double BETA = 717.0 / 1024;
-    /** Acknowledged windows that Reno with this beta takes to grow by one segment. */
+    /** Number of acknowledged windows after which Reno with this beta grows by one segment. */
     private static final double RENO_WINDOWS = (1 + BETA) / (3 * (1 - BETA));
-    private static final int LEAST_SEGMENTS = 2;
-    /** While the window is at its plateau it grows by a hundredth in a round trip at most. */
+    private static final int MIN_SEGMENTS = 2;
+    /** On its plateau, the window grows by at most a hundredth per round trip. */
     private static final int PLATEAU = 100;
     private static final int HYSTART_SAMPLES = 8;
     private static final int HYSTART_LOW_WINDOW = 16;
-    private static final long HYSTART_LEAST_NANOS = 4_000_000;
-    private static final long HYSTART_MOST_NANOS = 16_000_000;
+    private static final long HYSTART_MIN_NANOS = 4_000_000;
+    private static final long HYSTART_MAX_NANOS = 16_000_000;
     private static final long NO_EPOCH = Long.MIN_VALUE;
 
     private int lastMaxSegments;
@@ -28,7 +28,7 @@ final class ReferenceCubic implements CongestionControl {
     private double originSeconds;
     private double renoSegments;
     private double ackedForReno;
-    /** Acknowledged bytes that have not grown the window yet. */
+    /** Acknowledged bytes that have not been used to grow the window yet. */
     private int ackedBytes;
     private long leastRttNanos = Long.MAX_VALUE;
     private long leastOfRoundNanos;
@@ -75,7 +75,7 @@ final class ReferenceCubic implements CongestionControl {
         if (renoSegments > segments) {
             needed = Math.min(needed, segments / (renoSegments - segments));
         }
-        return Math.max(needed, LEAST_SEGMENTS);
+        return Math.max(needed, MIN_SEGMENTS);
     }
 
     @Override
@@ -95,7 +95,7 @@ final class ReferenceCubic implements CongestionControl {
             samples++;
             leastOfRoundNanos = Math.min(leastOfRoundNanos, rttNanos);
         } else if (leastOfRoundNanos > leastRttNanos
-                + Math.clamp(leastRttNanos / 8, HYSTART_LEAST_NANOS, HYSTART_MOST_NANOS)) {
+                + Math.clamp(leastRttNanos / 8, HYSTART_MIN_NANOS, HYSTART_MAX_NANOS)) {
             window.endSlowStart();
         }
     }
@@ -105,7 +105,7 @@ final class ReferenceCubic implements CongestionControl {
         int segments = window.congestionWindowBytes() / window.segmentBytes();
         epochNanos = NO_EPOCH;
         lastMaxSegments = segments < lastMaxSegments ? (int) (segments * (1 + BETA) / 2) : segments;
-        return Math.max((int) (segments * BETA), LEAST_SEGMENTS) * window.segmentBytes();
+        return Math.max((int) (segments * BETA), MIN_SEGMENTS) * window.segmentBytes();
     }
 
     @Override

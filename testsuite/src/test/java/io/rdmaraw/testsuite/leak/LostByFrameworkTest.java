@@ -16,11 +16,15 @@ import java.util.List;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-/** Only what a framework's handler got and did not touch is its loss. */
+/** A leak is attributed to a framework only if its handler received the buffer and nothing touched the buffer later. */
 class LostByFrameworkTest {
     private static final Duration LIMIT = Duration.ofSeconds(30);
 
-    /** Keeps nothing and releases nothing; touches what it got if it is to. */
+    /**
+     * Leaks a buffer in a handler named "framework" and returns the leak report.
+     *
+     * @param touched whether the handler touches the buffer
+     */
     private static String reportOfALoss(boolean touched) {
         ResourceLeakDetector.Level level = ResourceLeakDetector.getLevel();
         ResourceLeakDetector.setLevel(ResourceLeakDetector.Level.PARANOID);

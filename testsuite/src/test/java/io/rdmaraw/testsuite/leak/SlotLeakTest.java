@@ -26,7 +26,10 @@ import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 
-/** A slot lives as long as its loop, so the garbage collector never finds it; that nobody has it any more is found. */
+/**
+ * The leak detector reports slots that nobody releases. A loop holds its slots as long as it lives, so garbage
+ * collection of the slot itself cannot show the leak.
+ */
 class SlotLeakTest {
     private static final String HINT = "forgotten by a test";
 
@@ -50,7 +53,7 @@ class SlotLeakTest {
         assertEquals(heldBefore, Slab.heldAfterClose());
     }
 
-    /** Forgets what comes in, but for the slot that it lies in. */
+    /** Loses each received buffer, but keeps a reference to its slot so that the slot is not collected. */
     private final class Forgetful extends ChannelInboundHandlerAdapter {
         @Override
         public void channelRead(ChannelHandlerContext ctx, Object msg) {
@@ -76,7 +79,7 @@ class SlotLeakTest {
     private static void awaitReport(String hint) {
         Await.until("a report of the leak detector", () -> {
             System.gc();
-            // The detector looks when something new is to be watched.
+            // The detector reports leaks only when it starts to track another buffer.
             UnpooledByteBufAllocator.DEFAULT.directBuffer(1).release();
             return RecordingLeakDetector.takeReports().stream().anyMatch(report -> report.contains(hint));
         });

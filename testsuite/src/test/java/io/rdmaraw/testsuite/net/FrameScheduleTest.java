@@ -15,7 +15,7 @@ class FrameScheduleTest {
     @Test
     void framesComeOutByTimeAndAmongEqualsInOrder() {
         FrameSchedule schedule = new FrameSchedule();
-        // Places are given in ascending order, so they tell the order of arrival.
+        // Places are assigned in ascending order, so they show the order of arrival.
         PriorityQueue<Entry> model = new PriorityQueue<>(Comparator.comparing(Entry::due).thenComparing(Entry::place));
         Random random = new Random(1);
         for (int place = 0; place < 50_000; place++) {

@@ -25,7 +25,7 @@ class LeftoversTest {
     @Nested
     @WithTestNetwork
     class OfAKilledRun {
-        /** Ids go up to 4,194,304 (PID_MAX_LIMIT), so no process has this one. */
+        /** A process id that no process can have: it is above PID_MAX_LIMIT (4,194,304). */
         private static final String NAMESPACE = "rdmaraw-9999999-0";
         private static final String INTERFACE = "rr5yc1r_0a";
 
@@ -43,7 +43,7 @@ class LeftoversTest {
             Ip.run("link", "add", INTERFACE, "type", "veth", "peer", "name", "rr5yc1r_0b");
             Process program = new ProcessBuilder("ip", "netns", "exec", NAMESPACE, "sleep", "1000").start();
             try {
-                // Until then the program is still on its way into the namespace, and would not be seen there.
+                // Wait until the program has entered the namespace. Leftovers.remove() finds it only there.
                 Await.until("sleep in " + NAMESPACE, java.time.Duration.ofSeconds(10), () ->
                         Ip.attempt("netns", "pids", NAMESPACE).output().contains(Long.toString(program.pid())));
                 Leftovers.remove();

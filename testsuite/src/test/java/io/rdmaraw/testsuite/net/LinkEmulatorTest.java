@@ -74,7 +74,7 @@ class LinkEmulatorTest {
         }
     }
 
-    /** Sends numbered datagrams from our end to the peer's; returns the numbers in the order in which they came. */
+    /** Sends numbered datagrams from our end to the peer. Returns the numbers in order of arrival. */
     private static List<Integer> datagramsThatArrive(ImpairedPair pair) throws Exception {
         InetSocketAddress target = new InetSocketAddress(InetAddress.ofLiteral(pair.peer().ipv4()), 7777);
         try (DatagramChannel to = pair.peer().namespace().call(DatagramChannel::open);

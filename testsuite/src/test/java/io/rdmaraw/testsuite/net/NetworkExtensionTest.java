@@ -22,7 +22,7 @@ import org.junit.platform.testkit.engine.EngineExecutionResults;
 import org.junit.platform.testkit.engine.EngineTestKit;
 import org.junit.platform.testkit.engine.Event;
 
-/** Runs tests that fail, to see what the extension leaves of them. */
+/** Runs passing and failing tests and checks which captures and namespaces remain. */
 @WithTestNetwork
 class NetworkExtensionTest {
     private static final String CAPTURES = "rdmaraw.captures";
@@ -59,7 +59,7 @@ class NetworkExtensionTest {
         assertFalse(NetworkNamespace.list().contains(Subject.namespaceName));
     }
 
-    /** The frames of the tests before it would fill the capture of the last one. */
+    /** Each capture starts empty. Otherwise the last test's capture would also hold the frames of earlier tests. */
     @Test
     void testsThatShareANetworkHaveCapturesOfTheirOwn(@TempDir Path directory) throws Exception {
         withCaptures(directory, () -> {
@@ -98,7 +98,7 @@ class NetworkExtensionTest {
         }
     }
 
-    /** Not found by Surefire, which leaves static nested classes alone. */
+    /** Run only by this test: Surefire ignores static nested classes. */
     @WithTestNetwork
     static class Subject {
         static String namespaceName;
@@ -115,7 +115,7 @@ class NetworkExtensionTest {
         }
     }
 
-    /** Found no more than {@link Subject} is. */
+    /** Run only by this test, like {@link Subject}. */
     @WithTestNetwork
     @TestMethodOrder(MethodOrderer.MethodName.class)
     static class Sharing {

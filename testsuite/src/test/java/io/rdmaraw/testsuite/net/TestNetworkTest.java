@@ -39,7 +39,7 @@ class TestNetworkTest {
         second.ours().namespace().run("ping", "-c", "1", "-W", "5", second.peer().ipv4());
     }
 
-    /** As every container has it. */
+    /** Pairs keep the kernel's default offloads, as in every container. */
     @Test
     void pairsAreAsTheKernelMakesThem(TestNetwork network) {
         VethPair pair = network.vethPair();

@@ -39,15 +39,24 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-/** The kernel's table of neighbours changes faster than anybody can follow: somebody floods a link with addresses. */
+/**
+ * The monitor follows the host although the kernel's neighbour table changes faster than notifications can be read, for
+ * example because an attacker floods the link with addresses.
+ */
 @Timeout(180)
 @WithTestNetwork
 @ExtendWith(LeakExtension.class)
 class NotificationFloodTest {
-    /** So many that making a picture of them takes time; permanent ones, which have no part in the table's bound. */
+    /**
+     * Enough entries to make a snapshot expensive. They are permanent, because the table's size limit ignores permanent
+     * entries.
+     */
     private static final int NEIGHBORS = 20_000;
     private static final int CHANGES_MEANWHILE = 3;
-    /** What following may take is a tenth of the time; beside it are solicitations, and being woken. */
+    /**
+     * Divisor of the elapsed time that limits the monitor's CPU time. Snapshots may take a tenth of the time.
+     * Solicitations and wake-ups add to it.
+     */
     private static final int MOST_OF_THE_TIME = 4;
     private static final long ALLOWANCE_NANOS = 500_000_000L;
 
@@ -92,7 +101,7 @@ class NotificationFloodTest {
                 .map(Thread::threadId).toList();
     }
 
-    /** Neighbours that come and go again for as long as the program runs. */
+    /** Starts a program that adds and removes the neighbours until it is stopped. */
     private PeerProcess flood(Path directory) throws IOException {
         StringBuilder come = new StringBuilder();
         StringBuilder go = new StringBuilder();
@@ -132,7 +141,7 @@ class NotificationFloodTest {
         assertFollowed("10.88.99.1");
     }
 
-    /** An address that the host has got is known here after a while, and not known any more when it has gone. */
+    /** Adds and removes an address and waits until the monitor has seen both changes. */
     private void assertFollowed(String address) {
         host.run("ip", "address", "add", address + "/24", "dev", pair.ours().name());
         Await.until("the host to have " + address, () -> isBound(address));

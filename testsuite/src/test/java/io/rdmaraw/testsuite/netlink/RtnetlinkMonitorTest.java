@@ -7,8 +7,8 @@ import io.rdmaraw.net.LocalAddress;
 import io.rdmaraw.net.Neighbor;
 import io.rdmaraw.net.NetworkSnapshot;
 import io.rdmaraw.net.Route;
-import io.rdmaraw.net.netlink.RouteQuery;
-import io.rdmaraw.net.netlink.RtnetlinkMonitor;
+import io.rdmaraw.net.rtnetlink.RouteQuery;
+import io.rdmaraw.net.rtnetlink.RtnetlinkMonitor;
 import io.rdmaraw.net.socket.IcmpSocket;
 import io.rdmaraw.net.socket.PortReservation;
 import io.rdmaraw.testsuite.net.Await;
@@ -42,7 +42,7 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-/** What rtnetlink says, against what {@code ip} does, in a namespace of the test's own. */
+/** Changes a namespace with {@code ip} and checks that the monitor's snapshots match the kernel. */
 @WithTestNetwork
 class RtnetlinkMonitorTest {
     private static final int MORE_THAN_ARE_QUEUED = 40_000;
@@ -76,7 +76,7 @@ class RtnetlinkMonitorTest {
         host.run(command.toArray(String[]::new));
     }
 
-    /** Reads notifications until the picture is as wanted. */
+    /** Reads notifications until the snapshot satisfies the condition. */
     private NetworkSnapshot await(String what, Predicate<NetworkSnapshot> condition) throws IOException {
         long deadline = System.nanoTime() + Await.PATIENCE.toNanos();
         while (!condition.test(kernel.snapshot())) {
@@ -117,7 +117,10 @@ class RtnetlinkMonitorTest {
         assertNull(snapshot.path(ip("203.0.113.1"), 0));
     }
 
-    /** The kernel stops telling when nobody listens, and does not say when it begins again. */
+    /**
+     * When the socket's buffer is full, the kernel drops notifications. It does not report when it resumes, so the
+     * monitor must read everything again.
+     */
     @Test
     void whatChangesAfterNotificationsWereLostIsSeen(@TempDir Path directory) throws Exception {
         StringBuilder batch = new StringBuilder();
@@ -134,7 +137,7 @@ class RtnetlinkMonitorTest {
         await("an address", snapshot -> hasAddress(snapshot, "10.88.1.1"));
     }
 
-    /** The kernel is the oracle: our lookup must agree with its own for every kind of route. */
+    /** For every kind of route, the snapshot's lookup returns the same result as the kernel's own. */
     @Test
     void looksUpAsTheKernelDoes() throws Exception {
         String peer = pair.peer().ipv4();
@@ -151,7 +154,7 @@ class RtnetlinkMonitorTest {
                 && snapshot.path(ip("2001:db8:1::1"), 0) != null);
         for (String target : new String[] {"203.0.113.1", "203.0.113.130", "203.0.113.250", "8.8.8.8", peer,
             "2001:db8:77::1", "2001:4860::1", pair.peer().ipv6(), "198.51.100.9", "192.0.2.77", "127.0.0.1"}) {
-            Route asked = routes.ask(ip(target), null, 0);
+            Route asked = routes.ask(ip(target), null, 0, false);
             NetworkSnapshot.Path path = kernel.snapshot().path(ip(target), 0);
             if (asked == null || asked.type() != Route.UNICAST) {
                 assertNull(path, target + ": the kernel says " + asked);
@@ -165,6 +168,86 @@ class RtnetlinkMonitorTest {
         assertEquals(1300, kernel.snapshot().path(ip("203.0.113.130"), 0).mtuBytes());
     }
 
+    /** Waits until the snapshot's path to an address matches the kernel's. */
+    private void awaitAsKernel(String step, String target) throws IOException {
+        Route asked = routes.ask(ip(target), null, 0, false);
+        IpAddress wanted = asked == null || asked.type() != Route.UNICAST ? null
+                : asked.nextHops().getFirst().gatewayOrNull() == null ? ip(target)
+                : asked.nextHops().getFirst().gatewayOrNull();
+        await(step + ": " + target + " by " + wanted, snapshot -> {
+            NetworkSnapshot.Path path = snapshot.path(ip(target), 0);
+            return wanted == null ? path == null : path != null && wanted.equals(path.nextHop())
+                    && asked.nextHops().getFirst().linkIndex() == path.link().index();
+        });
+    }
+
+    /** Executes the commands one by one. After each, waits until the snapshot agrees with the kernel. */
+    private void follow(String target, String... commands) throws IOException {
+        for (String command : commands) {
+            ip(command.split(" "));
+            awaitAsKernel(command, target);
+        }
+    }
+
+    @Test
+    void routesAreReplacedByOthersOfAnyType() throws Exception {
+        for (String[] each : new String[][] {{"-4", "203.0.113.0/24", "203.0.113.1", pair.peer().ipv4()},
+            {"-6", "2001:db8:77::/48", "2001:db8:77::1", pair.peer().ipv6()}}) {
+            String route = each[0] + " route ";
+            String way = each[1] + " via " + each[3];
+            for (String type : List.of("blackhole", "unreachable", "prohibit")) {
+                follow(each[2], route + "add " + way, route + "replace " + type + " " + each[1],
+                        route + "replace " + way, route + "del " + each[1], route + "add " + way,
+                        route + "replace " + type + " " + each[1], route + "del " + type + " " + each[1]);
+            }
+        }
+    }
+
+    @Test
+    void routesWithTheSamePrefixAndMetricAreAllKept(TestNetwork network) throws Exception {
+        VethPair second = network.vethPair(host, network.namespace());
+        String one = pair.ours().name();
+        String two = second.ours().name();
+        follow("203.0.113.10", "addr add 203.0.113.1/24 dev " + one, "addr add 203.0.113.2/24 dev " + two,
+                "addr del 203.0.113.1/24 dev " + one, "addr add 203.0.113.1/24 dev " + one,
+                "addr del 203.0.113.2/24 dev " + two, "addr del 203.0.113.1/24 dev " + one);
+        follow("2001:db8:5::9", "addr add 2001:db8:5::1/64 nodad dev " + one, "addr add 2001:db8:5::2/64 nodad dev "
+                + two, "addr del 2001:db8:5::1/64 dev " + one, "addr del 2001:db8:5::2/64 dev " + two);
+        String peer = pair.peer().ipv4();
+        follow("198.51.100.1", "route add 198.51.100.0/24 via " + peer, "route add 198.51.100.0/24 tos 0x10 via "
+                + second.peer().ipv4(), "route del 198.51.100.0/24 tos 0x10", "route append 198.51.100.0/24 via "
+                + second.peer().ipv4(), "route prepend 198.51.100.0/24 dev " + two, "route del 198.51.100.0/24 dev "
+                + two, "route del 198.51.100.0/24 via " + peer, "route del 198.51.100.0/24");
+    }
+
+    @Test
+    void routesThatTheKernelDropsSilentlyAreReadAgain(TestNetwork network) throws Exception {
+        VethPair second = network.vethPair(host, network.namespace());
+        String peer = pair.peer().ipv4();
+        follow("203.0.113.1", "route add 203.0.113.0/24 via " + second.peer().ipv4() + " metric 10",
+                "route add 203.0.113.0/24 via " + peer + " metric 20", "link set " + second.ours().name() + " down",
+                "link set " + second.ours().name() + " up", "route flush 203.0.113.0/24");
+        follow("203.0.113.1", "nexthop add id 7 via " + peer + " dev " + pair.ours().name(),
+                "route add 203.0.113.0/24 nhid 7", "nexthop replace id 7 via " + second.peer().ipv4() + " dev "
+                + second.ours().name(), "nexthop del id 7");
+        follow("203.0.113.1", "addr add 192.0.2.9/32 dev lo", "route add 203.0.113.0/25 via " + peer
+                + " src 192.0.2.9", "route add 203.0.113.0/24 via " + second.peer().ipv4(),
+                "addr del 192.0.2.9/32 dev lo");
+    }
+
+    /**
+     * The local table is consulted first. Where the kernel places it depends on the version and on whether a policy
+     * rule has ever been added.
+     */
+    @Test
+    void theLocalTableComesFirstAsInTheKernel() throws Exception {
+        follow("10.77.1.1", "route add local 10.77.0.0/16 dev lo", "route add 10.77.1.1/32 via " + pair.peer().ipv4());
+        follow("2001:db8:9::1", "-6 route add local 2001:db8:9::/64 dev lo", "-6 route add 2001:db8:9::1/128 via "
+                + pair.peer().ipv6());
+        follow("10.77.1.1", "rule add pref 100 fwmark 7 lookup 77", "rule del pref 100");
+        follow("203.0.113.1", "route add 203.0.113.0/24 via " + pair.peer().ipv4() + " table default");
+    }
+
     @Test
     void policyRulesForMarksAreAskedFor() throws Exception {
         for (String[] each : new String[][] {{"-4", "203.0.113.0/24", "203.0.113.1", pair.peer().ipv4()},
@@ -172,9 +255,10 @@ class RtnetlinkMonitorTest {
             ip(each[0], "route", "add", each[1], "via", each[3], "table", "77");
             ip(each[0], "rule", "add", "fwmark", "0x80000001", "lookup", "77");
             IpAddress target = ip(each[2]);
-            assertEquals(ip(each[3]), routes.ask(target, null, 0x8000_0001).nextHops().getFirst().gatewayOrNull());
-            assertNull(routes.ask(target, null, 0));
-            assertNull(routes.ask(target, null, 1));
+            assertEquals(ip(each[3]),
+                    routes.ask(target, null, 0x8000_0001, false).nextHops().getFirst().gatewayOrNull());
+            assertNull(routes.ask(target, null, 0, false));
+            assertNull(routes.ask(target, null, 1, false));
         }
         await("the rules", NetworkSnapshot::hasPolicyRules);
     }
@@ -217,7 +301,7 @@ class RtnetlinkMonitorTest {
     @Test
     void theKernelResolvesNeighborsForUs() throws Exception {
         int link = pair.ours().index();
-        // Neighbour solicitations that no packet asks for come from the link-local address (RFC 4861 section 7.2.2).
+        // Solicitations that no packet triggers are sent from the link-local address (RFC 4861 section 7.2.2).
         ip("-6", "addr", "add", "fe80::1/64", "dev", pair.ours().name(), "nodad");
         for (String address : new String[] {pair.peer().ipv4(), pair.peer().ipv6()}) {
             kernel.solicit(link, ip(address));

@@ -16,7 +16,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Each file, class, member and command that a table of CONTRIBUTING.md names is there. */
+/** Each file, class, member and command named in a table of CONTRIBUTING.md exists. */
 class ContributingTest {
     private static final Path ROOT = Path.of("..").toAbsolutePath().normalize();
     private static final Pattern NAME = Pattern.compile("`([^`]+)`");

@@ -1,5 +1,6 @@
 package io.rdmaraw.testsuite.readme;
 
+import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
@@ -17,14 +18,20 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Each class and source file that the pages about the design name is there, and each link leads to a page. */
+/**
+ * Classes and source files named in the design documents exist, and links in the documents lead to existing pages and
+ * headings.
+ */
 class DocumentedNamesTest {
     private static final Path ROOT = Path.of("..").toAbsolutePath().normalize();
     private static final List<String> PAGES = List.of("architecture.md", "receiving-and-sending.md",
             "addresses-and-rules.md", "waiting.md", "design-decisions.md", "glossary.md");
-    /** In backticks: a class, with members or arguments or not, or the file name of a C source. */
+    /** A name in backticks: a class, optionally with members or arguments, or the file name of a C source. */
     private static final Pattern NAME = Pattern.compile(
             "`((?:[a-z0-9]+\\.)*[A-Z]\\w*\\*?[a-z][\\w*]*(?:\\.\\w+)*|\\w+\\*?\\.[ch])(?:\\([^`]*\\))?`");
+    /** A line of a table of metrics that adds a drop, a copy or an error. */
+    private static final Pattern TROUBLE =
+            Pattern.compile("\\.(?:(?:drop|copy|error)\\(|ofDevice\\((?:DROP|COPY|ERROR), )\"([^\"]+)\"");
     private static final Pattern LINK = Pattern.compile("\\]\\(([\\w./-]+\\.md)?(#[\\w-]+)?\\)");
 
     private static ProjectNames project;
@@ -38,15 +45,15 @@ class DocumentedNamesTest {
     @ValueSource(strings = {"architecture.md", "receiving-and-sending.md", "addresses-and-rules.md", "waiting.md",
         "design-decisions.md", "glossary.md"})
     void namesLeadSomewhere(String page) throws IOException {
-        List<String> complaints = complaints(Files.readString(ROOT.resolve("docs").resolve(page)));
-        assertTrue(complaints.isEmpty(), () -> "docs/" + page + ": " + String.join("\n", complaints));
+        List<String> complaints = complaints(Files.readString(ROOT.resolve("docs/design").resolve(page)));
+        assertTrue(complaints.isEmpty(), () -> "docs/design/" + page + ": " + String.join("\n", complaints));
     }
 
     @Test
     void manyNamesAreRead() throws IOException {
         long names = 0;
         for (String page : PAGES) {
-            names += NAME.matcher(Files.readString(ROOT.resolve("docs").resolve(page))).results().count();
+            names += NAME.matcher(Files.readString(ROOT.resolve("docs/design").resolve(page))).results().count();
         }
         assertTrue(names > 180, "names: " + names);
     }
@@ -56,6 +63,21 @@ class DocumentedNamesTest {
         "`no_such_file.c`", "`NoSuch*Test`", "`tcp.RdmaRawChannel`"})
     void aWrongNameIsFound(String text) {
         assertTrue(complaints(text).size() == 1, text);
+    }
+
+    /** `top` shows every drop, copy and error, so the reference explains each of them. */
+    @Test
+    void referenceListsEachDropCopyAndError() throws IOException {
+        String page = Files.readString(ROOT.resolve("docs/reference/observability.md"));
+        List<String> names = new ArrayList<>();
+        try (Stream<Path> files = Files.walk(ROOT.resolve("transport-rdma-raw/src/main/java"))) {
+            for (Path file : files.filter(file -> file.toString().endsWith("Statistics.java")).toList()) {
+                TROUBLE.matcher(Files.readString(file)).results().map((MatchResult name) -> name.group(1))
+                        .forEach(names::add);
+            }
+        }
+        assertTrue(names.size() > 70, "names: " + names.size());
+        assertEquals(List.of(), names.stream().filter(name -> !page.contains('`' + name + '`')).toList());
     }
 
     @Test
@@ -72,7 +94,7 @@ class DocumentedNamesTest {
         assertTrue(broken.isEmpty(), broken::toString);
     }
 
-    /** Those of docs, and those that a reader meets before them. */
+    /** Returns all documents in docs and examples, and the top-level documents that link to them. */
     private static List<Path> pagesWithLinks() throws IOException {
         List<Path> pages = new ArrayList<>();
         for (String folder : List.of("docs", "examples")) {
@@ -95,7 +117,7 @@ class DocumentedNamesTest {
                 .anyMatch(line -> anchorOf(line).equals(anchorOrNull.substring(1)));
     }
 
-    /** Returns the anchor that GitHub makes of a heading. */
+    /** Returns the anchor that GitHub generates for a heading. */
     private static String anchorOf(String heading) {
         return heading.replaceFirst("^#+ ", "").toLowerCase().replaceAll("[^\\w -]", "").replace(' ', '-');
     }

@@ -18,7 +18,7 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
 
-/** The files, classes, members and commands of the project that a document may name in backticks. */
+/** The names that a document may put in backticks: files, classes, members and commands of the project. */
 final class ProjectNames {
     private static final Set<String> LEFT_OUT = Set.of("target", ".git");
     private static final Pattern TEXT_FILE =
@@ -32,7 +32,7 @@ final class ProjectNames {
 
     private final List<String> files = new ArrayList<>();
     private final List<String> directories = new ArrayList<>();
-    /** The text of each source, by its path, which begins with a slash. */
+    /** The text of each source file by path; paths begin with a slash. */
     private final Map<String, String> sources = new TreeMap<>();
 
     ProjectNames(Path root) throws IOException {
@@ -70,7 +70,7 @@ final class ProjectNames {
         }
     }
 
-    /** What is wrong with a name; empty if it leads to something. */
+    /** Returns why a name is wrong, or empty if it exists. */
     Optional<String> complaint(String name) {
         return isKnown(name) ? Optional.empty() : Optional.of("`" + name + "` leads to nothing");
     }
@@ -116,7 +116,7 @@ final class ProjectNames {
         return ours || packages.isEmpty() && members.isEmpty() && isImported(type);
     }
 
-    /** A class of a library: some source that compiles imports it. */
+    /** Returns whether a source file imports a class of this name, which proves that a library contains it. */
     private boolean isImported(String type) {
         return !type.contains("*") && sourcesContain("(?m)^import [\\w.]+\\." + Pattern.quote(type) + ";");
     }
@@ -126,33 +126,34 @@ final class ProjectNames {
         return directories.stream().anyMatch(path -> path.contains("/io/rdmaraw/") && path.endsWith(ending));
     }
 
-    /** A line in the table of some statistics. */
+    /** Returns whether a table of statistics has a line of this name. */
     private boolean isMetric(String name) {
         return sourcesContain("\\.((drop|copy|error|work|traffic)\\(|ofDevice\\([A-Z]+, )\"" + Pattern.quote(name)
                 + '"');
     }
 
-    /** A function of the launcher's, or a program that it looks for. */
+    /** Returns whether the launcher defines a function of this name or looks for a program of this name. */
     private boolean isInLauncher(String name) {
         String quoted = Pattern.quote(name);
         return finds("(?m)^" + quoted + "\\(\\)", launcher()) || finds("command -v " + quoted + "\\b", launcher());
     }
 
-    /** What the launcher prints. */
+    /** Returns whether the launcher's source contains this text in quotes. */
     private boolean isPrinted(String text) {
         return launcher().contains('"' + text + '"');
     }
 
     private String launcher() {
         StringBuilder text = new StringBuilder(sources.get("/rdma-raw"));
-        sources.forEach((path, source) -> text.append(path.startsWith("/scripts/") ? source : ""));
+        sources.forEach((path, source) ->
+                text.append(path.startsWith("/scripts/") || path.startsWith("/ci/lab/") ? source : ""));
         return text.toString();
     }
 
     private boolean sourcesContain(String regex) {
         Pattern pattern = Pattern.compile(regex);
         return sources.entrySet().stream()
-                // This package's own examples of wrong names prove nothing.
+                // The tests of this package contain wrong names on purpose.
                 .filter(source -> !source.getKey().contains("/testsuite/readme/"))
                 .anyMatch(source -> pattern.matcher(source.getValue()).find());
     }
@@ -211,7 +212,10 @@ final class ProjectNames {
         return sources.get("/pom.xml").contains("<module>" + name + "</module>");
     }
 
-    /** A variable is one that the makefile lets be set. */
+    /**
+     * Returns whether the makefile has this target. For {@code NAME=value}, returns whether it lets the variable be
+     * overridden.
+     */
     private static boolean isTargetOrVariable(String word, String makefile) {
         int equals = word.indexOf('=');
         return equals < 0 ? finds("(?m)^" + Pattern.quote(word) + ":", makefile)

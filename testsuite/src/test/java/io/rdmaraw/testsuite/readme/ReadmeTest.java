@@ -24,17 +24,17 @@ import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** The program in README.md is the one that is compiled here, and it works. */
+/** The program in docs/reference/raw-frames.md is identical to the compiled one, and it works. */
 class ReadmeTest {
     private static final Path SOURCE = Path.of("src/test/java/io/rdmaraw/testsuite/readme/FrameEcho.java");
-    private static final Path README = Path.of("../README.md");
+    private static final Path PAGE = Path.of("../docs/reference/raw-frames.md");
     private static final String DEVICE = "soft:loop:readme";
 
     @Test
-    void theProgramIsTheOneInTheReadme() throws IOException {
+    void theProgramIsTheOneInThePage() throws IOException {
         String source = Files.readString(SOURCE);
         String program = between(source, "// readme:begin\n", "// readme:end");
-        assertEquals(program, between(Files.readString(README), "```java\n", "```"));
+        assertEquals(program, between(Files.readString(PAGE), "```java\n", "```"));
         assertTrue(program.lines().count() <= 45, "it should stay short");
     }
 
@@ -49,7 +49,8 @@ class ReadmeTest {
         BlockingQueue<String> received = new LinkedBlockingQueue<>();
         RdmaRawEventLoopGroup group = new RdmaRawEventLoopGroup(2);
         try {
-            // The echo gets what is sent by us, and we get what it sends: the rules tell the two by the source.
+            // The source MAC addresses in the rules separate the two directions: the echo receives our frames, we
+            // receive its.
             open(group, new FrameEcho(), "src-mac 02:00:00:00:00:01 ether-type 0x88b5");
             Channel ours = open(group, new SimpleChannelInboundHandler<ByteBuf>() {
                 @Override

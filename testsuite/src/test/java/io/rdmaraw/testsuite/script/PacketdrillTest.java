@@ -13,10 +13,13 @@ import java.util.TreeSet;
 import java.util.stream.Collectors;
 import org.junit.jupiter.api.Test;
 
-/** The map of packetdrill's scripts says what is so: what a line names exists. */
+/**
+ * Checks the table of packetdrill's scripts: each script has a line, and each line names existing scripts and
+ * tests.
+ */
 class PacketdrillTest {
     private static final int SCRIPTS = 177;
-    private static final Path DOCUMENT = Path.of("..").resolve("docs/report/packetdrill.md");
+    private static final Path DOCUMENT = Path.of("..").resolve("docs/lab/packetdrill.md");
     private static final String BEGIN = "<!-- map: made by PacketdrillTest, -Drdmaraw.writeTables=true -->\n";
     private static final String END = "<!-- end of map -->\n";
 
@@ -28,7 +31,7 @@ class PacketdrillTest {
     }
 
     @Test
-    void whatIsNamedExistsAndWhatIsNotSaysWhy() throws IOException {
+    void coveredScriptsNameExistingChecksAndOthersStateWhy() throws IOException {
         Set<String> scripts = Scripts.all().stream().map(Script::name).collect(Collectors.toSet());
         for (Packetdrill.Line line : Packetdrill.all()) {
             boolean shown = !line.scripts().isEmpty() || !line.tests().isEmpty();
@@ -44,11 +47,11 @@ class PacketdrillTest {
     }
 
     @Test
-    void theDocumentHasTheMap() throws IOException {
+    void documentContainsTheTable() throws IOException {
         String document = Files.readString(DOCUMENT);
         int begin = document.indexOf(BEGIN) + BEGIN.length();
         int end = document.indexOf(END);
-        assertFalse(begin < BEGIN.length() || end < begin, "docs/report/packetdrill.md has no place for the map");
+        assertFalse(begin < BEGIN.length() || end < begin, "docs/lab/packetdrill.md has no place for the map");
         if (Boolean.getBoolean("rdmaraw.writeTables")) {
             Files.writeString(DOCUMENT, document.substring(0, begin) + Packetdrill.table() + document.substring(end));
             return;

@@ -29,10 +29,10 @@ import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 
-/** The table of requirements says what is so: each label has a line, and what a line names exists and is run. */
+/** Checks the table of requirements: each label has a line, and each line names existing scripts and tests. */
 class Rfc9293Test {
     private static final Path ROOT = Path.of("..");
-    private static final Path DOCUMENT = ROOT.resolve("docs/report/rfc9293.md");
+    private static final Path DOCUMENT = ROOT.resolve("docs/lab/rfc9293.md");
     private static final String BEGIN = "<!-- requirements: made by Rfc9293Test, -Drdmaraw.writeTables=true -->\n";
     private static final String END = "<!-- end of requirements -->\n";
     private static final long SECOND = 1_000_000_000L;
@@ -49,7 +49,7 @@ class Rfc9293Test {
     }
 
     @Test
-    void whatIsMetIsShown() throws IOException {
+    void metRequirementsNameExistingChecksAndOthersStateWhy() throws IOException {
         Set<String> labels = Rfc9293.all().stream().map(Requirement::id).collect(Collectors.toSet());
         for (Script script : Scripts.all()) {
             assertTrue(labels.containsAll(script.proves()), script.name() + " proves " + script.proves());
@@ -70,7 +70,7 @@ class Rfc9293Test {
         }
     }
 
-    /** A class of tests, or a method of one. */
+    /** Returns whether the sources contain a test class of this name, or a class and method. */
     static boolean exists(String test) throws IOException {
         String[] parts = test.split("\\.");
         try (Stream<Path> sources = Stream.of("transport-rdma-raw", "testsuite", "tools").flatMap(Rfc9293Test::tests)) {
@@ -89,11 +89,11 @@ class Rfc9293Test {
     }
 
     @Test
-    void theDocumentHasTheTable() throws IOException {
+    void documentContainsTheTable() throws IOException {
         String document = Files.readString(DOCUMENT);
         int begin = document.indexOf(BEGIN) + BEGIN.length();
         int end = document.indexOf(END);
-        assertTrue(begin >= BEGIN.length() && end >= begin, "docs/report/rfc9293.md has no place for the table");
+        assertTrue(begin >= BEGIN.length() && end >= begin, "docs/lab/rfc9293.md has no place for the table");
         if (Boolean.getBoolean("rdmaraw.writeTables")) {
             Files.writeString(DOCUMENT, document.substring(0, begin) + Rfc9293.table() + document.substring(end));
             return;
@@ -103,14 +103,14 @@ class Rfc9293Test {
     }
 
     @Test
-    void withoutTheMssOptionAnIpv6SegmentCarries1220Bytes() {
+    void ipv6SegmentCarries1220BytesWithoutMssOption() {
         Server server = new Server();
         server.connection().send(Unpooled.buffer(3_000).writeZero(3_000));
         assertEquals(1_220, server.poll().payload.length);
     }
 
     @Test
-    void theFirstKeepaliveProbeComesAfterTwoHours() {
+    void firstKeepaliveProbeIsSentAfterTwoHours() {
         Server server = new Server();
         server.connection().keepAlive(true);
         server.pass(7_199 * SECOND);
@@ -121,7 +121,7 @@ class Rfc9293Test {
         assertTrue(probe.has(Packet.ACK));
     }
 
-    /** The core as it is by default, over IPv6, with one connection from a peer that has sent no options. */
+    /** An engine with the default configuration over IPv6. Its only connection is from a peer that sent no options. */
     private static final class Server implements TcpEvents {
         private static final long PREFIX = 0x2001_0db8_0000_0000L;
 

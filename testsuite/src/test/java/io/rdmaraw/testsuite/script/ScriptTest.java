@@ -9,7 +9,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** Every script against the core in virtual time, and against the kernel it runs on. */
+/** Plays every script against the core in virtual time, and against the kernel of this host. */
 class ScriptTest {
     static Stream<Script> all() {
         return Scripts.all().stream();
@@ -35,7 +35,7 @@ class ScriptTest {
     }
 
     @Test
-    void aScriptThatIsNotFollowedFails() {
+    void scriptThatDoesNotHoldFails() {
         Script wrong = Script.named("wrong").established().peer("P. seq 1 ack 1 len 100").ours(". seq 1 ack 100");
         assertThrows(AssertionError.class, () -> ScriptRunner.play(wrong, CoreDriver::new));
         Script silent = Script.named("silent").established().peer("P. seq 1 ack 1 len 100").silenceMillis(50);

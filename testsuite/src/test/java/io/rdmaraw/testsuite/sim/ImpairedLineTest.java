@@ -11,7 +11,7 @@ class ImpairedLineTest {
     private static final int FRAMES = 100_000;
 
     @Test
-    void framesLeaveOneAfterTheOtherAtTheRate() {
+    void framesLeaveInSequenceAtTheRate() {
         ImpairedLine line = new ImpairedLine(Impairment.NONE.rate(8_000_000, 10_000).delay(Duration.ofMillis(3)), 1);
         assertEquals(4_000_000, line.arrivalNanos(1000, 0));
         assertEquals(5_000_000, line.arrivalNanos(1000, 500_000));
@@ -19,7 +19,7 @@ class ImpairedLineTest {
     }
 
     @Test
-    void theBufferHoldsSoManyBytes() {
+    void fullBufferDropsFrames() {
         ImpairedLine line = new ImpairedLine(Impairment.NONE.rate(8_000_000, 10_000), 1);
         for (int i = 0; i < 10; i++) {
             assertTrue(line.arrivalNanos(1000, 0) > 0);
@@ -29,7 +29,7 @@ class ImpairedLineTest {
     }
 
     @Test
-    void lossesAreAsManyAsAskedForAndJitterKeepsTheOrder() {
+    void lossRateIsRespectedAndJitterKeepsOrder() {
         ImpairedLine line = new ImpairedLine(Impairment.NONE.loss(0.01).jitter(Duration.ofMillis(2)), 3);
         int lost = 0;
         long last = 0;
@@ -49,7 +49,7 @@ class ImpairedLineTest {
     }
 
     @Test
-    void heldBackFramesComeUpToSoMuchLater() {
+    void reorderedFramesAreDelayedByAtMostTheLimit() {
         ImpairedLine line = new ImpairedLine(Impairment.NONE.reorder(0.1, Duration.ofMillis(1)), 3);
         int late = 0;
         for (int i = 0; i < FRAMES; i++) {
@@ -61,7 +61,7 @@ class ImpairedLineTest {
     }
 
     @Test
-    void textSaysTheSame() {
+    void parsedTextEqualsBuiltImpairment() {
         Impairment built = Impairment.NONE.rate(1_000_000_000, 256_000).delay(Duration.ofMillis(10))
                 .jitter(Duration.ofNanos(500_000)).loss(0.001).reorder(0.01, Duration.ofMillis(2));
         assertEquals(built, Impairment.parse("rate=1G,buffer=256K,delay=10ms,jitter=0.5ms,loss=0.1%,reorder=1%/2ms"));

@@ -4,11 +4,14 @@ import java.util.List;
 import java.util.stream.Stream;
 
 /**
- * A protocol bug: in {@code file} of io.rdmaraw.tcp, what a change finds (whitespace does not matter) becomes something
- * else. The core itself knows nothing of it; the test compiles the changed source beside the true one.
+ * A protocol bug, made by changing source code of the core: in {@code file} of io.rdmaraw.tcp, the text
+ * {@code find} of each change is replaced. Whitespace does not matter. The core contains no code for this; the
+ * test compiles the changed source separately.
  */
 record Mutant(String name, String file, List<Change> changes) {
-    /** One place in the source. */
+    /**
+     * A change at one place of the source. {@code find} contains no comments, so that they can be edited freely.
+     */
     record Change(String find, String replace) {
     }
 
@@ -16,7 +19,7 @@ record Mutant(String name, String file, List<Change> changes) {
         this(name, file, List.of(new Change(find, replace)));
     }
 
-    /** The same bug takes another change: two parts of the core guard against it. */
+    /** Adds a second change, for a bug that two parts of the core guard against. */
     private Mutant and(String find, String replace) {
         return new Mutant(name, file, Stream.concat(changes.stream(), Stream.of(new Change(find, replace))).toList());
     }
@@ -60,9 +63,9 @@ record Mutant(String name, String file, List<Change> changes) {
                     "c.engine.segmentationBytes() > mss"),
             new Mutant("repeated together beyond the MSS", "SegmentOutput",
                     "int sent = f.queue.slice(start, Math.min(data, limit), c.engine.config.maxSlices, out); "
-                            + "if (sent < data) { // The MSS",
+                            + "if (sent < data) {",
                     "int sent = f.queue.slice(start, data, c.engine.config.maxSlices, out); "
-                            + "if (sent < data) { // The MSS"),
+                            + "if (sent < data) {"),
             new Mutant("timestamp of a cookie lies ahead", "SynCookies",
                     "return Sequence.after(value, timestamp) ? value - (1 << OPTION_BITS) : value;", "return value;"),
             new Mutant("window scale forgotten by a cookie", "SynCookies",
@@ -82,9 +85,8 @@ record Mutant(String name, String file, List<Change> changes) {
             new Mutant("any reset in the window kills", "SegmentInput", "if (!isExactReset(c, s)) {",
                     "if (s.seq == c.rcvNxt - 1) {"),
             new Mutant("SYN in the window kills", "SegmentInput",
-                    "c.engine.counters.blindAttackSegments++; AckPolicy.challenge(c, now); return false; } "
-                            + "// Without ACK",
-                    "c.engine.finish(c, CloseReason.RESET_BY_PEER, CLOSED); return false; } // Without ACK"),
+                    "c.engine.counters.blindAttackSegments++; AckPolicy.challenge(c, now); return false; }",
+                    "c.engine.finish(c, CloseReason.RESET_BY_PEER, CLOSED); return false; }"),
             new Mutant("options not counted against the MSS", "SegmentOutput", "return c.sndMss - sackOptionBytes(c);",
                     "return c.sndMss + 12;"),
             new Mutant("delayed acknowledgment forgotten", "ConnectionTimers",
@@ -116,7 +118,7 @@ record Mutant(String name, String file, List<Change> changes) {
             new Mutant("no retransmission timer", "ConnectionTimers",
                     "c.setRetransmitTimer(RetransmitTimer.RTO, rtoAt);", "c.stopRetransmitTimer();"),
             new Mutant("Nagle ignored", "SegmentOutput",
-                    "return finDue || (idle || c.is(Tcb.NO_DELAY)) && !c.isCorked() || c.is(Tcb.OVERRIDE_SWS);",
+                    "return finDue || (alone || c.is(Tcb.NO_DELAY)) && !c.isCorked() || c.is(Tcb.OVERRIDE_SWS);",
                     "return true;"),
             new Mutant("sequence numbers compared as signed", "segment/Sequence",
                     "static boolean before(int a, int b) { return a - b < 0;",
@@ -160,8 +162,7 @@ record Mutant(String name, String file, List<Change> changes) {
                     "if (!c.is(Tcb.PASSIVE_OPEN)) { c.setRetransmitTimer(RetransmitTimer.SYN,"),
             new Mutant("half-open connection left by a cookie", "ListenInput",
                     "if (s.timestamps && !SynCookies.echoesOurTime(engine, s, now)) {", "if (s.seq == s.ack) {")
-                    .and("if (c.state == TcpState.SYN_RECEIVED) { // No SYN-ACK",
-                            "if (s.seq == s.ack) { // No SYN-ACK"),
+                    .and("if (c.state == TcpState.SYN_RECEIVED) {", "if (s.seq == s.ack) {"),
             new Mutant("closed connection lives as long as its peer answers", "Orphans",
                     "if (entry == null || entry.sinceNanos == Tcb.FROM_NOW || !c.isSending()) {",
                     "if (entry == null || c.isSending()) {"),
@@ -170,8 +171,8 @@ record Mutant(String name, String file, List<Change> changes) {
             new Mutant("each acknowledgment looks at all that is in flight", "Rack",
                     "return c.rackSentNanos + c.rackRttNanos + window - now; }", "entry = next; continue; }"),
             new Mutant("small pieces keep their slots", "Reassembly",
-                    "boolean small = copy || end - start < COPY_BREAK_BYTES;", "boolean small = copy;")
-                    .and("if (!small && until - at >= leastInPlace) {", "if (!small) {")
+                    "boolean small = copy || isSmall(end - start, buffer);", "boolean small = copy;")
+                    .and("if (!small && until - at >= minInPlace) {", "if (!small) {")
                     .and("from, Math.max(until - at, buffer.capacity())) + 1;", "from, until - at) + 1;"),
             new Mutant("ranges out of order without a bound", "DataInput",
                     "boolean full = held.ranges().count() >= c.engine.config.limits.maxOutOfOrderRanges",

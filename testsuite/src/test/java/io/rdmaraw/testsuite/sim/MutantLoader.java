@@ -13,7 +13,7 @@ import javax.tools.JavaCompiler;
 import javax.tools.StandardJavaFileManager;
 import javax.tools.ToolProvider;
 
-/** Loads core and simulator once more, apart from the true ones, with one source file of the core changed. */
+/** Loads a second copy of the core and the simulator, in which one source file of the core is changed. */
 final class MutantLoader extends ClassLoader {
     private static final String CORE = "io.rdmaraw.tcp.";
     private static final String SIMULATOR = "io.rdmaraw.testsuite.sim.";
@@ -31,7 +31,7 @@ final class MutantLoader extends ClassLoader {
         this.changed = changed;
     }
 
-    /** Compiles the mutant into {@code directory}. */
+    /** Compiles the mutant into {@code directory} and returns its loader. */
     static MutantLoader of(Mutant mutant, Path directory) throws IOException {
         String source = Files.readString(SOURCES.resolve(mutant.file() + ".java"));
         for (Mutant.Change change : mutant.changes()) {
@@ -83,7 +83,7 @@ final class MutantLoader extends ClassLoader {
         }
     }
 
-    /** For a loader that stands on this one. */
+    /** Provides the changed classes to loaders on top of this one. */
     @Override
     public InputStream getResourceAsStream(String path) {
         try {

@@ -13,10 +13,13 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** The simulator is worth what it finds: each planted bug of {@link Mutant} must be found. */
+/** Checks that the simulator detects each bug in {@link Mutant}. */
 @Tag("slow")
 class MutationTest {
-    /** So many seeds are run for each; most bugs show within the first hundred, those of a rare algorithm later. */
+    /**
+     * Number of seeds per bug. Most bugs are detected within the first hundred seeds, bugs in rarely used
+     * algorithms later.
+     */
     private static final long SEEDS = 20_000;
 
     static Stream<Mutant> mutants() {

@@ -24,13 +24,13 @@ import org.junit.jupiter.api.io.TempDir;
 class SimulationTest {
     @Test
     @Tag("slow")
-    void thousandsOfSeedsBreakNoInvariant() throws Exception {
+    void thousandsOfSeedsViolateNoInvariant() throws Exception {
         runSeeds(3_000);
     }
 
-    /** The part of it that is fast. */
+    /** A fast version of {@link #thousandsOfSeedsViolateNoInvariant}. */
     @Test
-    void hundredsOfSeedsBreakNoInvariant() throws Exception {
+    void hundredsOfSeedsViolateNoInvariant() throws Exception {
         runSeeds(300);
     }
 
@@ -46,7 +46,7 @@ class SimulationTest {
     }
 
     @Test
-    void aSeedReproducesItsRunToTheByte() {
+    void seedReproducesTheSameBytes() {
         for (long seed = 1; seed <= 200; seed++) {
             assertEquals(fingerprint(seed), fingerprint(seed), "seed " + seed);
         }
@@ -64,9 +64,9 @@ class SimulationTest {
         return packets[0] + " packets, " + crc.getValue() + ", ends at " + simulation.nowNanos();
     }
 
-    /** A channel may be registered with another loop whenever it likes. */
+    /** A connection can move to another loop in every state that a user can observe. */
     @Test
-    void connectionsMoveInEveryStateThatUsersHold() {
+    void connectionsMoveBetweenLoopsInEveryUserState() {
         List<EngineHost> hosts = new ArrayList<>();
         for (long seed = 1; seed <= 500; seed++) {
             new Simulation(new Scenario(seed, 0, null), (scenario, client) -> {
@@ -79,9 +79,9 @@ class SimulationTest {
         assertEquals(EnumSet.range(TcpState.SYN_SENT, TcpState.LAST_ACK), states);
     }
 
-    /** The reference peer at both ends: what fails here is the simulator's own fault. */
+    /** Runs the reference peer at both ends. A failure is an error of the simulator itself. */
     @Test
-    void theReferencePeerAgreesWithItself() {
+    void referencePeerViolatesNoInvariantAgainstItself() {
         Simulator simulator = new Simulator(null, Scenario.Ends.CORE_TO_REFERENCE);
         for (long seed = 1; seed <= 500; seed++) {
             assertNull(simulator.run(seed, 0));
@@ -89,7 +89,7 @@ class SimulationTest {
     }
 
     @Test
-    void switchingOffOneFaultLeavesTheOthersAsTheyAre() {
+    void disablingOneFaultKeepsTheOthers() {
         for (long seed = 1; seed < 200; seed++) {
             Scenario all = new Scenario(seed, 0, null);
             Scenario without = new Scenario(seed, Fault.LOSS.bit(0), null);
@@ -100,9 +100,9 @@ class SimulationTest {
         }
     }
 
-    /** A failure made by a path that eats everything: it is shrunk to few faults and captured. */
+    /** Uses a core that fails in every run, so that shrinking can disable all faults. */
     @Test
-    void aFailureIsShrunkAndCaptured(@TempDir Path directory) throws Exception {
+    void failureIsShrunkAndCaptured(@TempDir Path directory) throws Exception {
         Simulation.CoreFactory broken = (scenario, client) -> new EngineHost(scenario, client) {
             @Override
             public void checkEmpty() {
@@ -127,7 +127,7 @@ class SimulationTest {
     }
 
     @Test
-    void complainsAboutArgumentsThatMakeNoSense() throws Exception {
+    void invalidArgumentsAreRejected() throws Exception {
         ByteArrayOutputStream text = new ByteArrayOutputStream();
         assertEquals(2, SimMain.run(new String[] {"--seeds", "many"}, new PrintStream(text)));
         assertEquals(2, SimMain.run(new String[] {"--frobnicate", "1"}, new PrintStream(text)));

@@ -31,12 +31,12 @@ import org.junit.jupiter.api.Tag;
 import java.net.SocketAddress;
 import java.util.List;
 
-/** Netty's own tests of TCP channels that can be run with any two kinds of channels as the ends. */
+/** Runs those of Netty's TCP channel tests that work with any two kinds of channels as the ends. */
 abstract class AbstractStreamTest {
-    /** Returns the pairs of server and client that each test is run with. */
+    /** Returns the pairs of server and client for which each test is repeated. */
     abstract List<BootstrapComboFactory<ServerBootstrap, Bootstrap>> combos();
 
-    /** Returns where the server that was made last listens, with port 0. */
+    /** Returns the address that the most recently created server binds to, with port 0. */
     abstract SocketAddress address();
 
     @Nested

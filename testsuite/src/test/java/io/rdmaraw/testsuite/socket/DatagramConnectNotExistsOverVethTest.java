@@ -12,7 +12,10 @@ import org.junit.jupiter.api.extension.ExtendWith;
 
 import java.util.List;
 
-/** A channel on a veth interface hears from its host's own loopback that nobody has a port. */
+/**
+ * Runs Netty's test on a veth interface: a datagram to an unused port of the own host results in an error on the
+ * channel.
+ */
 @WithTestNetwork
 @ExtendWith(LeakExtension.class)
 class DatagramConnectNotExistsOverVethTest extends DatagramConnectNotExistsTest {

@@ -12,7 +12,9 @@ import org.junit.jupiter.api.extension.ExtendWith;
 
 import java.util.List;
 
-/** A channel on a veth interface whose peer on the same host goes away. */
+/**
+ * Runs Netty's test on a veth interface: writes fail after the connected peer on the same host has closed its socket.
+ */
 @WithTestNetwork
 @ExtendWith(LeakExtension.class)
 class DatagramConnectedWriteExceptionOverVethTest extends DatagramConnectedWriteExceptionTest {

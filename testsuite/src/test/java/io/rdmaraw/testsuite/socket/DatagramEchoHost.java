@@ -19,7 +19,7 @@ import java.net.InetSocketAddress;
 import java.util.concurrent.Callable;
 import java.util.concurrent.TimeUnit;
 
-/** A host in a namespace of its own whose one server, bound to all addresses, sends datagrams back; and its link. */
+/** A host in its own namespace, with a link and a datagram server. The server is bound to all addresses and echoes. */
 final class DatagramEchoHost implements AutoCloseable {
     private final NetworkNamespace namespace;
     private final VethPair pair;
@@ -29,23 +29,27 @@ final class DatagramEchoHost implements AutoCloseable {
     DatagramEchoHost(TestNetwork network) {
         namespace = network.namespace();
         pair = network.vethPair(namespace, network.namespace());
-        // What neighbour discovery without a packet is sent from.
+        // Solicitations that no packet triggers are sent from a link-local address.
         namespace.run("ip", "-6", "addr", "add", "fe80::1/64", "dev", pair.ours().name(), "nodad");
     }
 
-    /** Opens the server. */
+    /**
+     * Starts the loop and opens the server.
+     *
+     * @param provider prefix of the device name; the interface's name follows it
+     */
     void start(String provider, RdmaRawIoHandlerConfig.Builder config) throws InterruptedException {
         group = new RdmaRawEventLoopGroup(1, namespace.threadFactory(),
                 config.ipDevice(provider + pair.ours().name()).build());
         server = serve(new InetSocketAddress(0));
     }
 
-    /** Opens one more server. */
+    /** Opens another server. */
     RdmaRawDatagramChannel serve(InetSocketAddress local) throws InterruptedException {
         return serve(local, 0);
     }
 
-    /** Opens one more server, whose datagrams have this mark. */
+    /** Opens another server, which sends its datagrams with this {@code SO_MARK}. */
     RdmaRawDatagramChannel serve(InetSocketAddress local, int mark) throws InterruptedException {
         return (RdmaRawDatagramChannel) new Bootstrap().group(group).channel(RdmaRawDatagramChannel.class)
                 .option(ChannelOption.SO_RCVBUF, 1 << 20).option(RdmaRawChannelOption.SO_MARK, mark)

@@ -24,14 +24,14 @@ import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-/** Datagrams over links of 9,000 bytes, with the Linux kernel as the peer; the MTU changes meanwhile. */
+/** Exchanges datagrams with the Linux kernel over a link with an MTU of 9,000 bytes. Some tests change the MTU. */
 @WithTestNetwork
 @ExtendWith(LeakExtension.class)
 class DatagramJumboOverVethTest {
     private static final int LARGE_MTU = 9000;
     private static final int USUAL_MTU = 1500;
     private static final int SLOTS = 1024;
-    /** One frame, just one, just more than one, and as long as UDP over IPv4 allows. */
+    /** Payload lengths: one frame, one full frame, one byte more, several fragments, the maximum of UDP over IPv4. */
     private static final int[] LENGTHS = {1000, 8000, LARGE_MTU - 28, LARGE_MTU - 27, 20_000, 65_507};
 
     private DatagramEchoHost echo;
@@ -94,7 +94,7 @@ class DatagramJumboOverVethTest {
             assertEchoes(lengthBytes);
         }
         assertEquals(2 * 3, count(s -> s.receivedFromKernel()), "only those in fragments");
-        // 2 of 8,973 and 8,953 bytes in two, 20,000 in three, 65,507 and 65,487 in eight.
+        // The boundary lengths (8,973 and 8,953 bytes) make 2 fragments, 20,000 bytes 3, 65,507 and 65,487 bytes 8.
         assertEquals(2 * (2 + 3 + 8), count(s -> s.sentFragments()));
     }
 
@@ -109,7 +109,7 @@ class DatagramJumboOverVethTest {
         awaitFragments(8000, 0);
     }
 
-    /** The change is told to the loop some time after it was made. */
+    /** Repeats the exchange until the loop has learned of the MTU change and sends the expected number of fragments. */
     private void awaitFragments(int lengthBytes, int wanted) throws Exception {
         long sent = -1;
         for (int i = 0; i < 100 && sent != wanted; i++) {
@@ -120,7 +120,7 @@ class DatagramJumboOverVethTest {
         assertEquals(wanted, sent);
     }
 
-    /** A device is opened for frames of its MTU: longer ones that come later are lost, but nothing else is. */
+    /** A device opened for the old MTU loses frames that are longer. Shorter frames still arrive. */
     @Test
     void theMtuGrowsBeyondWhatTheDeviceWasOpenedWith() throws Exception {
         setMtu(USUAL_MTU);
@@ -138,7 +138,7 @@ class DatagramJumboOverVethTest {
         assertTrue(server.isActive());
     }
 
-    /** How the device is reached; followed by the interface's name. */
+    /** Returns the prefix of the device name; the interface's name follows it. */
     String provider() {
         return "soft:packet:";
     }

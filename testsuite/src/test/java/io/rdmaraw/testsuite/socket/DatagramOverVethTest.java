@@ -34,6 +34,7 @@ import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.MulticastSocket;
 import java.net.NetworkInterface;
+import java.net.NoRouteToHostException;
 import java.net.PortUnreachableException;
 import java.net.SocketAddress;
 import java.net.SocketTimeoutException;
@@ -49,7 +50,7 @@ import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertNotSame;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-/** Datagram channels on a veth interface, by the kernel's own addresses, against the Linux kernel as the peer. */
+/** Datagram channels on a veth interface with the kernel's addresses. The peer is the Linux kernel. */
 @WithTestNetwork
 @ExtendWith(LeakExtension.class)
 class DatagramOverVethTest {
@@ -65,7 +66,7 @@ class DatagramOverVethTest {
         this.network = network;
         host = network.namespace();
         pair = network.vethPair(host, network.namespace());
-        // What neighbour discovery without a packet is sent from.
+        // Solicitations that no packet triggers are sent from a link-local address.
         host.run("ip", "-6", "addr", "add", "fe80::1/64", "dev", pair.ours().name(), "nodad");
         group = new RdmaRawEventLoopGroup(1, host.threadFactory(),
                 RdmaRawIoHandlerConfig.builder().ipDevice(provider() + pair.ours().name()).build());
@@ -133,12 +134,15 @@ class DatagramOverVethTest {
         return new InetSocketAddress(InetAddress.ofLiteral(address), port);
     }
 
-    /** The loop counts after it has sent: an answer can be here before it is counted. */
+    /**
+     * Waits for the end of the loop's current round. The loop updates its counters after sending, so a reply can arrive
+     * earlier.
+     */
     private static void endTheRound(RdmaRawDatagramChannel channel) throws InterruptedException {
         channel.eventLoop().submit(() -> { }).sync();
     }
 
-    /** The server has never heard of the peer: its answers wait for the neighbour to be resolved. */
+    /** The server's replies wait until the peer's MAC address is resolved. */
     @Test
     void answersAKernelClient() throws Exception {
         RdmaRawDatagramChannel server = bind(new InetSocketAddress(0));
@@ -188,6 +192,26 @@ class DatagramOverVethTest {
         assertTrue(client.isOpen());
     }
 
+    /** A router with a prohibit route rejects the datagrams by ICMP 3/13 or ICMPv6 1/1. */
+    @Test
+    void connectedChannelReportsThatAFilterRejectsItsDatagrams() throws Exception {
+        NetworkNamespace router = pair.peer().namespace();
+        router.run("sysctl", "-qw", "net.ipv4.ip_forward=1", "net.ipv6.conf.all.forwarding=1");
+        String[][] routes = {{"198.51.100.0/24", pair.peer().ipv4()}, {"2001:db8:f::/48", pair.peer().ipv6()}};
+        for (String[] route : routes) {
+            router.run("ip", "route", "add", "prohibit", route[0]);
+            host.run("ip", "route", "add", route[0], "via", route[1]);
+        }
+        for (String rejected : new String[] {"198.51.100.7", "2001:db8:f::7"}) {
+            RdmaRawDatagramChannel client = bind(new InetSocketAddress(0));
+            client.connect(at(rejected, 9)).sync();
+            client.writeAndFlush(text("may I?")).sync();
+            assertInstanceOf(NoRouteToHostException.class,
+                    errors.poll(Await.PATIENCE_MILLIS, TimeUnit.MILLISECONDS), rejected);
+            assertTrue(client.isOpen());
+        }
+    }
+
     @Test
     void clientsOnTheSameHostReachTheServer() throws Exception {
         RdmaRawDatagramChannel server = bind(new InetSocketAddress(0));
@@ -204,7 +228,7 @@ class DatagramOverVethTest {
         assertEquals(4, server.statistics().receivedFromKernel());
     }
 
-    /** Channels of one port on two loops: the device spreads the clients over them, and each answers its own. */
+    /** Two loops share a port. The device distributes the clients over them, and each loop answers its own clients. */
     @Test
     void loopsShareAPort() throws Exception {
         IoEventLoopGroup two = new RdmaRawEventLoopGroup(2, host.threadFactory(),
@@ -248,9 +272,9 @@ class DatagramOverVethTest {
     }
 
     /**
-     * The peer's kernel sends to a group, from one source and from another; and hears of our membership. In the place
-     * of Netty's DatagramMulticastTest and DatagramMulticastIPv6Test, which take one NetworkInterface for both ends and
-     * so cannot run between namespaces; they run on the loop device.
+     * Joins groups for all sources and for one source; the peer's kernel sends from two. Replaces Netty's
+     * DatagramMulticastTest and DatagramMulticastIPv6Test. They use one NetworkInterface for both ends, so they cannot
+     * run between namespaces. They run on the loop device instead.
      */
     @Test
     void groupsAreJoinedForAllSourcesOrForOne() throws Exception {
@@ -305,7 +329,7 @@ class DatagramOverVethTest {
         }
     }
 
-    /** Behind a router the path is narrower: it says so by ICMPv6, and what follows is cut up (RFC 8201). */
+    /** A router reports a smaller path MTU by ICMPv6 (RFC 8201). The channel fragments later datagrams. */
     @Test
     void longDatagramsFitNarrowPaths() throws Exception {
         NetworkNamespace router = pair.peer().namespace();
@@ -314,7 +338,7 @@ class DatagramOverVethTest {
         second.ours().setMtu(1300);
         second.peer().setMtu(1300);
         router.run("sysctl", "-qw", "net.ipv6.conf.all.forwarding=1");
-        // A router asks for neighbours from these.
+        // Routers solicit neighbours from link-local addresses.
         router.run("ip", "-6", "addr", "add", "fe80::2/64", "dev", pair.peer().name(), "nodad");
         router.run("ip", "-6", "addr", "add", "fe80::2/64", "dev", second.ours().name(), "nodad");
         far.run("ip", "-6", "addr", "add", "fe80::3/64", "dev", second.peer().name(), "nodad");
@@ -332,7 +356,7 @@ class DatagramOverVethTest {
                 try {
                     answer = receive(socket);
                 } catch (SocketTimeoutException e) {
-                    // The first ones are what the router refuses.
+                    // The router rejects the first datagrams.
                 }
             }
             assertTrue(text.equals(answer), "no answer, or not the same one");
@@ -340,14 +364,14 @@ class DatagramOverVethTest {
         }
     }
 
-    /** A peer that is switched off and comes back, and an address of ours that goes and comes back. */
+    /** The channel recovers after its neighbour entry, and later its address, was deleted. */
     @Test
     void whatGoesAndComesBackIsFoundAgain() throws Exception {
         RdmaRawDatagramChannel server = bind(new InetSocketAddress(0));
         int port = server.localAddress().getPort();
         try (DatagramSocket client = peerSocket(pair.peer().ipv4())) {
             assertAnswers(server, client, port);
-            // Not all of them by a flush, which gives up when what it has deleted is asked for again at once.
+            // Entries are deleted one by one: {@code ip neigh flush} fails if a deleted entry is created again at once.
             host.run("ip", "neigh", "del", pair.peer().ipv4(), "dev", pair.ours().name());
             assertAnswers(server, client, port);
             host.run("ip", "addr", "del", pair.ours().ipv4() + "/28", "dev", pair.ours().name());
@@ -366,7 +390,7 @@ class DatagramOverVethTest {
                 assertEquals("still there?", receive(client));
                 return;
             } catch (SocketTimeoutException e) {
-                // The change is still on its way to us.
+                // The change is not known yet.
             }
         }
         throw new AssertionError("no answer came");
@@ -395,7 +419,7 @@ class DatagramOverVethTest {
         }
     }
 
-    /** The peer's MAC address changes, as when a standby takes over its address. */
+    /** The peer's MAC address changes, as in a failover to a standby. */
     @Test
     void followsANeighborThatMoves() throws Exception {
         RdmaRawDatagramChannel server = bind(at(pair.ours().ipv4(), 0));
@@ -414,14 +438,14 @@ class DatagramOverVethTest {
                 try {
                     answer = receive(client);
                 } catch (SocketTimeoutException e) {
-                    // The notification is still on its way.
+                    // The notification has not arrived yet.
                 }
             }
             assertEquals("after", answer);
         }
     }
 
-    /** How the device is reached; followed by the interface's name. */
+    /** Returns the prefix of the device name; the interface's name follows it. */
     String provider() {
         return "soft:packet:";
     }

@@ -15,7 +15,7 @@ import java.net.InetSocketAddress;
 import java.net.SocketAddress;
 import java.util.List;
 
-/** Netty's tests of datagrams over a veth pair: this transport with Netty's NIO in another namespace, both ways. */
+/** Runs Netty's datagram tests over a veth pair, with this transport at one end and NIO at the other, in both roles. */
 @WithTestNetwork
 @ExtendWith(LeakExtension.class)
 class DatagramUnicastOverVethTest extends DatagramUnicastInetTest {
@@ -36,7 +36,7 @@ class DatagramUnicastOverVethTest extends DatagramUnicastInetTest {
         return veth.bothWays(socketInternetProtocalFamily(), socketInternetProtocalFamily());
     }
 
-    /** Either end binds to all of its addresses, as the test asks for one address for both. */
+    /** The test uses one address for both ends, so each end binds to all of its addresses. */
     @Override
     protected SocketAddress newSocketAddress() {
         return new InetSocketAddress(0);
@@ -51,7 +51,7 @@ class DatagramUnicastOverVethTest extends DatagramUnicastInetTest {
         return end.ipv4();
     }
 
-    /** How the device is reached; followed by the interface's name. */
+    /** Returns the prefix of the device name; the interface's name follows it. */
     String provider() {
         return "soft:packet:";
     }

@@ -19,14 +19,15 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.Supplier;
 
 /**
- * The emulated ConnectX of this process with an interface of the kernel, below the stock libibverbs and libmlx5, in a
- * namespace; and a kernel at the other end of its cable, in another. The kernel gets what no rule takes, as from a
- * card. One in a process: its ends are made when libibverbs is first asked, in the namespace of the thread that asks.
+ * An emulated ConnectX with a kernel interface, driven by the stock libibverbs and libmlx5 in one namespace, and a peer
+ * kernel at the other end of its cable in another. As with a real card, the kernel receives the frames that match no
+ * rule. A process can have only one: libibverbs creates the ends on its first use, in the namespace of the calling
+ * thread.
  */
 final class EmulatedCard implements AutoCloseable {
     private static final String DEVICE = "mlx5_0";
     private static final String INTERFACE = "emulated0";
-    /** The other end of the cable: {@code tap:} of {@code CONNECTX_EMULATOR_WIRES}. */
+    /** The peer's end of the cable, {@code tap:} in {@code CONNECTX_EMULATOR_WIRES}. */
     private static final String WIRE = "cxwire0";
     private static final String IPV4 = "10.77.0.1";
     private static final String IPV6 = "fd77::1";
@@ -54,13 +55,13 @@ final class EmulatedCard implements AutoCloseable {
     private static void configure(NetworkNamespace namespace, String name, String ipv4, String ipv6) {
         namespace.run("ip", "addr", "add", ipv4 + "/24", "dev", name);
         namespace.run("ip", "-6", "addr", "add", ipv6 + "/64", "dev", name, "nodad");
-        // What neighbour discovery without a packet is sent from.
+        // Solicitations that no packet triggers are sent from a link-local address.
         namespace.run("ip", "-6", "addr", "add", "fe80::" + ipv6.substring(ipv6.length() - 1) + "/64", "dev", name,
                 "nodad");
         namespace.run("ip", "link", "set", "dev", name, "up");
     }
 
-    /** A socket belongs to the namespace of the thread that opens it. */
+    /** Opens a socket in the peer's namespace. A socket belongs to the namespace of the thread that opens it. */
     <T> T inPeer(Callable<T> opening) {
         try {
             return peer.call(opening);
@@ -69,7 +70,11 @@ final class EmulatedCard implements AutoCloseable {
         }
     }
 
-    /** Returns a server and a client of which one is ours. */
+    /**
+     * Returns a server and a client. This transport is at one end.
+     *
+     * @param server whether the server is the end that uses this transport
+     */
     <S extends io.netty.bootstrap.AbstractBootstrap<?, ?>> BootstrapComboFactory<S, Bootstrap> combo(boolean server,
             Supplier<S> servers, BootstrapFactory<Bootstrap> clients) {
         return new BootstrapComboFactory<>() {
@@ -86,7 +91,7 @@ final class EmulatedCard implements AutoCloseable {
         };
     }
 
-    /** Returns an address of the end that the server is at which was made last. */
+    /** Returns an address of the end at which the most recent server was created. */
     InetSocketAddress server(int port, boolean ipv6) {
         String address = ipv6 ? serverIsOurs ? IPV6 : PEER_IPV6 : serverIsOurs ? IPV4 : PEER_IPV4;
         return new InetSocketAddress(InetAddress.ofLiteral(address), port);

@@ -11,16 +11,16 @@ import java.time.Duration;
 import java.util.Collections;
 
 /**
- * Has Netty read the host's interfaces before the first test makes some. {@link NetUtil#NETWORK_INTERFACES} is read
- * once in a process and never again, and Netty's multicast tests ask each interface of it whether it is up: for one
- * that a test has removed meanwhile the JDK throws, however long one waits.
+ * Makes Netty read the host's interfaces before the first test creates more. {@link NetUtil#NETWORK_INTERFACES} is read
+ * once per process, and Netty's multicast tests query each of these interfaces. For an interface that a test has
+ * removed since, the JDK throws an exception.
  */
 public final class HostInterfaces implements LauncherSessionListener {
     private static final Duration REMOVAL_LIMIT = Duration.ofSeconds(20);
 
     @Override
     public void launcherSessionOpened(LauncherSession session) {
-        // Those of an earlier run's tests stay listed until the kernel has taken them down.
+        // Interfaces of an earlier run stay in the list until the kernel has removed them.
         Await.until("the kernel to remove the interfaces of ended tests", REMOVAL_LIMIT, HostInterfaces::allAnswer);
         NetUtil.NETWORK_INTERFACES.size();
     }

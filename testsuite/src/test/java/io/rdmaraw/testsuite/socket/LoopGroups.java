@@ -3,7 +3,10 @@ package io.rdmaraw.testsuite.socket;
 import org.junit.jupiter.api.extension.AfterAllCallback;
 import org.junit.jupiter.api.extension.ExtensionContext;
 
-/** Ends the loops of {@link RdmaRawSocketTestPermutation} after a test class: their memory must be whole then. */
+/**
+ * Shuts down the loops of {@link RdmaRawSocketTestPermutation} after each test class, so that its leaks can be
+ * detected.
+ */
 final class LoopGroups implements AfterAllCallback {
     @Override
     public void afterAll(ExtensionContext context) {

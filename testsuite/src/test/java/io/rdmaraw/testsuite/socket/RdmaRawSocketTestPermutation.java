@@ -29,7 +29,7 @@ import java.util.Objects;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
 
-/** The channels that Netty's testsuite is run with: this transport's, with one another, on the loop device. */
+/** The channels for Netty's testsuite: this transport at both ends, on the loop device. */
 final class RdmaRawSocketTestPermutation extends SocketTestPermutation {
     private static final int LOOPS = 3;
     static final RdmaRawSocketTestPermutation INSTANCE = new RdmaRawSocketTestPermutation();
@@ -41,10 +41,13 @@ final class RdmaRawSocketTestPermutation extends SocketTestPermutation {
         addAddressThatNeverAnswers();
     }
 
-    /** A loop device has no network in which packets could get lost: frames to this port's address reach nobody. */
+    /**
+     * Adds an address that never replies at one port. On the loop device no packet is lost, so tests of timeouts need
+     * it.
+     */
     private static void addAddressThatNeverAnswers() {
         LoopbackHost host = LoopbackHost.of(DeviceName.HOST_LOOPBACK);
-        // As the superclass has them, which does not show them.
+        // The superclass has the same values but does not expose them.
         String badHost = SystemPropertyUtil.get("io.netty.testsuite.badHost", "198.51.100.254");
         int badPort = SystemPropertyUtil.getInt("io.netty.testsuite.badPort", 65535);
         IpAddress address = IpAddress.of(InetAddress.ofLiteral(badHost));
@@ -61,7 +64,7 @@ final class RdmaRawSocketTestPermutation extends SocketTestPermutation {
         return group;
     }
 
-    /** Some handlers of the suite block until the other end has done something, so it must not be on the same loop. */
+    /** Some handlers of the suite block until the other end has acted, so clients use separate loops. */
     private synchronized EventLoopGroup clients() {
         clients = clients == null ? newGroup("testsuite-rdma-raw-client") : clients;
         return clients;
@@ -72,7 +75,7 @@ final class RdmaRawSocketTestPermutation extends SocketTestPermutation {
                 RdmaRawIoHandlerConfig.defaults());
     }
 
-    /** Ends the loops that tests have used; later ones get others. */
+    /** Shuts down the loops. Later tests get new ones. */
     synchronized void shutDown() {
         Stream.of(group, clients).filter(Objects::nonNull)
                 .forEach(each -> each.shutdownGracefully(0, 10, TimeUnit.SECONDS).syncUninterruptibly());

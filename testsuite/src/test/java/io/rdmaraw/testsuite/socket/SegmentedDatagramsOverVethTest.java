@@ -34,7 +34,9 @@ import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 
-/** Datagrams that a peer's kernel sends as one large packet, as QUIC stacks do, arrive as the datagrams they are. */
+/**
+ * Datagrams that a peer's kernel sends as one large packet (UDP segmentation, used by QUIC stacks) arrive separately.
+ */
 @Timeout(120)
 @WithTestNetwork
 @ExtendWith(LeakExtension.class)

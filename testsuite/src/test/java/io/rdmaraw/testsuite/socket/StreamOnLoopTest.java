@@ -27,7 +27,7 @@ import java.util.List;
 import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
 
-/** Netty's own tests of TCP channels, this transport's with one another on the loop device. */
+/** Runs Netty's own tests of TCP channels, with this transport at both ends, on the loop device. */
 @ExtendWith({LeakExtension.class, LoopGroups.class})
 class StreamOnLoopTest extends AbstractStreamTest {
     @Override

@@ -31,9 +31,8 @@ import java.net.SocketAddress;
 import java.util.List;
 
 /**
- * Netty's own tests of TCP channels and of datagrams by the kernel's addresses over libmlx5, on an emulated card, with
- * NIO in another namespace, both ways. But for one of them: it sends 100 MB within half a minute, which the emulator's
- * thread does not carry on a busy machine.
+ * Runs Netty's tests of TCP and datagram channels over libmlx5 on an emulated card, with NIO in another namespace, in
+ * both roles. One test is excluded: it sends 100 MB within 30 seconds, too much for the emulator on a busy machine.
  */
 @WithTestNetwork
 @ExtendWith({LeakExtension.class, StreamOverCardTest.NotTooMuch.class})
@@ -96,13 +95,13 @@ class StreamOverCardTest extends AbstractStreamTest {
                     card.combo(false, () -> nio(family), () -> ours(family)));
         }
 
-        /** It sends from a socket in the namespace of this process, which has no way to either end. */
+        /** The test sends from a socket in this process's namespace, which has no route to either end. */
         @Override
         @Disabled("the ends are in other namespaces than the test's own socket")
         public void testReceiveEmptyDatagrams(TestInfo testInfo) {
         }
 
-        /** Either end binds to all of its addresses, as the test asks for one address for both. */
+        /** The test uses one address for both ends, so each end binds to all of its addresses. */
         @Override
         protected SocketAddress newSocketAddress() {
             return new InetSocketAddress(0);

@@ -31,9 +31,8 @@ import java.util.concurrent.Callable;
 import java.util.concurrent.TimeUnit;
 
 /**
- * Netty's own tests of TCP channels over a veth pair: this transport with NIO in another namespace, both ways. All
- * share the pair and the loops, as Netty's own transports share theirs over all classes: each connection has ports of
- * its own.
+ * Runs Netty's tests of TCP channels over a veth pair, with this transport at one end and NIO in another namespace, in
+ * both roles. All tests share the pair and the loops, like the tests of Netty's own transports.
  */
 @WithTestNetwork
 @ExtendWith(LeakExtension.class)
@@ -58,7 +57,7 @@ class StreamOverVethTest extends AbstractStreamTest {
         nio.shutdownGracefully(0, 10, TimeUnit.SECONDS).syncUninterruptibly();
     }
 
-    /** How the device is reached; followed by the interface's name. */
+    /** Returns the prefix of the device name; the interface's name follows it. */
     String provider() {
         return "soft:packet:";
     }
@@ -75,7 +74,7 @@ class StreamOverVethTest extends AbstractStreamTest {
                         () -> new Bootstrap().group(ours).channel(RdmaRawSocketChannel.class)));
     }
 
-    /** A socket belongs to the namespace of the thread that opens it. */
+    /** Opens a socket in the peer's namespace. A socket belongs to the namespace of the thread that opens it. */
     private <T> T inPeer(Callable<T> opening) {
         try {
             return pair.peer().namespace().call(opening);

@@ -1,6 +1,6 @@
 package io.rdmaraw.testsuite.socket;
 
-/** The same by AF_XDP. */
+/** Runs the same tests over AF_XDP. */
 class StreamOverVethXdpTest extends StreamOverVethTest {
     @Override
     String provider() {

@@ -33,7 +33,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-/** A host of our own beside the kernel's on a veth interface, with the Linux kernel as the peer. */
+/** A userspace host shares a veth interface with the kernel's host. The peer is the Linux kernel. */
 @WithTestNetwork
 @ExtendWith(LeakExtension.class)
 class UserspaceHostOverVethTest {
@@ -52,7 +52,7 @@ class UserspaceHostOverVethTest {
         host = network.namespace();
         peer = network.namespace();
         pair = network.vethPair(host, peer);
-        // The pair's own subnets are too small for a third host.
+        // The subnets of the fixture are too small for a third host.
         peer.run("ip", "addr", "add", GATEWAY + "/24", "dev", pair.peer().name());
         peer.run("ip", "-6", "addr", "add", "fd77::1/64", "dev", pair.peer().name(), "nodad");
     }
@@ -108,7 +108,7 @@ class UserspaceHostOverVethTest {
             }
         }
         assertTrue(peer.run("ip", "neigh").output().contains(MAC));
-        // The kernel's own address on the same interface lives on.
+        // The kernel's own addresses on the interface still work.
         peer.run("ping", "-c", "1", "-W", "5", pair.ours().ipv4());
         peer.run("ping", "-c", "1", "-W", "5", pair.ours().ipv6());
     }
@@ -123,8 +123,8 @@ class UserspaceHostOverVethTest {
     }
 
     /**
-     * The kernel's bridge as a switch that looks at IGMP and MLD, and asks: it must know of each membership, in its
-     * versions with and without sources.
+     * The peer's bridge acts as a switch with IGMP and MLD snooping and a querier. It must learn of each membership, in
+     * the protocol versions with and without sources.
      */
     @ParameterizedTest
     @ValueSource(strings = {"3, 2", "2, 1"})
@@ -148,7 +148,7 @@ class UserspaceHostOverVethTest {
                 awaitMembership(bridge, "src " + source, false);
             }
         }
-        // What was said is soon forgotten: now the switch has to ask, and to be answered.
+        // Delete the membership at the switch. Only a reply to its next query restores it.
         member.joinGroup(InetAddress.ofLiteral("239.7.7.8")).sync();
         member.joinGroup(InetAddress.ofLiteral("ff15::778")).sync();
         for (String group : new String[] {"239.7.7.8", "ff15::778"}) {
@@ -157,12 +157,12 @@ class UserspaceHostOverVethTest {
             awaitMembership(bridge, group, true);
         }
         if (newest) {
-            // The group of the host's own address, by which it is found (RFC 4862 section 5.4.2).
+            // The solicited-node group of the host's address, which the host must join (RFC 4862 section 5.4.2).
             awaitMembership(bridge, "ff02::1:ff00:77", true);
         }
     }
 
-    /** Puts the peer's end into a bridge that has its addresses; returns the bridge's name. */
+    /** Moves the peer's end and its addresses into a bridge. Returns the bridge's name. */
     private String bridge(String[] versions) {
         String bridge = "br0";
         peer.run("ip", "link", "add", bridge, "type", "bridge", "mcast_snooping", "1", "mcast_querier", "1",
@@ -171,7 +171,7 @@ class UserspaceHostOverVethTest {
         peer.run("ip", "link", "set", pair.peer().name(), "master", bridge);
         peer.run("ip", "addr", "flush", "dev", pair.peer().name());
         peer.run("ip", "addr", "add", GATEWAY + "/24", "dev", bridge);
-        // Queries of MLD come from here.
+        // MLD queries need a link-local source address.
         peer.run("ip", "-6", "addr", "add", "fe80::77/64", "dev", bridge, "nodad");
         peer.run("ip", "-6", "addr", "add", "fd77::1/64", "dev", bridge, "nodad");
         peer.run("ip", "link", "set", bridge, "up");
@@ -186,7 +186,7 @@ class UserspaceHostOverVethTest {
         });
     }
 
-    /** RFC 5227 and RFC 4862 against the kernel: an address that the peer has is not taken. */
+    /** Duplicate address detection (RFC 5227, RFC 4862): the host does not use an address that the peer has. */
     @ParameterizedTest
     @ValueSource(strings = {"soft:xdp:"})
     void anAddressThatTheKernelHasIsGivenUp(String provider) throws Exception {

@@ -21,17 +21,17 @@ import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Function;
 
-/** A veth pair with this transport on our end and Netty's NIO on the other, in another namespace. */
+/** A veth pair with this transport at our end and Netty's NIO at the other, in another namespace. */
 final class VethDatagrams implements AutoCloseable {
     final VethPair pair;
     private final EventLoopGroup ours;
     private final EventLoopGroup nio;
     private VethEnd server;
 
-    /** @param provider how the device is reached; followed by the interface's name */
+    /** @param provider prefix of the device name; the interface's name follows it */
     VethDatagrams(TestNetwork network, String provider) {
         pair = network.vethPair();
-        // What neighbour discovery without a packet is sent from.
+        // Solicitations that no packet triggers are sent from a link-local address.
         network.current().run("ip", "-6", "addr", "add", "fe80::1/64", "dev", pair.ours().name(), "nodad");
         ours = new RdmaRawEventLoopGroup(2, network.current().threadFactory(),
                 RdmaRawIoHandlerConfig.builder().ipDevice(provider + pair.ours().name()).build());
@@ -52,7 +52,7 @@ final class VethDatagrams implements AutoCloseable {
         });
     }
 
-    /** Returns ours as the server with NIO as the client, and the other way round. */
+    /** Returns two pairs: this transport as the server of an NIO client, and the reverse. */
     List<BootstrapComboFactory<Bootstrap, Bootstrap>> bothWays(SocketProtocolFamily servers,
                                                                SocketProtocolFamily clients) {
         return List.of(combo(pair.ours(), () -> ours(servers), () -> nio(clients)),
@@ -75,7 +75,7 @@ final class VethDatagrams implements AutoCloseable {
         };
     }
 
-    /** Returns where a server is reached that is bound to all addresses of its end. */
+    /** Returns the address at which a server bound to all addresses of its end can be reached. */
     InetSocketAddress reachable(InetSocketAddress bound, Function<VethEnd, String> address) {
         return new InetSocketAddress(InetAddress.ofLiteral(address.apply(server)), bound.getPort());
     }

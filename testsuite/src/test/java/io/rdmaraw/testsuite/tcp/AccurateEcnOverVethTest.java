@@ -40,7 +40,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
-/** Marks counted (RFC 9768) by this transport, and by the kernel at the other end if it can. */
+/** Tests AccECN (RFC 9768) between this transport and a kernel that supports it. */
 @Timeout(120)
 @WithTestNetwork
 @ExtendWith(LeakExtension.class)
@@ -48,7 +48,10 @@ class AccurateEcnOverVethTest {
     private static final int PORT = 4711;
     private static final int BYTES = 4_000_000;
     private static final int BLOCK_BYTES = 10_000;
-    /** AE, CWR and ECE; the last bit of byte 12 and the first two of byte 13. */
+    /**
+     * tcpdump filters for the flags AE, CWR and ECE, which are the last bit of byte 12 and the first two bits of
+     * byte 13.
+     */
     private static final String SYN_ASKS = "tcp[12] & 1 = 1 and tcp[13] = 0xc2";
     private static final String SYN_ACK_AGREES = "tcp[12] & 1 = 0 and tcp[13] = 0x92";
 
@@ -57,7 +60,7 @@ class AccurateEcnOverVethTest {
     private NetworkNamespace kernel;
     private RdmaRawEventLoopGroup group;
 
-    /** Counts what comes in, and forgets it; knows its channels. */
+    /** Counts and discards received bytes, and collects its channels. */
     @ChannelHandler.Sharable
     private static final class Counter extends ChannelInboundHandlerAdapter {
         final AtomicLong bytes = new AtomicLong();
@@ -100,14 +103,14 @@ class AccurateEcnOverVethTest {
                 RdmaRawIoHandlerConfig.builder().ipDevice(device()).tcp(new RdmaRawTcpSettings().ecn(ours)).build());
     }
 
-    /** Marks one of so many ECN-capable packets that come to the kernel's end, or leave it. */
+    /** Marks one of {@code oneOf} ECN-capable packets that arrive at or leave the kernel's end. */
     private void mark(String hook, int oneOf) {
         kernel.run("nft", "add table ip marks; add chain ip marks some { type filter hook " + hook
                 + " priority -300; }; add rule ip marks some ip protocol tcp ip ecn ect0 numgen inc mod " + oneOf
                 + " 0 ip ecn set ce counter");
     }
 
-    /** Returns how many packets have got a mark; the kernel's own counters look before that. */
+    /** Returns the number of marked packets. The kernel's own counters count packets before they are marked. */
     private long marked() {
         Matcher packets = Pattern.compile("counter packets ([0-9]+)")
                 .matcher(kernel.run("nft", "list", "table", "ip", "marks").output());
@@ -115,7 +118,7 @@ class AccurateEcnOverVethTest {
         return Long.parseLong(packets.group(1));
     }
 
-    /** Returns what the kernel at the other end has counted since it was made. */
+    /** Returns a counter of the kernel at the other end. */
     private long counted(String name) {
         String line = kernel.run("nstat", "-asz", name).output().lines().filter(each -> each.startsWith(name + ' '))
                 .findFirst().orElseThrow();
@@ -132,10 +135,10 @@ class AccurateEcnOverVethTest {
         dump.awaitOutput("1 packet captured", Await.PATIENCE);
     }
 
-    /** We send, the kernel counts marks, and we learn each. */
+    /** This transport sends, the kernel counts the marks and reports each of them. */
     @ParameterizedTest
     @CsvSource({"false, ACCURATE, 3", "false, ACCURATE, 5", "true, ACCURATE_PASSIVE, 3"})
-    void theKernelTellsOfMarks(boolean kernelConnects, RdmaRawTcpSettings.Ecn ours, int kernels) throws Exception {
+    void kernelReportsMarks(boolean kernelConnects, RdmaRawTcpSettings.Ecn ours, int kernels) throws Exception {
         begin(ours, kernels);
         mark("prerouting", 25);
         try (PeerProcess syn = capture(SYN_ASKS); PeerProcess synAck = capture(SYN_ACK_AGREES);
@@ -151,16 +154,16 @@ class AccurateEcnOverVethTest {
                     () -> ends.channel.tcpInfo().syncUninterruptibly().getNow().unacknowledgedBytes() == 0);
             long marks = marked();
             assertTrue(marks > 0);
-            // Packets that the peer's device gets whole are several segments each.
+            // A packet that the peer's device receives as one frame may consist of several segments.
             long echoed = TcpHost.tcp(device(), "congestion-marks.echoed");
             assertTrue(echoed >= marks, echoed + " of " + marks);
         }
     }
 
-    /** The kernel sends, we count marks, and it learns each. */
+    /** The kernel sends, this transport counts the marks and reports each of them. */
     @ParameterizedTest
     @CsvSource({"false, ACCURATE, 3", "true, ACCURATE, 3", "true, ACCURATE_PASSIVE, 3"})
-    void theKernelIsToldOfMarks(boolean kernelConnects, RdmaRawTcpSettings.Ecn ours, int kernels) throws Exception {
+    void marksAreReportedToKernel(boolean kernelConnects, RdmaRawTcpSettings.Ecn ours, int kernels) throws Exception {
         begin(ours, kernels);
         mark("postrouting", 25);
         try (PeerProcess syn = capture(SYN_ASKS); PeerProcess synAck = capture(SYN_ACK_AGREES);
@@ -175,12 +178,12 @@ class AccurateEcnOverVethTest {
             long marks = TcpHost.tcp(device(), "congestion-marks.received");
             assertTrue(marks > 10, marks + " marks came");
             Await.until("the kernel to know of " + marks, () -> counted("TcpExtTCPDeliveredCE") >= marks);
-            // Where an acknowledgement tells of eight segments or more, it assumes that the field has gone round.
+            // If an ACK covers eight segments or more, the kernel assumes that the counter has wrapped.
             assertEquals(0, (counted("TcpExtTCPDeliveredCE") - marks) % 8);
         }
     }
 
-    /** Who has the older feedback alone gets it. */
+    /** An end that supports only classic ECN feedback receives classic feedback. */
     @ParameterizedTest
     @CsvSource({"false, ACCURATE, 1", "true, ACCURATE, 1", "false, ACCURATE, 2", "true, ACCURATE_PASSIVE, 1",
             "true, PASSIVE, 3", "false, ACTIVE, 3"})
@@ -199,7 +202,7 @@ class AccurateEcnOverVethTest {
         }
     }
 
-    /** A connection: our channel, and the kernel's socket. */
+    /** A connection: its channel and the kernel's socket. */
     private final class Ends implements AutoCloseable {
         final RdmaRawSocketChannel channel;
         final Socket socket;

@@ -21,19 +21,19 @@ import java.util.concurrent.FutureTask;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-/** What strangers can send to a server while the kernel's clients use it: floods of SYN, and forged segments. */
+/** Attacks a server with SYN floods and forged segments while clients on the kernel's TCP use it. */
 @Timeout(180)
 @WithTestNetwork
 @ExtendWith(LeakExtension.class)
 class AttackOverVethTest {
     private static final int FLOOD = 200_000;
-    private static final int LEAST_CONNECTIONS = 20;
+    private static final int MIN_CONNECTIONS = 20;
     private static final int EXCHANGE_BYTES = 5_000;
     private static final long TEN_NET = 0xFFFF_0A00_0000L;
 
     @ParameterizedTest
     @ValueSource(strings = {"packet", "xdp"})
-    void aFloodOfSynsKeepsNobodyOut(String provider, TestNetwork network) throws Exception {
+    void synFloodDoesNotBlockClients(String provider, TestNetwork network) throws Exception {
         try (EchoFixture fixture = new EchoFixture(network.withoutCapture(), provider);
                 Socket established = fixture.connect()) {
             EchoFixture.exchange(established, EXCHANGE_BYTES, 0);
@@ -41,7 +41,7 @@ class AttackOverVethTest {
             Thread.ofPlatform().daemon().name("SYN flood").start(flood);
             Await.until("the backlog to be full", () -> fixture.tcp("syn-cookies.sent") > 0);
             int opened = 0;
-            while (!flood.isDone() || opened < LEAST_CONNECTIONS) {
+            while (!flood.isDone() || opened < MIN_CONNECTIONS) {
                 EchoFixture.exchange(established, EXCHANGE_BYTES, opened);
                 try (Socket socket = fixture.connect()) {
                     EchoFixture.exchange(socket, EXCHANGE_BYTES, ~opened);
@@ -51,8 +51,8 @@ class AttackOverVethTest {
             flood.get();
             EchoFixture.exchange(established, 1_000_000, opened);
             long byCookie = fixture.tcp("syn-cookies.accepted");
-            assertTrue(byCookie >= LEAST_CONNECTIONS / 2, byCookie + " of " + opened + " came in by a cookie");
-            // Every SYN was answered or is counted as dropped; those of the clients are answered as well.
+            assertTrue(byCookie >= MIN_CONNECTIONS / 2, byCookie + " of " + opened + " came in by a cookie");
+            // Every SYN, including those of the clients, was answered or counted as dropped.
             Await.until("every SYN to be counted", () -> counted(fixture) >= FLOOD);
         }
     }
@@ -80,10 +80,13 @@ class AttackOverVethTest {
                 ForgedSegments.mapped(fixture.pair().ours().ipv4()), fixture.server().getPort());
     }
 
-    /** Someone who knows the connection's ends but not its numbers tries one in every half window: RFC 5961. */
+    /**
+     * RFC 5961: an attacker knows addresses and ports, and guesses sequence numbers at intervals of half a window, so
+     * that one hits. The server answers the hit with a challenge ACK and keeps the connection.
+     */
     @ParameterizedTest
     @ValueSource(ints = {TcpFlags.RST, TcpFlags.RST | TcpFlags.ACK, TcpFlags.SYN, TcpFlags.ACK})
-    void guessedNumbersBreakNothing(int flags, TestNetwork network) throws Exception {
+    void guessedSequenceNumbersDoNotDisturbTheConnection(int flags, TestNetwork network) throws Exception {
         ByteBuf lies = Unpooled.directBuffer(16).writeZero(16);
         try (EchoFixture fixture = new EchoFixture(network.withoutCapture(), "xdp");
                 Socket socket = fixture.connect()) {
@@ -91,7 +94,7 @@ class AttackOverVethTest {
             RdmaRawSocketChannel child = (RdmaRawSocketChannel) fixture.children().iterator().next();
             int step = child.tcpInfo().sync().getNow().receiveWindowBytes() / 2;
             long before = challenges(fixture, flags);
-            // Again if the guesses that matter were among the frames that a busy receiver had no room for.
+            // Repeats the attempt, because a busy receiver may have dropped the guesses that lie in the window.
             Await.until("a guess to fall into the window", () -> {
                 guessAll(fixture, socket.getLocalPort(), flags, step, lies);
                 return challenges(fixture, flags) > before;
@@ -121,7 +124,7 @@ class AttackOverVethTest {
         }
     }
 
-    /** Data that acknowledges what was never sent is answered like what lies outside of the window. */
+    /** Data that acknowledges unsent data is counted like a segment outside the window. */
     private static long challenges(EchoFixture fixture, int flags) {
         return flags == TcpFlags.ACK ? fixture.tcp("out-of-window") : fixture.tcp("blind-attacks");
     }

@@ -9,8 +9,8 @@ import java.util.HexFormat;
 import java.util.Random;
 
 /**
- * A long stream of bytes that differs everywhere: a block of random bytes again and again, of a length that is no
- * multiple of any segment's, so that bytes in a wrong place are wrong bytes.
+ * A long stream that repeats a random block. No segment size divides the length of the block, so a comparison detects
+ * data at a wrong position.
  */
 final class BulkContent {
     private static final int BLOCK_BYTES = 1_000_003;
@@ -21,7 +21,10 @@ final class BulkContent {
         new Random(seed).nextBytes(block);
     }
 
-    /** Writes up to {@code count} bytes of the stream to a buffer, as many as lie in one block; returns how many. */
+    /**
+     * Writes up to {@code count} bytes of the stream to a buffer, but not beyond the end of the current block.
+     * Returns the number of bytes written.
+     */
     int write(long position, ByteBuf to, long count) {
         int from = (int) (position % BLOCK_BYTES);
         int bytes = (int) Math.min(count, BLOCK_BYTES - from);
@@ -29,7 +32,7 @@ final class BulkContent {
         return bytes;
     }
 
-    /** As {@link #write(long, ByteBuf, long)}, to an array from its start. */
+    /** Like {@link #write(long, ByteBuf, long)}, but writes to the start of an array. */
     int write(long position, byte[] to, long count) {
         int from = (int) (position % BLOCK_BYTES);
         int bytes = (int) Math.min(Math.min(count, to.length), BLOCK_BYTES - from);
@@ -37,7 +40,7 @@ final class BulkContent {
         return bytes;
     }
 
-    /** The digest of the stream's first bytes. */
+    /** Returns the digest of the first {@code count} bytes of the stream. */
     String digest(long count) {
         MessageDigest digest = newDigest();
         for (long left = count; left > 0; left -= BLOCK_BYTES) {

@@ -12,8 +12,9 @@ import java.security.MessageDigest;
 import java.util.concurrent.CompletableFuture;
 
 /**
- * Our end of a bulk transfer: sends a stream as fast as the channel takes it, then FIN, and takes the digest of what
- * comes until the peer's FIN. In chunks of different lengths: some are registered memory and some are not.
+ * The channel's end of a bulk transfer. It sends a stream as fast as the channel accepts it, followed by a FIN,
+ * and computes the digest of the data received up to the peer's FIN. It sends chunks of different lengths, some
+ * of them in registered memory.
  */
 final class BulkHandler extends ChannelInboundHandlerAdapter {
     private static final int[] CHUNKS_BYTES = {100, 1_448, 1_800, 9_000, 65_536};
@@ -25,13 +26,13 @@ final class BulkHandler extends ChannelInboundHandlerAdapter {
     private long sentBytes;
     private int chunks;
 
-    /** @param bytes how many to send */
+    /** @param bytes number of bytes to send */
     BulkHandler(BulkContent content, long bytes) {
         this.content = content;
         this.bytes = bytes;
     }
 
-    /** The digest of what came. */
+    /** Returns the future digest of the received data. */
     CompletableFuture<String> received() {
         return received;
     }
@@ -53,7 +54,7 @@ final class BulkHandler extends ChannelInboundHandlerAdapter {
             sentBytes += content.write(sentBytes, chunk, Math.min(limit, bytes - sentBytes));
             ChannelFuture written = ctx.write(chunk).addListener(ChannelFutureListener.FIRE_EXCEPTION_ON_FAILURE);
             if (sentBytes == bytes) {
-                // Netty drops what waits in the channel when its output is shut down.
+                // Netty discards the channel's pending writes when its output is shut down.
                 written.addListener((ChannelFuture last) -> ((DuplexChannel) last.channel()).shutdownOutput()
                         .addListener(ChannelFutureListener.FIRE_EXCEPTION_ON_FAILURE));
             }

@@ -37,17 +37,21 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 /**
- * Much data both ways at once between our TCP and the kernel's, over paths that lose and reorder; both ends compare
- * digests. {@code -Drdmaraw.bulkBytes=10g} sends more than the few megabytes of the ordinary run,
- * {@code -Drdmaraw.bulkConnections=32} divides them among that many connections (where much is lost, one waits for its
- * timeouts most of the time, as the kernel's does with the same congestion control), and
- * {@code -Drdmaraw.bulkPath=REGEX} leaves out all paths but some, such as {@code xdp.loss=1%}.
+ * Transfers bulk data in both directions at once between this transport and the kernel, over paths with loss and
+ * reordering. Both ends compare digests.
+ *
+ * <ul>
+ * <li>{@code -Drdmaraw.bulkBytes=10g} sends more than the default of a few megabytes.
+ * <li>{@code -Drdmaraw.bulkConnections=32} divides the bytes among connections. With high loss, a single
+ * connection mostly waits for timeouts, as the kernel's does with the same congestion control.
+ * <li>{@code -Drdmaraw.bulkPath=REGEX} selects paths, such as {@code xdp.loss=1%}.
+ * </ul>
  */
 @WithTestNetwork
 @ExtendWith(LeakExtension.class)
 class BulkOverVethTest {
     private static final int CONNECTIONS = Integer.getInteger("rdmaraw.bulkConnections", 1);
-    /** Of each connection, each way. */
+    /** Bytes per connection and direction. */
     private static final long BYTES = bytes(System.getProperty("rdmaraw.bulkBytes", "16m")) / CONNECTIONS;
     private static final String PATH = System.getProperty("rdmaraw.bulkPath", ".*");
     private static final long LIMIT_SECONDS = 60 + CONNECTIONS * BYTES / 1_000_000;
@@ -56,7 +60,7 @@ class BulkOverVethTest {
     private final List<Exchange> exchanges = new ArrayList<>();
     private EventLoopGroup ours;
 
-    /** One connection, with contents of its own. */
+    /** One connection with its own content. */
     private static final class Exchange {
         private final BulkContent toPeer;
         private final BulkContent toUs;
@@ -110,7 +114,7 @@ class BulkOverVethTest {
     @ParameterizedTest
     @CsvSource(delimiter = ';', value = {"packet;''", "packet;loss=0.1%", "xdp;''", "xdp;loss=0.1%", "xdp;loss=1%",
         "xdp;loss=5%", "xdp;reorder=2%/1ms", "xdp;loss=1%,reorder=2%/1ms"})
-    void aClientOfTheKernel(String provider, String impairment, TestNetwork network) throws Exception {
+    void kernelClientExchangesBulkData(String provider, String impairment, TestNetwork network) throws Exception {
         ImpairedPair pair = open(network, provider, impairment);
         Map<Integer, Exchange> byClientPort = new ConcurrentHashMap<>();
         Channel server = new ServerBootstrap().group(ours).channel(RdmaRawServerSocketChannel.class)
@@ -123,7 +127,8 @@ class BulkOverVethTest {
                 }).bind(new InetSocketAddress(InetAddress.ofLiteral(pair.ours().ipv4()), 0)).sync().channel();
         InetSocketAddress at = (InetSocketAddress) server.localAddress();
         compare(pair, impairment, exchange -> {
-            // The last acknowledgement of a handshake may be lost: they are not accepted in the order of their opening.
+            // Connections may be accepted in another order than opened, because the last ACK of a handshake may
+            // be lost.
             Socket socket = pair.peer().namespace().call(() -> {
                 Socket bound = new Socket();
                 bound.bind(null);
@@ -137,7 +142,7 @@ class BulkOverVethTest {
 
     @ParameterizedTest
     @CsvSource(delimiter = ';', value = {"packet;''", "xdp;''", "xdp;loss=1%", "xdp;loss=5%", "xdp;reorder=2%/1ms"})
-    void aServerOfTheKernel(String provider, String impairment, TestNetwork network) throws Exception {
+    void kernelServerExchangesBulkData(String provider, String impairment, TestNetwork network) throws Exception {
         ImpairedPair pair = open(network, provider, impairment);
         try (ServerSocket server = pair.peer().namespace().call(() -> new ServerSocket(0))) {
             compare(pair, impairment, exchange -> {
@@ -149,7 +154,7 @@ class BulkOverVethTest {
         }
     }
 
-    /** Starts an exchange: makes its connection. */
+    /** Opens the connection of an exchange. */
     private interface Starter {
         void start(Exchange exchange) throws Exception;
     }

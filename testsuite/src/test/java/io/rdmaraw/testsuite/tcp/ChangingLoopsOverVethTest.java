@@ -21,11 +21,14 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 import java.io.IOException;
+import java.net.ConnectException;
 import java.net.InetSocketAddress;
 import java.net.Socket;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
 
 import static io.rdmaraw.testsuite.tcp.TcpHost.address;
 import static io.rdmaraw.testsuite.tcp.TcpHost.exchange;
@@ -33,7 +36,8 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 /**
- * Loops that join and leave a port while connections to it are in use: the hash leads elsewhere, and nobody notices.
+ * Loops join and leave a port while its connections are in use. The hash then selects other loops, and the
+ * connections must continue undisturbed.
  */
 @Timeout(180)
 @WithTestNetwork
@@ -63,11 +67,15 @@ class ChangingLoopsOverVethTest {
         groups.forEach(group -> group.shutdownGracefully(0, 10, TimeUnit.SECONDS).syncUninterruptibly());
     }
 
-    /** A server on a loop of its own that shares the port with others; 0 for a new port. */
+    /** Binds a server on a separate loop that shares the port with others; port 0 selects a new port. */
     private Channel join(int port) throws InterruptedException {
         EventLoopGroup group = new RdmaRawEventLoopGroup(1, host.threadFactory(),
                 RdmaRawIoHandlerConfig.builder().ipDevice(device).build());
         groups.add(group);
+        return join(group, port);
+    }
+
+    private Channel join(EventLoopGroup group, int port) throws InterruptedException {
         return new ServerBootstrap().group(group).channel(RdmaRawServerSocketChannel.class)
                 .option(RdmaRawChannelOption.SO_REUSEPORT, true).childHandler(echo)
                 .bind(address(pair.ours().ipv4(), port)).sync().channel();
@@ -79,7 +87,7 @@ class ChangingLoopsOverVethTest {
         return socket;
     }
 
-    /** Asks on all connections; each answer is longer than what a burst brings. */
+    /** Uses all connections. Each response is longer than the data received in one burst. */
     private void useAll(String text) throws IOException {
         for (Socket socket : sockets) {
             exchange(socket, text.repeat(3000));
@@ -92,7 +100,7 @@ class ChangingLoopsOverVethTest {
 
     @ParameterizedTest
     @ValueSource(strings = {"soft:packet:", "soft:xdp:"})
-    void connectionsOutliveEveryChange(String provider) throws Exception {
+    void connectionsSurviveJoiningAndLeavingLoops(String provider) throws Exception {
         device = provider + pair.ours().name();
         List<Channel> servers = new ArrayList<>();
         int port = 0;
@@ -110,13 +118,13 @@ class ChangingLoopsOverVethTest {
         assertTrue(found > 0, "segments came to other loops than before");
         assertTrue(count("forwarded.segments") > found, "what follows goes to the connection's loop at once");
         assertEquals(SERVERS * CONNECTIONS_EACH, count("accepted.connections"));
-        // A server that closes takes its loop out of the rule when its last connection has ended.
+        // A closed server's loop leaves the rule when its last connection has ended.
         List<Channel> children = new ArrayList<>();
         echo.channels.drainTo(children);
         assertEquals(SERVERS * CONNECTIONS_EACH, children.size());
         servers.getFirst().close().sync();
         useAll("one server less");
-        // The hash still leads to the loop of the one that has closed.
+        // The hash still selects the loop of the closed server.
         for (int c = 0; c < CONNECTIONS_EACH; c++) {
             exchange(connect(port), "to the others");
         }
@@ -142,5 +150,70 @@ class ChangingLoopsOverVethTest {
         }
         Await.until("all connections to end", () -> count("connections") == 0);
         assertEquals(0, count("resets.received"));
+    }
+
+    /** The rules of a server stay in force while its connections live, and the next one needs the same rules. */
+    @ParameterizedTest
+    @ValueSource(strings = {"soft:packet:", "soft:xdp:"})
+    void serversWithAndWithoutReusePortFollowEachOtherWhileConnectionsLive(String provider) throws Exception {
+        device = provider + pair.ours().name();
+        EventLoopGroup group = new RdmaRawEventLoopGroup(2, host.threadFactory(),
+                RdmaRawIoHandlerConfig.builder().ipDevice(device).build());
+        groups.add(group);
+        int port = 0;
+        int accepted = 0;
+        for (boolean reusePort : new boolean[] {true, false, true, true, false, false}) {
+            Channel server = new ServerBootstrap().group(group).channel(RdmaRawServerSocketChannel.class)
+                    .option(RdmaRawChannelOption.SO_REUSEPORT, reusePort).childHandler(echo)
+                    .bind(address(pair.ours().ipv4(), port)).sync().channel();
+            port = ((InetSocketAddress) server.localAddress()).getPort();
+            for (int i = 0; i < CONNECTIONS_EACH; i++) {
+                exchange(connect(port), "new");
+            }
+            accepted += CONNECTIONS_EACH;
+            assertEquals(accepted, count("accepted.connections"));
+            server.close().sync();
+            useAll("still there");
+        }
+    }
+
+    /** Handshakes under way are reset, as by Linux. */
+    @ParameterizedTest
+    @ValueSource(strings = {"soft:packet:", "soft:xdp:"})
+    void noClientIsRefusedWhileOneOfTwoServersCloses(String provider) throws Exception {
+        device = provider + pair.ours().name();
+        Channel[] servers = {join(0), null};
+        int port = ((InetSocketAddress) servers[0].localAddress()).getPort();
+        servers[1] = join(port);
+        AtomicInteger refused = new AtomicInteger();
+        AtomicInteger served = new AtomicInteger();
+        AtomicBoolean done = new AtomicBoolean();
+        List<Thread> clients = new ArrayList<>();
+        for (int i = 0; i < 4; i++) {
+            clients.add(Thread.ofPlatform().start(() -> {
+                while (!done.get()) {
+                    try (Socket socket = TcpHost.socket(pair.peer().namespace(), pair.ours().ipv4(), port)) {
+                        exchange(socket, "to either");
+                        served.incrementAndGet();
+                    } catch (ConnectException e) {
+                        refused.incrementAndGet();
+                    } catch (Exception e) {
+                        // Its connection was reset.
+                    }
+                }
+            }));
+        }
+        for (int i = 0; i < 16; i++) {
+            int before = served.get();
+            Await.until("clients to be served", () -> served.get() > before + 20);
+            Channel closing = servers[i % 2];
+            closing.close().sync();
+            servers[i % 2] = join(groups.get(i % 2), port);
+        }
+        done.set(true);
+        for (Thread client : clients) {
+            client.join();
+        }
+        assertEquals(0, refused.get(), "refused, " + served.get() + " served");
     }
 }

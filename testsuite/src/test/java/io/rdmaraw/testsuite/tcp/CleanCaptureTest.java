@@ -23,18 +23,18 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
-/** What Wireshark's dissectors say about our segments on a wire that loses nothing. */
+/** Checks with Wireshark's dissectors the segments sent over a link without loss. */
 @Timeout(120)
 @WithTestNetwork
 @ExtendWith(LeakExtension.class)
 class CleanCaptureTest {
     private static final int CONNECTIONS = 10;
-    /** When our last data is older than this, a tail loss probe or a timeout may send it again. */
+    /** After this time without data, a tail loss probe or a timeout may retransmit. */
     private static final double EXPLAINED_SECONDS = 0.002;
 
     @Test
-    void wiresharkFindsNothingWrong(TestNetwork network) throws Exception {
-        // Frames as on a cable: checksums that are left out, and packets beyond the MTU, would count as wrong.
+    void wiresharkReportsNoErrors(TestNetwork network) throws Exception {
+        // Disables offloads, because missing checksums and packets beyond the MTU would be reported as errors.
         network.withoutCapture().offloads(Offloads.OFF);
         try (EchoFixture fixture = new EchoFixture(network, "xdp")) {
             PacketCapture capture = network.capture(fixture.pair().peer());
@@ -52,17 +52,18 @@ class CleanCaptureTest {
             String ours = "ip.src == " + fixture.pair().ours().ipv4();
             assertTrue(tshark(fixture, capture, ours, "frame.number").size() > 1_000, "our segments were captured");
             assertTrue(fixture.queue("segmented.frames") > 0, "the device has cut segments");
-            // The kernel's own frames may carry 0xffff in place of 0: skb_checksum_help() writes it for all protocols.
+            // Checks only this transport's frames: for all protocols, skb_checksum_help() of the kernel may write
+            // 0xffff instead of 0.
             assertEquals(List.of(), tshark(fixture, capture, ours + " && (_ws.malformed || tcp.checksum.status == 0"
                     + " || ip.checksum.status == 0 || _ws.expert.severity >= 8388608)", "_ws.expert.message"));
-            // From us to the kernel nothing is lost or out of order, nor does the kernel see a hole.
+            // No frame to the kernel may be lost or out of order, and the kernel must not see a hole.
             assertEquals(List.of(), tshark(fixture, capture, "tcp.analysis.lost_segment || tcp.analysis.out_of_order"
                     + " || tcp.analysis.fast_retransmission || tcp.analysis.ack_lost_segment", "_ws.expert.message"));
             assertEquals(List.of(), hastyRetransmissions(fixture, capture));
         }
     }
 
-    /** Segments of ours that went out again so soon that the kernel may well have answered. */
+    /** Returns the retransmissions that were sent so early that the kernel's ACK may still have been on its way. */
     private static List<String> hastyRetransmissions(EchoFixture fixture, PacketCapture capture) {
         List<String> hasty = new ArrayList<>();
         Map<String, Double> lastData = new HashMap<>();
@@ -75,7 +76,7 @@ class CleanCaptureTest {
             double seconds = Double.parseDouble(fields[1]);
             double sinceSeconds = seconds - lastData.getOrDefault(stream, seconds);
             lastData.put(stream, seconds);
-            // A timeout may send more than one segment again: the wait before the first explains them all.
+            // A timeout may retransmit several segments. The wait before the first one explains all of them.
             if ((fields[2] + fields[3]).isEmpty()) {
                 explained.remove(stream);
             } else if (sinceSeconds > EXPLAINED_SECONDS) {
@@ -87,7 +88,7 @@ class CleanCaptureTest {
         return hasty;
     }
 
-    /** Fields of the frames that a display filter passes, a line for each, separated by tabs. */
+    /** Returns the fields of all frames that match a display filter: one line per frame, separated by tabs. */
     private static List<String> tshark(EchoFixture fixture, PacketCapture capture, String filter, String... fields) {
         List<String> command = new ArrayList<>(List.of("tshark", "-n", "-r", capture.file().toString(),
                 "-o", "tcp.check_checksum:TRUE", "-o", "ip.check_checksum:TRUE", "-Y", filter, "-T", "fields"));

@@ -25,7 +25,10 @@ import io.netty.util.CharsetUtil;
 import java.nio.CharBuffer;
 import java.security.MessageDigest;
 
-/** An HTTP server: {@code GET /N} answers N bytes of a {@link BulkContent}, {@code PUT} the digest of what was sent. */
+/**
+ * An HTTP server. {@code GET /N} returns N bytes of a {@link BulkContent}; {@code PUT} returns the digest of the
+ * body.
+ */
 final class ContentSite extends ChannelInitializer<SocketChannel> {
     private static final int CHUNK_BYTES = 32_768;
 
@@ -79,7 +82,7 @@ final class ContentSite extends ChannelInitializer<SocketChannel> {
 
         @Override
         public void channelWritabilityChanged(ChannelHandlerContext ctx) {
-            // Not at once: a write below may have changed it.
+            // Sends in a new task, because this event may be caused by a write in {@code send}.
             ctx.executor().execute(() -> send(ctx));
         }
 

@@ -32,10 +32,13 @@ import java.util.function.Predicate;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 
-/** Our echo server at one end of a veth pair, clients of the kernel at the other, each in a namespace of its own. */
+/**
+ * A veth pair with an echo server of this transport at one end and clients of the kernel at the other. The ends are in
+ * separate network namespaces.
+ */
 final class EchoFixture implements AutoCloseable {
     static final int BACKLOG = 128;
-    /** A RST is sent once: tests that wait for it should not lose it while they share the machine with others. */
+    /** Large enough that the frame of a RST, which is sent only once, is not lost on a busy machine. */
     private static final int QUEUE_FRAMES = 8192;
     private static final int LIMIT_MILLIS = 30_000;
 
@@ -48,7 +51,7 @@ final class EchoFixture implements AutoCloseable {
     /** @param provider {@code packet} or {@code xdp} */
     EchoFixture(TestNetwork network, String provider) throws InterruptedException {
         pair = network.vethPair(network.namespace(), network.namespace());
-        // Whoever is answered, the answer goes to the peer.
+        // Replies to all addresses are sent to the peer.
         pair.ours().namespace().run("ip", "route", "add", "default", "via", pair.peer().ipv4());
         device = "soft:" + provider + ':' + pair.ours().name();
         group = new RdmaRawEventLoopGroup(1, pair.ours().namespace().threadFactory(),
@@ -90,17 +93,17 @@ final class EchoFixture implements AutoCloseable {
         return (InetSocketAddress) server.localAddress();
     }
 
-    /** The server's channels that are open. */
+    /** Returns the server's open channels. */
     ChannelGroup children() {
         return children;
     }
 
-    /** A socket of the kernel that is connected to the server. */
+    /** Returns a kernel socket connected to the server. */
     Socket connect() throws Exception {
         return pair.peer().namespace().call(this::connectHere);
     }
 
-    /** As {@link #connect()}, on a thread that is in the clients' namespace. */
+    /** Like {@link #connect()}, for a thread that is already in the clients' namespace. */
     Socket connectHere() throws IOException {
         Socket socket = new Socket();
         socket.setTcpNoDelay(true);
@@ -109,7 +112,7 @@ final class EchoFixture implements AutoCloseable {
         return socket;
     }
 
-    /** Sends bytes and checks that the same come back. */
+    /** Sends bytes and checks that the same bytes are returned. */
     static void exchange(Socket socket, int bytes, long seed) throws IOException {
         byte[] sent = new byte[bytes];
         new Random(seed).nextBytes(sent);
@@ -119,12 +122,12 @@ final class EchoFixture implements AutoCloseable {
                 + " differs is " + Arrays.mismatch(sent, answer));
     }
 
-    /** What the server's TCP has counted. */
+    /** Returns a metric of the server's TCP. */
     long tcp(String metric) {
         return value(port().channels().get("tcp"), name -> name.equals(metric));
     }
 
-    /** What the server's queue has counted, of all metrics whose name ends so. */
+    /** Returns the sum of the queue's metrics with the suffix {@code metric}. */
     long queue(String metric) {
         return value(port(), name -> name.endsWith(metric));
     }

@@ -39,12 +39,12 @@ import java.util.concurrent.TimeUnit;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
-/** Data with the SYN (RFC 7413) between our TCP and the kernel's. */
+/** Tests TCP Fast Open (RFC 7413) between this transport and the kernel. */
 @Timeout(120)
 @WithTestNetwork
 @ExtendWith(LeakExtension.class)
 class FastOpenOverVethTest {
-    /** net.ipv4.tcp_fastopen of Linux: clients, servers, and all servers without asking for it. */
+    /** Value of net.ipv4.tcp_fastopen: enabled for clients, and for all servers even if they do not request it. */
     private static final int CLIENTS_AND_ALL_SERVERS = 0x1 | 0x2 | 0x400;
     private static final String RESPONSE = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\n\r\nhello";
 
@@ -66,14 +66,14 @@ class FastOpenOverVethTest {
         return pair;
     }
 
-    /** A counter of TcpExt, of the kernel's end. */
+    /** Returns a TcpExt counter of the kernel's end. */
     private static long kernelCount(VethPair pair, String name) {
         List<String[]> lines = pair.peer().namespace().run("cat", "/proc/net/netstat").output().lines()
                 .filter(line -> line.startsWith("TcpExt:")).map(line -> line.split(" ")).toList();
         return Long.parseLong(lines.get(1)[Arrays.asList(lines.get(0)).indexOf(name)]);
     }
 
-    /** Answers every request and closes. */
+    /** Answers every request and closes the connection. */
     @Sharable
     private static final class Http extends ChannelInboundHandlerAdapter {
         @Override
@@ -85,7 +85,7 @@ class FastOpenOverVethTest {
     }
 
     @Test
-    void aClientOfTheKernel(TestNetwork network) throws Exception {
+    void kernelClientSendsDataInTheSyn(TestNetwork network) throws Exception {
         VethPair pair = open(network);
         Channel server = new ServerBootstrap().group(ours).channel(RdmaRawServerSocketChannel.class)
                 .option(ChannelOption.TCP_FASTOPEN, 16).childHandler(new Http())
@@ -101,7 +101,7 @@ class FastOpenOverVethTest {
     }
 
     @Test
-    void aServerOfTheKernel(TestNetwork network) throws Exception {
+    void kernelServerAcceptsDataInTheSyn(TestNetwork network) throws Exception {
         VethPair pair = open(network);
         NetworkNamespace peer = pair.peer().namespace();
         try (ServerSocket server = peer.call(() -> new ServerSocket(0, 10,
@@ -120,7 +120,7 @@ class FastOpenOverVethTest {
                 .option(ChannelOption.TCP_FASTOPEN_CONNECT, true).handler(new SimpleChannelInboundHandler<ByteBuf>() {
                     @Override
                     protected void channelRead0(ChannelHandlerContext ctx, ByteBuf msg) {
-                        // Nothing is asked of the server.
+                        // The server sends no data.
                     }
                 }).register().sync().channel();
         ChannelFuture written = channel.write(Unpooled.copiedBuffer("hello", CharsetUtil.US_ASCII));

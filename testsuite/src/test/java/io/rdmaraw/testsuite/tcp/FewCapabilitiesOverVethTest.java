@@ -13,12 +13,15 @@ import java.util.List;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-/** Servers on a packet device that may do little: what they say they serve, they serve. */
+/** Tests servers on a packet device with few capabilities: a server that reports success must serve its port. */
 @Timeout(120)
 @WithTestNetwork
 class FewCapabilitiesOverVethTest {
     private static final int CONNECTIONS = 20;
-    /** Of root without CAP_NET_ADMIN and CAP_BPF; the others are for reading the class path. */
+    /**
+     * Runs a command as root without CAP_NET_ADMIN and CAP_BPF. The remaining capabilities are required to read
+     * the class path.
+     */
     private static final List<String> NET_RAW_ALONE = List.of("setpriv", "--inh-caps", "-all", "--bounding-set",
             "-all,+net_raw,+dac_override,+dac_read_search", "--no-new-privs");
 
@@ -28,11 +31,12 @@ class FewCapabilitiesOverVethTest {
     }
 
     /**
-     * The kernel sees all frames, and its socket of the port answers them unless a filter keeps it quiet. Linux 6.18
-     * wants CAP_NET_ADMIN for that: then each connection would be reset by one of the two.
+     * The kernel sees all frames, and its socket on the port answers them unless a filter prevents this. Linux
+     * 6.18 requires CAP_NET_ADMIN for the filter. Without it, the kernel and the transport would reset each
+     * other's connections.
      */
     @Test
-    void withNetRawAloneAPortIsServedWithoutTheKernelOrNotAtAll(TestNetwork network) throws Exception {
+    void portWithCapNetRawOnlyIsServedExclusivelyOrRefused(TestNetwork network) throws Exception {
         VethPair pair = network.withoutCapture().vethPair(network.namespace(), network.namespace());
         String address = pair.ours().ipv4();
         try (ServingProcess server = ServingProcess.startBy(NET_RAW_ALONE, pair.ours().namespace(), SoftDevice.PACKET,

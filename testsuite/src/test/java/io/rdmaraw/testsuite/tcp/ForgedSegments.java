@@ -11,7 +11,7 @@ import io.rdmaraw.wire.EthernetHeader;
 import io.rdmaraw.wire.InternetChecksum;
 import io.rdmaraw.wire.MacAddress;
 
-/** Puts segments on a wire that no TCP has sent, under any address. */
+/** Sends segments with arbitrary addresses to a link. */
 final class ForgedSegments implements AutoCloseable {
     private static final int FRAME_BYTES = 256;
 
@@ -22,19 +22,19 @@ final class ForgedSegments implements AutoCloseable {
     private final int[] lengthsBytes = new int[PacketPort.BURST];
     private int waiting;
 
-    /** Frames go from one end to the other. */
+    /** Sends frames from one end to the other. */
     ForgedSegments(VethEnd from, VethEnd to) {
         this(from, to.mac());
     }
 
-    /** Frames go from an end to a MAC address. */
+    /** Sends frames from an end to a MAC address. */
     ForgedSegments(VethEnd from, String mac) {
         port = PacketPort.open(from);
         sourceMac = MacAddress.parse(from.mac());
         targetMac = MacAddress.parse(mac);
     }
 
-    /** An IPv4 address as segments have it. */
+    /** Returns an IPv4 address in the form used by segments. */
     static long mapped(String ipv4) {
         long address = 0xFFFF;
         for (String part : ipv4.split("\\.")) {
@@ -43,7 +43,10 @@ final class ForgedSegments implements AutoCloseable {
         return address;
     }
 
-    /** Sends a segment, at the latest with the next {@link #flush()}. Its payload, if any, is one direct buffer. */
+    /**
+     * Sends a segment, at the latest with the next {@link #flush()}. Its payload, if any, consists of one direct
+     * buffer.
+     */
     void send(Segment segment) {
         long frame = frame(waiting);
         EthernetHeader.write(frame, targetMac, sourceMac, EtherType.IPV4);
@@ -63,7 +66,7 @@ final class ForgedSegments implements AutoCloseable {
         }
     }
 
-    /** Returns a segment as a packet of IP. Its payload, if any, is one direct buffer. */
+    /** Returns a segment as an IP packet. Its payload, if any, consists of one direct buffer. */
     static byte[] packet(Segment segment) {
         long memory = Libc.allocateZeroed(FRAME_BYTES);
         try {
@@ -84,7 +87,7 @@ final class ForgedSegments implements AutoCloseable {
         }
     }
 
-    /** Sends a packet of IP as it is. */
+    /** Sends an IP packet unchanged. */
     void send(byte[] packet) {
         flush();
         boolean ipv4 = packet[0] >> 4 == 4;
@@ -99,7 +102,7 @@ final class ForgedSegments implements AutoCloseable {
         return frames + (long) i * FRAME_BYTES;
     }
 
-    /** Sends what waits. */
+    /** Sends all pending frames. */
     void flush() {
         int sent = 0;
         while (sent < waiting) {

@@ -65,7 +65,10 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-/** Segments of our connections that reach the kernel, by fragments or because the device cannot keep them from it. */
+/**
+ * Tests segments of this transport's connections that also reach the kernel: as fragments, or because the device
+ * cannot withhold them from it.
+ */
 @Timeout(120)
 @WithTestNetwork
 @ExtendWith(LeakExtension.class)
@@ -118,17 +121,20 @@ class KernelBesideOverVethTest {
                 RdmaRawIoHandlerConfig.builder().ipDevice(device).build());
     }
 
-    /** While its rules are being made the kernel listens already: what it accepted then would be lost to the rules. */
+    /**
+     * While the rules are being created, the kernel already listens. A connection that it accepted then would
+     * stop working once the rules are in place.
+     */
     @ParameterizedTest
     @ValueSource(strings = {"xdp", "packet"})
-    void aServerThatStartsResetsNoConnection(String provider) throws Exception {
+    void startingServerResetsNoConnection(String provider) throws Exception {
         pair = network.vethPair(host, network.namespace());
         openGroup(provider);
         String address = pair.ours().ipv4();
         CountDownLatch asked = new CountDownLatch(1);
         CountDownLatch bound = new CountDownLatch(1);
         FutureTask<Integer> client = new FutureTask<>(() -> pair.peer().namespace().call(() -> {
-            // Refused until the port is there, and from then on served.
+            // The connection is refused until the port is bound, and served from then on.
             int refused = 0;
             while (true) {
                 try (Socket socket = new Socket()) {
@@ -170,14 +176,14 @@ class KernelBesideOverVethTest {
                 .mapToLong(tcp::value).sum();
     }
 
-    /** A client of the kernel's that sends, checks what comes back, and closes. */
+    /** Connects a kernel client, which sends data, checks the echo and closes. */
     private static void exchange(NetworkNamespace client, String address, int port, int bytes) throws Exception {
         try (Socket socket = unconnected(client)) {
             exchange(socket, address, port, bytes);
         }
     }
 
-    /** A socket lives where it is made, not where it connects. */
+    /** A socket belongs to the namespace in which it is created, not to that of the connecting thread. */
     private static Socket unconnected(NetworkNamespace client) throws Exception {
         return client.call(() -> {
             Socket socket = new Socket();
@@ -195,7 +201,7 @@ class KernelBesideOverVethTest {
             try {
                 socket.getOutputStream().write(sent);
             } catch (IOException e) {
-                // The reader meets it too.
+                // The reading thread reports this error too.
             }
         });
         byte[] received = socket.getInputStream().readNBytes(bytes);
@@ -204,7 +210,10 @@ class KernelBesideOverVethTest {
                 + Arrays.mismatch(sent, received));
     }
 
-    /** The environment's word for {@code soft:packet:} devices, which softverbs reads when it opens one. */
+    /**
+     * Sets the environment variable for {@code soft:packet:} devices, which softverbs reads when it opens a
+     * device.
+     */
     @SuppressWarnings("restricted")
     private static void setPacketQuiet(String how) throws Throwable {
         MethodHandle setenv = Linker.nativeLinker().downcallHandle(
@@ -216,9 +225,9 @@ class KernelBesideOverVethTest {
         }
     }
 
-    /** As with CAP_NET_RAW alone: the kernel sees all of our frames. */
+    /** Simulates CAP_NET_RAW without other capabilities: the kernel sees all frames. */
     @Test
-    void theKernelIsQuietWhereNoProgramKeepsFramesFromIt() throws Throwable {
+    void kernelSendsNoResetsIfItSeesAllFrames() throws Throwable {
         pair = network.vethPair(host, network.namespace());
         setPacketQuiet("sockets");
         try {
@@ -239,16 +248,16 @@ class KernelBesideOverVethTest {
         }
     }
 
-    /** A client behind a router, whose packets may be fragmented on the narrow link to the server. */
+    /** The client is behind a router, which fragments its packets for the narrow link to the server. */
     @ParameterizedTest
     @ValueSource(strings = {"xdp", "packet"})
-    void anUploadInFragmentsArrives(String provider) throws Exception {
+    void fragmentedUploadArrives(String provider) throws Exception {
         NetworkNamespace router = network.namespace();
         pair = network.vethPair(host, router);
         VethPair far = network.vethPair(router, network.namespace());
         NetworkNamespace client = far.peer().namespace();
         router.run("sysctl", "-qw", "net.ipv4.ip_forward=1");
-        // A route and not the interface, which would drop full-sized answers as too long for it.
+        // Sets the MTU on the route. An MTU on the interface would drop full-sized responses.
         router.run("ip", "route", "add", pair.ours().ipv4(), "dev", pair.peer().name(), "mtu", "lock",
                 Integer.toString(NARROW_MTU));
         client.run("sysctl", "-qw", "net.ipv4.ip_no_pmtu_disc=1");
@@ -265,7 +274,8 @@ class KernelBesideOverVethTest {
             assertTrue(tcp("kernel.segments") >= 4 * UPLOAD_BYTES / 1460, "segments came in fragments");
             assertEquals(0, tcp("kernel.connections"));
             assertEquals(0, tcp("resets.received"));
-            // As long as all are open: what a client repeats may come by the kernel when its FIN has overtaken it.
+            // Checked while all connections are open: after its FIN, a client's retransmission may arrive through
+            // the kernel.
             assertEquals(0, tcp("resets.sent"));
         } finally {
             for (Socket socket : sockets) {
@@ -274,13 +284,16 @@ class KernelBesideOverVethTest {
         }
     }
 
-    /** The kernel hands on what it has put together; its own listener answers nothing of it. */
+    /** The kernel passes reassembled segments on, and its own listener does not answer them. */
     @Test
-    void segmentsInFragmentsOpenAndServeConnections() throws Exception {
+    void fragmentedSegmentsOpenAndServeConnections() throws Exception {
         dialogue("10.222.0.9", "10.222.0.1", KernelBesideOverVethTest::inFragments);
     }
 
-    /** Hop-by-hop options, destination options, and a fragment header of a whole packet (RFC 8200, RFC 6946). */
+    /**
+     * The headers are hop-by-hop options, destination options, and the fragment header of an unfragmented packet
+     * (RFC 8200, RFC 6946).
+     */
     @ParameterizedTest
     @ValueSource(ints = {0, 60, 44})
     void segmentsBehindExtensionHeadersOpenAndServeConnections(int header) throws Exception {
@@ -288,12 +301,12 @@ class KernelBesideOverVethTest {
     }
 
     /**
-     * RFC 1122 section 3.3.6: a frame to many hosts of the link is for none of their connections, whatever its IP
-     * destination is. No rule matches its MAC address, so it goes to the kernel, which does not give it to its TCP.
+     * RFC 1122 section 3.3.6: TCP ignores segments in link-layer broadcast or multicast frames, even with a unicast IP
+     * destination. No flow rule matches such a frame, so the kernel receives it. No TCP may answer it.
      */
     @ParameterizedTest
     @ValueSource(strings = {"ff:ff:ff:ff:ff:ff", "01:00:5e:00:00:01", "33:33:00:00:00:01"})
-    void segmentsInFramesToManyHostsOpenNothing(String mac) throws Exception {
+    void segmentsInMulticastFramesOpenNoConnection(String mac) throws Exception {
         pair = network.vethPair(host, network.namespace());
         boolean ipv6 = mac.startsWith("33:33");
         openGroup("xdp");
@@ -309,7 +322,7 @@ class KernelBesideOverVethTest {
                 ForgedSegments toMany = new ForgedSegments(pair.peer(), mac);
                 ForgedSegments toOne = new ForgedSegments(pair.peer(), pair.ours())) {
             toMany.send(ForgedSegments.packet(segment));
-            // By the kernel too, behind the other.
+            // This segment also passes through the kernel, after the other one.
             segment.sourcePort = 40_001;
             byte[] last = ForgedSegments.packet(segment);
             (ipv6 ? List.of(behind(60, last)) : inFragments(last)).forEach(toOne::send);
@@ -320,7 +333,10 @@ class KernelBesideOverVethTest {
         assertEquals(1, tcp("kernel.segments"));
     }
 
-    /** A peer without a kernel: the SYN, the ACK and data go one way or the other; what is whole goes by the device. */
+    /**
+     * Plays a peer without a kernel. The SYN and the data are disguised by {@code disguise}, the ACKs are not and
+     * arrive through the device.
+     */
     private void dialogue(String client, String server, Function<byte[], List<byte[]>> disguise) throws Exception {
         pair = network.vethPair(host, network.namespace());
         if (client.contains(".")) {
@@ -336,7 +352,7 @@ class KernelBesideOverVethTest {
         ByteBuf hello = Unpooled.directBuffer().writeBytes(new byte[40]);
         try (SegmentsOnWire wire = new SegmentsOnWire(pair.peer());
                 ForgedSegments forged = new ForgedSegments(pair.peer(), pair.ours())) {
-            // Several, for the loops that they are hashed to.
+            // Several connections, so that they are spread over the loops.
             for (int peerPort = 40_000; peerPort < 40_008; peerPort++) {
                 Segment segment = new Segment().source(from.high(), from.low(), peerPort)
                         .destination(to.high(), to.low(), port).window(65535);
@@ -362,7 +378,7 @@ class KernelBesideOverVethTest {
         assertEquals(0, tcp("resets.sent"));
     }
 
-    /** Returns the first wanted segment of a connection; a reset of it fails. */
+    /** Returns the first matching segment of a connection; fails if the connection is reset. */
     private static SegmentsOnWire.Seen seen(SegmentsOnWire wire, int port, Predicate<SegmentsOnWire.Seen> wanted) {
         Predicate<SegmentsOnWire.Seen> ofPort = each -> each.destinationPort() == port;
         List<SegmentsOnWire.Seen> seen = wire.until(Duration.ofMillis(LIMIT_MILLIS),
@@ -371,7 +387,7 @@ class KernelBesideOverVethTest {
         return seen.stream().filter(ofPort.and(wanted)).findFirst().orElseThrow();
     }
 
-    /** The first fragment has 8 bytes of the TCP header. */
+    /** Splits a packet; the first fragment contains 8 bytes of the TCP header. */
     private static List<byte[]> inFragments(byte[] packet) {
         int split = Ipv4Header.MINIMUM_LENGTH_BYTES + 8;
         byte[] first = Arrays.copyOf(packet, split);
@@ -394,7 +410,10 @@ class KernelBesideOverVethTest {
         header.putShort(10, (short) ~((sum >>> 16) + (sum & 0xFFFF)));
     }
 
-    /** An extension header of eight bytes: padding, or a fragment that is all. */
+    /**
+     * Inserts an extension header of eight bytes: options with padding, or a fragment header of an unfragmented
+     * packet.
+     */
     private static byte[] behind(int type, byte[] packet) {
         byte[] longer = new byte[packet.length + 8];
         System.arraycopy(packet, 0, longer, 0, Ipv6Header.LENGTH_BYTES);
@@ -418,7 +437,7 @@ class KernelBesideOverVethTest {
                     try (Socket socket = server.accept(); InputStream in = socket.getInputStream()) {
                         in.transferTo(socket.getOutputStream());
                     } catch (IOException e) {
-                        // The client or the test is done.
+                        // The client has closed or the test has ended.
                     }
                 }
             });

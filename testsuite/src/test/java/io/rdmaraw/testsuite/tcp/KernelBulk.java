@@ -16,14 +16,14 @@ final class KernelBulk {
     private final BulkContent content;
     private final long bytes;
 
-    /** @param bytes how many to send */
+    /** @param bytes number of bytes to send */
     KernelBulk(Socket socket, BulkContent content, long bytes) {
         this.socket = socket;
         this.content = content;
         this.bytes = bytes;
     }
 
-    /** Sends everything, then FIN, and receives until the peer's FIN; the digest of what came. */
+    /** Sends all bytes and a FIN, and receives until the peer's FIN. Returns the digest of the received data. */
     String run() throws Exception {
         FutureTask<String> receiving = new FutureTask<>((Callable<String>) this::receive);
         Thread.ofPlatform().daemon().name("kernel's receiver").start(receiving);

@@ -16,7 +16,7 @@ import java.util.List;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
-/** Ten thousand connections of the kernel's that are open at the same time, used, and closed in every way. */
+/** Opens ten thousand connections of the kernel at the same time, uses them and closes them in different ways. */
 @Timeout(180)
 @WithTestNetwork
 @ExtendWith(LeakExtension.class)
@@ -26,7 +26,7 @@ class ManyConnectionsOverVethTest {
 
     @ParameterizedTest
     @ValueSource(strings = {"packet", "xdp"})
-    void comeAndGoAndLeaveNothingBehind(String provider, TestNetwork network) throws Exception {
+    void tenThousandConnectionsLeaveNothingBehind(String provider, TestNetwork network) throws Exception {
         try (EchoFixture fixture = new EchoFixture(network.withoutCapture(), provider)) {
             List<Socket> sockets = fixture.pair().peer().namespace().call(() -> open(fixture));
             try {
@@ -63,7 +63,7 @@ class ManyConnectionsOverVethTest {
         }
     }
 
-    /** By FIN, by RST, and by FIN with the server's answer unread; those that are closed stay so. */
+    /** Closes by FIN, by RST, and by FIN with an unread response. Sockets that are already closed are skipped. */
     private static void close(List<Socket> sockets) throws IOException {
         for (int i = 0; i < sockets.size(); i++) {
             Socket socket = sockets.get(i);

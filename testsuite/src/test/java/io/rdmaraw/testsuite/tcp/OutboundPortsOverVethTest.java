@@ -23,6 +23,7 @@ import org.junit.jupiter.api.extension.ExtendWith;
 
 import java.io.IOException;
 import java.io.InputStream;
+import java.net.BindException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.ServerSocket;
@@ -37,9 +38,10 @@ import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-/** Connections of a host that has few ports to open them from. */
+/** Opens connections from a host with a small range of ephemeral ports. */
 @Timeout(120)
 @WithTestNetwork
 @ExtendWith(LeakExtension.class)
@@ -50,7 +52,7 @@ class OutboundPortsOverVethTest {
     private VethPair pair;
     private RdmaRawEventLoopGroup group;
 
-    /** Keeps what comes in. */
+    /** Collects received data. */
     private static final class Texts extends ChannelInboundHandlerAdapter {
         private final BlockingQueue<String> received = new LinkedBlockingQueue<>();
 
@@ -83,7 +85,7 @@ class OutboundPortsOverVethTest {
                     Socket socket = server.accept();
                     Thread.ofPlatform().daemon().start(() -> echo(socket));
                 } catch (IOException e) {
-                    // The test is done.
+                    // The test has ended.
                 }
             }
         });
@@ -94,7 +96,7 @@ class OutboundPortsOverVethTest {
         try (socket; InputStream in = socket.getInputStream()) {
             in.transferTo(socket.getOutputStream());
         } catch (IOException e) {
-            // The client or the test is done.
+            // The client has closed or the test has ended.
         }
     }
 
@@ -135,12 +137,12 @@ class OutboundPortsOverVethTest {
             exchange(toSecond, "second");
             Throwable refused = client(new Texts()).connect(addressOf(first)).await().cause();
             assertTrue(refused instanceof IOException, String.valueOf(refused));
-            // The ends of one leave the other's connections alone.
+            // Closing the first peer's connections does not affect the second peer's connections.
             for (Channel channel : toFirst) {
                 channel.close().sync();
             }
             exchange(toSecond, "again");
-            // Those ports are in TIME-WAIT; as soon as timestamps tell the connections apart they serve again.
+            // The ports are in TIME-WAIT. They can be reused once the timestamps distinguish the connections.
             List<Channel> opened = new ArrayList<>();
             Await.until("a port to be there again", Duration.ofSeconds(LIMIT_SECONDS), () -> {
                 var attempt = client(new Texts()).connect(addressOf(first)).awaitUninterruptibly();
@@ -151,6 +153,20 @@ class OutboundPortsOverVethTest {
             });
             exchange(opened, "reopened");
             exchange(toSecond, "still");
+        }
+    }
+
+    /** The kernel's sockets, too, find the port taken. */
+    @Test
+    void boundPortIsKeptFromTheKernelAndUsedToConnect() throws Exception {
+        Channel bound = client(new Texts()).bind(new InetSocketAddress(pair.ours().ipv4(), 0)).sync().channel();
+        InetSocketAddress local = (InetSocketAddress) bound.localAddress();
+        assertThrows(BindException.class, () -> pair.ours().namespace().call(
+                () -> new ServerSocket(local.getPort(), 1, local.getAddress())));
+        try (ServerSocket server = echoServer()) {
+            bound.connect(addressOf(server)).sync();
+            assertEquals(local, bound.localAddress());
+            exchange(List.of(bound), "bound");
         }
     }
 }

@@ -14,14 +14,15 @@ import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.LockSupport;
 
 /**
- * Clients on the kernel's sockets that ask an echo server some thousand times in a second: some by a connection for
- * each request, some by connections that live for many. Whatever is refused, reset or ended is a failure, and kept.
+ * Clients on kernel sockets that send some thousand requests per second to an echo server. Some open a connection
+ * per request, others use a connection for many requests. Every refused, reset or ended connection is recorded as
+ * a failure.
  */
 final class RequestLoad implements AutoCloseable {
     private static final int SHORT_CLIENTS = 4;
     private static final int LONG_CLIENTS = 4;
     private static final int REQUESTS_OF_LONG = 500;
-    /** Or the clients would take all processors from the JVM that is starting. */
+    /** Without a pause, the clients would take all processors from the starting JVM. */
     private static final long PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
 
     private final NetworkNamespace namespace;
@@ -77,7 +78,7 @@ final class RequestLoad implements AutoCloseable {
         return List.copyOf(failures);
     }
 
-    /** Waits until so many more requests were answered. */
+    /** Waits for {@code count} more responses. */
     void awaitMore(long count) {
         long wanted = requests.get() + count;
         Await.until(count + " more requests", () -> requests.get() >= wanted);
@@ -88,7 +89,7 @@ final class RequestLoad implements AutoCloseable {
         end();
     }
 
-    /** Asks no more, and waits for the answers that are still to come. */
+    /** Stops sending requests and waits for the outstanding responses. */
     void end() {
         ending = true;
         for (Thread thread : threads) {

@@ -25,15 +25,18 @@ import java.util.logging.Level;
 import java.util.logging.LogRecord;
 import java.util.logging.Logger;
 
-/** An echo server in a JVM of its own that takes over its port, hands it over, and ends when it is drained. */
+/**
+ * An echo server in a separate JVM. It takes over its port from a predecessor, hands it over to a successor and
+ * ends when its connections have ended.
+ */
 final class RestartedServer implements AutoCloseable {
-    /** What it says when it serves. */
+    /** Printed when it serves. */
     static final String SERVES = "serves";
-    /** What it says when another process serves. */
+    /** Printed when a successor serves. */
     static final String HANDED_OVER = "handed over";
-    /** What it says when that process has ended, and it serves again. */
+    /** Printed when the successor has ended and this process serves again. */
     static final String RESUMED = "resumed";
-    /** What it says when all of its connections have ended. */
+    /** Printed when all of its connections have ended. */
     static final String DRAINED = "drained";
     private static final String STOP = "STOP:";
     private static final int LOOPS = 2;
@@ -46,10 +49,10 @@ final class RestartedServer implements AutoCloseable {
     }
 
     /**
-     * Starts one.
+     * Starts a server process.
      *
-     * @param killedAt the process kills itself as soon as its takeover logs this; empty for never; behind
-     *         {@value #STOP} it stops itself (SIGSTOP)
+     * @param killedAt log message of its takeover at which the process kills itself; empty for never. With the
+     *     prefix {@value #STOP}, the process stops itself (SIGSTOP) instead.
      */
     static RestartedServer start(NetworkNamespace namespace, SoftDevice kind, String networkInterface, String address,
             int port, Path socket, String killedAt) {
@@ -67,17 +70,17 @@ final class RestartedServer implements AutoCloseable {
         return process.output();
     }
 
-    /** Waits for its end, and returns its exit code. */
+    /** Waits for the end of the process and returns its exit code. */
     int awaitEnd() {
         return process.await(Await.PATIENCE).exitCode();
     }
 
-    /** Returns one of its counters of TCP. */
+    /** Returns one of the server's TCP counters. */
     long counter(String name) {
         return ServingProcess.ask(process, name);
     }
 
-    /** Sends it a signal. */
+    /** Sends a signal to the process. */
     void signal(String name) {
         sendSignal(name, process.pid());
     }
@@ -90,7 +93,7 @@ final class RestartedServer implements AutoCloseable {
         }
     }
 
-    /** Ends it as kill -9 does. */
+    /** Ends the process as kill -9 does. */
     void kill() {
         ProcessHandle.of(process.pid()).ifPresent(ProcessHandle::destroyForcibly);
         process.await(Await.PATIENCE);
@@ -118,15 +121,15 @@ final class RestartedServer implements AutoCloseable {
 
             @Override
             public void flush() {
-                // What is printed is there.
+                // Messages are printed immediately.
             }
 
             @Override
             public void close() {
-                // Nothing is open.
+                // There is nothing to close.
             }
         });
-        // Or a Logger that nothing refers to would be forgotten with its handler.
+        // A strong reference: otherwise the logger could be garbage-collected together with its handler.
         LOGGERS.add(logger);
     }
 
@@ -158,14 +161,14 @@ final class RestartedServer implements AutoCloseable {
                 }
             });
         } catch (Exception e) {
-            // Netty throws what it does not declare.
+            // Netty throws undeclared checked exceptions.
             System.out.println("refused: " + e.getMessage());
             System.exit(1);
             return;
         }
         System.out.println(SERVES);
         Thread.ofPlatform().daemon().start(() -> answer(device));
-        // The count is taken while another process serves, or it says nothing.
+        // The drained state counts only if a successor serves both before and after the check.
         while (!(handedOver.get() && takeover.awaitDrained(LOOK_INTERVAL) && handedOver.get())) {
             LockSupport.parkNanos(LOOK_INTERVAL.toNanos());
         }

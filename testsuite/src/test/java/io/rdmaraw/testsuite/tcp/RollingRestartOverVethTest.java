@@ -2,9 +2,9 @@ package io.rdmaraw.testsuite.tcp;
 
 import io.rdmaraw.net.IpAddress;
 import io.rdmaraw.net.socket.ServerDescriptor;
-import io.rdmaraw.net.takeover.TakeoverConnection;
-import io.rdmaraw.net.takeover.TakeoverListener;
-import io.rdmaraw.net.takeover.TakeoverMessage;
+import io.rdmaraw.takeover.TakeoverConnection;
+import io.rdmaraw.takeover.TakeoverListener;
+import io.rdmaraw.takeover.TakeoverMessage;
 import io.rdmaraw.testsuite.net.Await;
 import io.rdmaraw.testsuite.net.NetworkNamespace;
 import io.rdmaraw.testsuite.net.TestNetwork;
@@ -33,16 +33,19 @@ import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-/** A server is restarted while clients ask it. */
+/** Restarts a server while clients use it. */
 @Timeout(300)
 @WithTestNetwork
 class RollingRestartOverVethTest {
     private static final int PORT = 7400;
-    /** Each takes the start of a JVM beside two that work: more by {@code -Dio.rdmaraw.test.restarts=10}. */
+    /**
+     * Each restart takes the start of a JVM on a busy machine. Use {@code -Dio.rdmaraw.test.restarts=10} for more
+     * restarts.
+     */
     private static final int RESTARTS = Integer.getInteger("io.rdmaraw.test.restarts", 4);
     private static final int REQUESTS_OF_EACH = 200;
     private static final int NEW_CONNECTIONS = 20;
-    /** What Java makes of signal 9. */
+    /** Exit code that Java reports for signal 9. */
     private static final int KILLED = 128 + 9;
 
     @TempDir
@@ -59,7 +62,7 @@ class RollingRestartOverVethTest {
     private void prepare(TestNetwork network) {
         pair = network.withoutCapture().vethPair(network.namespace(), network.namespace());
         clients = pair.peer().namespace();
-        // They open more connections within TIME-WAIT than there are ports, when the restarts take that long.
+        // If the restarts take long, the clients open more connections within TIME-WAIT than there are ports.
         clients.run("sysctl", "-qw", "net.ipv4.tcp_tw_reuse=1");
         address = pair.ours().ipv4();
     }
@@ -71,7 +74,7 @@ class RollingRestartOverVethTest {
 
     @ParameterizedTest
     @EnumSource(names = {"PACKET", "XDP_TAP"})
-    void restartsWithoutAFailedRequest(SoftDevice kind, TestNetwork network) {
+    void rollingRestartsFailNoRequest(SoftDevice kind, TestNetwork network) {
         prepare(network);
         RestartedServer serving = start(kind, "").await(RestartedServer.SERVES);
         try (RequestLoad load = RequestLoad.start(clients, address, PORT)) {
@@ -104,7 +107,7 @@ class RollingRestartOverVethTest {
 
     @ParameterizedTest
     @ValueSource(strings = {"offers its ports", "opens no more connections", "serves the ports now"})
-    void theSuccessorServesWhenThePredecessorIsKilled(String step, TestNetwork network) throws Exception {
+    void successorServesAfterPredecessorIsKilled(String step, TestNetwork network) throws Exception {
         prepare(network);
         try (RestartedServer killed = start(SoftDevice.PACKET, step).await(RestartedServer.SERVES);
                 Socket before = TcpHost.socket(clients, address, PORT)) {
@@ -112,7 +115,7 @@ class RollingRestartOverVethTest {
             try (RestartedServer successor = start(SoftDevice.PACKET, "").await(RestartedServer.SERVES)) {
                 assertEquals(KILLED, killed.awaitEnd(), killed::output);
                 echoOnNewConnections("after the predecessor was killed");
-                // Its connections are over, and their peers hear of it.
+                // The killed process's connections are gone, and their peers receive a reset.
                 assertThrows(IOException.class, () -> TcpHost.exchange(before, "after"));
                 try (RestartedServer next = start(SoftDevice.PACKET, "").await(RestartedServer.SERVES)) {
                     assertEquals(0, successor.awaitEnd(), successor::output);
@@ -126,7 +129,7 @@ class RollingRestartOverVethTest {
     @ParameterizedTest
     @CsvSource({"PACKET,offers [", "PACKET,taken over from", "PACKET,serves what", "PACKET,''", "XDP_TAP,serves what",
         "XDP_TAP,''"})
-    void thePredecessorServesWhenTheSuccessorIsKilled(SoftDevice kind, String step, TestNetwork network)
+    void predecessorServesAfterSuccessorIsKilled(SoftDevice kind, String step, TestNetwork network)
             throws Exception {
         prepare(network);
         try (RestartedServer predecessor = start(kind, "").await(RestartedServer.SERVES);
@@ -157,9 +160,12 @@ class RollingRestartOverVethTest {
         }
     }
 
-    /** It holds what the predecessor waits for; that does not wait for long. */
+    /**
+     * The stopped successor holds the ports that the predecessor waits for. The predecessor waits only for a
+     * limited time.
+     */
     @Test
-    void thePredecessorServesWhenTheSuccessorIsStopped(TestNetwork network) throws Exception {
+    void predecessorServesWhileSuccessorIsStopped(TestNetwork network) throws Exception {
         prepare(network);
         try (RestartedServer predecessor = start(SoftDevice.PACKET, "").await(RestartedServer.SERVES);
                 RestartedServer stopped = start(SoftDevice.PACKET, "STOP:taken over from")) {
@@ -179,9 +185,12 @@ class RollingRestartOverVethTest {
         return accepted;
     }
 
-    /** This process is a predecessor that gives up waiting, and whose last words are lost. */
+    /**
+     * The test is the predecessor. It closes the connection before the successor serves, as if the message about this
+     * was lost. The successor connects again, is refused, and must exit.
+     */
     @Test
-    void aSuccessorDoesNotServeBesideAPredecessorThatHasGivenUp(TestNetwork network) throws Exception {
+    void successorEndsIfPredecessorServesAgain(TestNetwork network) throws Exception {
         prepare(network);
         try (ServerSocketChannel kernel = ServerSocketChannel.open();
                 TakeoverListener listener = TakeoverListener.open(directory.resolve("takeover.sock"))) {
@@ -218,7 +227,7 @@ class RollingRestartOverVethTest {
     }
 
     @Test
-    void aModeThatOneProcessHasAtATimeIsRefusedWithTheOnesThatCan(TestNetwork network) {
+    void exclusiveModeIsRefusedWithAlternatives(TestNetwork network) {
         prepare(network);
         try (RestartedServer server = start(SoftDevice.XDP_GENERIC, "")) {
             server.await("refused: ");

@@ -16,11 +16,11 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Predicate;
 
-/** Reads the TCP segments that come in at an end of a pair, whomever they are for. */
+/** Reads all TCP segments that arrive at an end of a pair, for any destination. */
 final class SegmentsOnWire implements AutoCloseable {
     private static final int FRAME_BYTES = 2048;
 
-    /** A segment's addresses as {@link Segment} has them, and the rest of its header that tests look at. */
+    /** The addresses of a segment in the form of {@link Segment}, and the header fields that tests use. */
     record Seen(long sourceHigh, long sourceLow, int sourcePort, int destinationPort, int flags, int seq, int ack,
                 int payloadBytes) {
         boolean has(int flag) {
@@ -45,7 +45,7 @@ final class SegmentsOnWire implements AutoCloseable {
         }
     }
 
-    /** Returns all segments up to the first that is wanted; fails when that does not come in time. */
+    /** Returns all segments up to the first match. Fails if no segment matches within the time limit. */
     List<Seen> until(Duration limit, Predicate<Seen> wanted) {
         long end = System.nanoTime() + limit.toNanos();
         while (seen.stream().noneMatch(wanted)) {

@@ -16,7 +16,7 @@ import java.util.Objects;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
-/** A server in a JVM of its own that echoes, and is asked for its counters by its input. */
+/** An echo server in a separate JVM, which reports its counters on request. */
 final class ServingProcess implements AutoCloseable {
     private static final Pattern PORT = Pattern.compile("serves (\\d+)");
 
@@ -26,13 +26,13 @@ final class ServingProcess implements AutoCloseable {
         this.process = process;
     }
 
-    /** Starts one on a device of a namespace; it may take the port, or say why not. */
+    /** Starts a server on a device of a namespace. It binds the port or reports why it cannot. */
     static ServingProcess start(NetworkNamespace namespace, SoftDevice kind, String networkInterface, String address,
             int port) {
         return startBy(List.of(), namespace, kind, networkInterface, address, port);
     }
 
-    /** The same by a program that runs a command, with fewer capabilities for instance. */
+    /** Like {@link #start}, but runs the command through another program, for instance with fewer capabilities. */
     static ServingProcess startBy(List<String> runner, NetworkNamespace namespace, SoftDevice kind,
             String networkInterface, String address, int port) {
         List<String> command = new ArrayList<>(runner);
@@ -41,7 +41,7 @@ final class ServingProcess implements AutoCloseable {
         return new ServingProcess(namespace.start(command.toArray(String[]::new)));
     }
 
-    /** Waits until it serves or says why not; returns the reason, or an empty text. */
+    /** Waits until the server serves or refuses. Returns the reason of a refusal, or an empty string. */
     String refusal() {
         Matcher refused = Pattern.compile("refused: (.*)").matcher("");
         Await.until("a port or a reason", () -> process.output().contains("serves ")
@@ -49,7 +49,10 @@ final class ServingProcess implements AutoCloseable {
         return refused.reset(process.output()).find() ? refused.group(1) : "";
     }
 
-    /** Returns the command that runs a class of the tests in a JVM of its own, which drives devices in a way. */
+    /**
+     * Returns the command that runs a class of the tests in a separate JVM, with devices driven as {@code kind}
+     * describes.
+     */
     static List<String> command(SoftDevice kind, Class<?> main, String... arguments) {
         List<String> command = new ArrayList<>(List.of("env", kind.environment(),
                 ProcessHandle.current().info().command().orElseThrow(), "-Xmx256m", "-XX:TieredStopAtLevel=1",
@@ -64,7 +67,7 @@ final class ServingProcess implements AutoCloseable {
         return command;
     }
 
-    /** Waits until it serves; returns its port. */
+    /** Waits until the server serves, and returns its port. */
     int port() {
         process.awaitOutput("serves ", Await.PATIENCE);
         Matcher matcher = PORT.matcher(process.output());
@@ -72,17 +75,17 @@ final class ServingProcess implements AutoCloseable {
         return Integer.parseInt(matcher.group(1));
     }
 
-    /** Waits until it says something. */
+    /** Waits for a text in the server's output. */
     void await(String text) {
         process.awaitOutput(text, Await.PATIENCE);
     }
 
-    /** Returns one of its counters of TCP. */
+    /** Returns one of the server's TCP counters. */
     long counter(String name) {
         return ask(process, name);
     }
 
-    /** Asks a process of which this is one of the things it answers. */
+    /** Queries a counter of a process. */
     static long ask(PeerProcess process, String name) {
         String answer = name + " is ";
         process.send(name + '\n');
@@ -91,7 +94,7 @@ final class ServingProcess implements AutoCloseable {
         return Long.parseLong(matcher.group(1));
     }
 
-    /** Ends it as kill -9 does. */
+    /** Ends the process as kill -9 does. */
     void kill() {
         ProcessHandle.of(process.pid()).ifPresent(ProcessHandle::destroyForcibly);
         process.await(Await.PATIENCE);
@@ -111,7 +114,7 @@ final class ServingProcess implements AutoCloseable {
                     TcpHost.address(arguments[1], Integer.parseInt(arguments[2])), new TcpHost.Echo());
             System.out.println("serves " + server.localAddress().getPort() + " of " + device);
         } catch (Exception e) {
-            // Netty throws what it does not declare.
+            // Netty throws undeclared checked exceptions.
             System.out.println("refused: " + e.getMessage());
             System.exit(1);
         }

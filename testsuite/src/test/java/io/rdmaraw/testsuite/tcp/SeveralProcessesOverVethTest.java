@@ -15,7 +15,7 @@ import java.net.Socket;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
-/** Several processes on one interface at the same time. */
+/** Tests several processes on one interface at the same time. */
 @Timeout(120)
 @WithTestNetwork
 class SeveralProcessesOverVethTest {
@@ -49,7 +49,7 @@ class SeveralProcessesOverVethTest {
 
     @ParameterizedTest
     @EnumSource(names = {"PACKET", "XDP_TAP"})
-    void serveSideBySide(SoftDevice kind, TestNetwork network) throws Exception {
+    void processesServeDifferentPortsOfOneInterface(SoftDevice kind, TestNetwork network) throws Exception {
         VethPair pair = network.withoutCapture().vethPair(network.namespace(), network.namespace());
         clients = pair.peer().namespace();
         address = pair.ours().ipv4();
@@ -73,7 +73,7 @@ class SeveralProcessesOverVethTest {
                 first.kill();
                 TcpHost.exchange(toSecond, "after the first was killed");
                 echoOnNewConnections(two);
-                // The kernel has its port again, and answers for it.
+                // The port belongs to the kernel again, which answers with resets.
                 assertThrows(IOException.class, () -> TcpHost.exchange(toFirst, "to nobody"));
                 assertThrows(IOException.class, () -> connect(one).close());
                 try (ServingProcess again = start(pair, kind, one)) {

@@ -2,7 +2,7 @@ package io.rdmaraw.testsuite.tcp;
 
 import io.rdmaraw.testsuite.verbs.XdpMode;
 
-/** The ways in which softverbs drives a network interface, as docs/deploying.md has them. */
+/** The modes in which softverbs drives a network interface, as described in docs/guide/deploying.md. */
 public enum SoftDevice {
     PACKET("packet", ""),
     XDP_GENERIC("xdp", "generic"),
@@ -17,18 +17,21 @@ public enum SoftDevice {
         this.xdpMode = xdpMode;
     }
 
-    /** The device's name on an interface; a device of that name that this process opens next is driven this way. */
+    /**
+     * Returns the name of the device on an interface. The next device of that name that this process opens uses
+     * this mode.
+     */
     public String on(String networkInterface) {
         XdpMode.set(xdpMode);
         return "soft:" + provider + ':' + networkInterface;
     }
 
-    /** Returns the environment variable, as {@code NAME=value}, by which another process drives them this way. */
+    /** Returns the environment variable, as {@code NAME=value}, that selects this mode in another process. */
     String environment() {
         return "SOFTVERBS_XDP_MODE=" + xdpMode;
     }
 
-    /** Lets devices be opened as users have them by default again. */
+    /** Resets the mode of devices opened from now on to the default. */
     public static void restore() {
         XdpMode.set("");
     }

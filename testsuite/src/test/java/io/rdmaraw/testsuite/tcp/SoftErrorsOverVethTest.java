@@ -29,7 +29,7 @@ import java.util.concurrent.TimeUnit;
 import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-/** A connection whose peer cannot be reached any more says so when it ends (RFC 1122 section 4.2.3.9). */
+/** A connection that ends because its peer is unreachable reports this as the cause (RFC 1122 section 4.2.3.9). */
 @Timeout(60)
 @WithTestNetwork
 @ExtendWith(LeakExtension.class)
@@ -50,7 +50,7 @@ class SoftErrorsOverVethTest {
 
     @ParameterizedTest
     @CsvSource({"unreachable, host unreachable", "prohibit, filter"})
-    void theCauseIsWhatTheRouterSaid(String kind, String said, TestNetwork network) throws Exception {
+    void timeoutReportsTheRoutersError(String kind, String said, TestNetwork network) throws Exception {
         NetworkNamespace host = network.namespace();
         NetworkNamespace router = network.namespace();
         VethPair pair = network.vethPair(host, router);

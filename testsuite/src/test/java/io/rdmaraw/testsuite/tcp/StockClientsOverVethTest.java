@@ -30,8 +30,8 @@ import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
 
 /**
- * What a user tries first: a server in a network namespace, as in a container, and curl at the other end of its veth
- * pair, where nothing has been set. {@code -Drdmaraw.stockBytes=100000000} sends larger files than the ordinary run.
+ * Tests the first steps of a user: a server in a network namespace, as in a container, and curl at the other end
+ * of its veth pair, without any configuration. {@code -Drdmaraw.stockBytes=100000000} transfers larger files.
  */
 @Timeout(600)
 @WithTestNetwork
@@ -59,7 +59,8 @@ class StockClientsOverVethTest {
         VethPair pair = network.withoutCapture().offloads(offloads).vethPair(network.namespace(), network.namespace());
         clients = pair.peer().namespace();
         assumeTrue(clients.attempt("curl", "--version").exitCode() == 0, "needs curl: apt-get install curl");
-        // Every interface of a container has one. What the kernel asks neighbours by comes from it.
+        // Every interface of a container has a link-local address. The kernel sends neighbour solicitations from
+        // it.
         pair.ours().namespace().run("ip", "-6", "addr", "add", "fe80::1/64", "dev", pair.ours().name(), "nodad");
         device = kind.on(pair.ours().name());
         group = new RdmaRawEventLoopGroup(1, pair.ours().namespace().threadFactory(),
@@ -75,7 +76,7 @@ class StockClientsOverVethTest {
         "XDP_GENERIC,4,AS_MADE", "XDP_GENERIC,6,AS_MADE", "XDP_GENERIC,4,OFF",
         "XDP_NATIVE,4,AS_MADE", "XDP_NATIVE,6,AS_MADE", "XDP_NATIVE,4,OFF",
         "XDP_TAP,4,AS_MADE", "XDP_TAP,6,AS_MADE", "XDP_TAP,4,OFF"})
-    void filesGoBothWays(SoftDevice kind, int version, Offloads offloads, TestNetwork network,
+    void curlDownloadsAndUploadsFiles(SoftDevice kind, int version, Offloads offloads, TestNetwork network,
             @TempDir Path directory) throws Exception {
         serve(network, kind, version, offloads);
         assertEquals(down.digest(5), got(site + "/5", directory), "the first answer");
@@ -98,7 +99,7 @@ class StockClientsOverVethTest {
                 .orThrow().output();
     }
 
-    /** The digest of a page. */
+    /** Returns the digest of a page. */
     private String got(String page, Path directory) {
         String file = directory.resolve("got").toString();
         curl("-o", file, page);

@@ -50,14 +50,17 @@ import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-/** What users of socket channels rely on, with a socket of the kernel as the peer, whoever carries the connection. */
+/**
+ * Tests behaviour that users of socket channels rely on, with a kernel socket as the peer, for connections
+ * carried by the device and by the kernel.
+ */
 @Timeout(120)
 @WithTestNetwork
 @ExtendWith(LeakExtension.class)
 class TcpBehaviourOverVethTest {
     private static final String LONG = "0123456789".repeat(100_000);
 
-    /** Where the peer is. */
+    /** The location of the peer. */
     enum Peer { OVER_THE_LINK, ON_THIS_HOST }
 
     private VethPair pair;
@@ -112,7 +115,7 @@ class TcpBehaviourOverVethTest {
         return new String(socket.getInputStream().readAllBytes(), CharsetUtil.US_ASCII);
     }
 
-    /** Tells of the input's end. */
+    /** Reports the end of the input. */
     private static final class InputEnd extends ChannelInboundHandlerAdapter {
         final CountDownLatch seen = new CountDownLatch(1);
 
@@ -126,7 +129,7 @@ class TcpBehaviourOverVethTest {
 
     @ParameterizedTest
     @EnumSource
-    void thePeerMayEndItsDirectionFirst(Peer peer) throws Exception {
+    void peerMayCloseItsDirectionFirst(Peer peer) throws Exception {
         try (ServerSocket server = listen(peer)) {
             InputEnd end = new InputEnd();
             RdmaRawSocketChannel channel = connect(client(end).option(ChannelOption.ALLOW_HALF_CLOSURE, true), server);
@@ -146,7 +149,7 @@ class TcpBehaviourOverVethTest {
 
     @ParameterizedTest
     @EnumSource
-    void weMayEndOurDirectionFirst(Peer peer) throws Exception {
+    void channelMayCloseItsDirectionFirst(Peer peer) throws Exception {
         try (ServerSocket server = listen(peer)) {
             TcpHost.Client client = new TcpHost.Client();
             RdmaRawSocketChannel channel = connect(client(client), server);
@@ -166,7 +169,7 @@ class TcpBehaviourOverVethTest {
 
     @ParameterizedTest
     @EnumSource
-    void theEndIsSeenWhenNobodyReads(Peer peer) throws Exception {
+    void endOfStreamClosesChannelThatDoesNotRead(Peer peer) throws Exception {
         try (ServerSocket server = listen(peer)) {
             Channel channel = connect(client(new TcpHost.Client()).option(ChannelOption.AUTO_READ, false), server);
             accept(server).close();
@@ -176,7 +179,7 @@ class TcpBehaviourOverVethTest {
 
     @ParameterizedTest
     @EnumSource
-    void theEndIsToldBehindWhatCameBeforeIt(Peer peer) throws Exception {
+    void endOfStreamIsReportedAfterAllData(Peer peer) throws Exception {
         try (ServerSocket server = listen(peer)) {
             TcpHost.Client client = new TcpHost.Client();
             Channel channel = connect(byteByByte(client), server);
@@ -194,7 +197,7 @@ class TcpBehaviourOverVethTest {
         }
     }
 
-    /** Reads a byte whenever it is told to. */
+    /** Returns a client that reads one byte per read request. */
     private Bootstrap byteByByte(TcpHost.Client client) {
         return client(client).option(ChannelOption.AUTO_READ, false)
                 .option(ChannelOption.RECVBUF_ALLOCATOR, new FixedRecvByteBufAllocator(1).maxMessagesPerRead(1));
@@ -202,7 +205,7 @@ class TcpBehaviourOverVethTest {
 
     @ParameterizedTest
     @EnumSource
-    void aPeersResetIsAnException(Peer peer) throws Exception {
+    void resetByPeerFiresException(Peer peer) throws Exception {
         try (ServerSocket server = listen(peer)) {
             TcpHost.Client client = new TcpHost.Client();
             RdmaRawSocketChannel channel = connect(client(client), server);
@@ -219,7 +222,7 @@ class TcpBehaviourOverVethTest {
 
     @ParameterizedTest
     @EnumSource
-    void lingerZeroResets(Peer peer) throws Exception {
+    void closeWithLingerZeroResets(Peer peer) throws Exception {
         try (ServerSocket server = listen(peer)) {
             Channel channel = connect(client(new TcpHost.Client()).option(ChannelOption.SO_LINGER, 0), server);
             try (Socket socket = accept(server)) {
@@ -229,10 +232,10 @@ class TcpBehaviourOverVethTest {
         }
     }
 
-    /** Written before the close, taken by the peer after it. */
+    /** The data is written before the close; the peer receives it afterwards. */
     @ParameterizedTest
     @EnumSource
-    void lingeringSendsWhatWasWritten(Peer peer) throws Exception {
+    void lingeringCloseSendsPendingData(Peer peer) throws Exception {
         try (ServerSocket server = listen(peer)) {
             Channel channel = connect(client(new TcpHost.Client()).option(ChannelOption.SO_LINGER, 30), server);
             String text = "0123456789".repeat(6000);
@@ -247,7 +250,7 @@ class TcpBehaviourOverVethTest {
 
     @ParameterizedTest
     @EnumSource
-    void aCloseWithUnreadBytesResets(Peer peer) throws Exception {
+    void closeWithUnreadDataResets(Peer peer) throws Exception {
         try (ServerSocket server = listen(peer)) {
             TcpHost.Client client = new TcpHost.Client();
             Channel channel = connect(byteByByte(client), server);
@@ -269,10 +272,13 @@ class TcpBehaviourOverVethTest {
         }
     }
 
-    /** A peer that does not read makes the channel unwritable, and no promise says that its bytes are gone. */
+    /**
+     * If the peer does not read, the channel becomes unwritable and the promises of the pending writes stay
+     * incomplete.
+     */
     @ParameterizedTest
     @EnumSource
-    void whatThePeerDoesNotTakeCountsAgainstTheWaterMarks(Peer peer) throws Exception {
+    void unreadDataOfPeerCountsAgainstWaterMarks(Peer peer) throws Exception {
         byte[] block = new byte[1 << 20];
         int blocks = 24;
         try (ServerSocket server = listen(peer)) {
@@ -297,7 +303,7 @@ class TcpBehaviourOverVethTest {
 
     @ParameterizedTest
     @EnumSource
-    void filesAreSent(Peer peer, @TempDir Path directory) throws Exception {
+    void fileRegionsAreSentInOrder(Peer peer, @TempDir Path directory) throws Exception {
         Path file = Files.writeString(directory.resolve("content"), LONG);
         try (ServerSocket server = listen(peer)) {
             RdmaRawSocketChannel channel = connect(client(new TcpHost.Client()), server);
@@ -311,12 +317,16 @@ class TcpBehaviourOverVethTest {
         }
     }
 
-    /** To another loop with much still to be taken by the peer; what is written and read there follows in order. */
+    /**
+     * Moves the channel to another loop while much data is pending. Data written and read afterwards must follow
+     * in order.
+     */
     @ParameterizedTest
     @EnumSource
-    void registeringAgainMovesTheConnection(Peer peer) throws Exception {
+    void reregistrationMovesTheConnection(Peer peer) throws Exception {
         byte[] block = new byte[1 << 16];
-        // What the kernel goes on with by itself, more than its buffers hold; the device waits for the channel's loop.
+        // Number of blocks that arrive while the channel has no loop: the kernel sends its buffers by itself, the
+        // device needs the channel's loop.
         int blocksMeanwhile = peer == Peer.ON_THIS_HOST ? 256 : 0;
         int blocks = 512;
         try (ServerSocket server = listen(peer)) {
@@ -340,9 +350,12 @@ class TcpBehaviourOverVethTest {
         }
     }
 
-    /** The kernel takes the rest while the channel is on no loop: it counts as written then, and is not sent again. */
+    /**
+     * The kernel sends the remaining data while the channel has no loop. It must count as written and not be sent
+     * again.
+     */
     @Test
-    void whatTheKernelTakesWhileAConnectionMovesIsSentOnce() throws Exception {
+    void dataSentByTheKernelDuringAMoveIsSentOnce() throws Exception {
         byte[] block = new byte[1 << 16];
         int blocks = 256;
         try (ServerSocket server = listen(Peer.ON_THIS_HOST)) {
@@ -367,15 +380,15 @@ class TcpBehaviourOverVethTest {
         }
     }
 
-    /** Nothing that comes from the peer wakes the channel up: what is written on the way has to be remembered. */
+    /** The peer sends nothing that would wake the channel up, so writes during the move must be remembered. */
     @ParameterizedTest
     @EnumSource
-    void whatIsWrittenWhileAConnectionMovesIsSent(Peer peer) throws Exception {
+    void dataWrittenDuringAMoveIsSent(Peer peer) throws Exception {
         try (ServerSocket server = listen(peer)) {
             RdmaRawSocketChannel channel = connect(client(new TcpHost.Client()), server);
             try (Socket socket = accept(server)) {
                 channel.deregister().sync();
-                // The listener is called on the new loop before the connection has left the old one.
+                // This listener runs on the new loop before the connection has left the old loop.
                 nextLoop(channel).register(channel).addListener(registered -> channel.writeAndFlush(
                         Unpooled.copiedBuffer("on the way", CharsetUtil.US_ASCII)));
                 assertEquals("on the way", new String(socket.getInputStream().readNBytes(10), CharsetUtil.US_ASCII));

@@ -33,12 +33,12 @@ import java.util.concurrent.TimeUnit;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
 
-/** Echoing TCP servers and clients of this transport, and the kernel's sockets as their peers. */
+/** Echo servers and clients of this transport, and kernel sockets as their peers. */
 final class TcpHost {
     private TcpHost() {
     }
 
-    /** Sends back what comes in; knows its channels. */
+    /** Echoes received data and collects its channels. */
     @ChannelHandler.Sharable
     static final class Echo extends ChannelInboundHandlerAdapter {
         final BlockingQueue<Channel> channels = new LinkedBlockingQueue<>();
@@ -64,7 +64,7 @@ final class TcpHost {
         }
     }
 
-    /** Keeps what comes in. */
+    /** Collects received data and exceptions. */
     static final class Client extends ChannelInboundHandlerAdapter {
         final BlockingQueue<String> texts = new LinkedBlockingQueue<>();
         final BlockingQueue<Throwable> errors = new LinkedBlockingQueue<>();
@@ -111,7 +111,7 @@ final class TcpHost {
         return new InetSocketAddress(InetAddress.ofLiteral(host), port);
     }
 
-    /** A socket of the kernel, connected. */
+    /** Returns a connected kernel socket. */
     static Socket socket(NetworkNamespace namespace, String host, int port) throws Exception {
         return namespace.call(() -> {
             Socket socket = new Socket();
@@ -121,13 +121,13 @@ final class TcpHost {
         });
     }
 
-    /** Asks an echo server. */
+    /** Sends a text to an echo server and checks the response. */
     static void exchange(Socket socket, String text) throws IOException {
         socket.getOutputStream().write(text.getBytes(CharsetUtil.US_ASCII));
         assertEquals(text, new String(socket.getInputStream().readNBytes(text.length()), CharsetUtil.US_ASCII));
     }
 
-    /** An echo server of the kernel's sockets that serves one connection after the other. */
+    /** Starts an echo server on kernel sockets that serves one connection at a time. */
     static ServerSocket echoServer(NetworkNamespace namespace, String host) throws Exception {
         ServerSocket server = namespace.call(() -> new ServerSocket(0, 50, InetAddress.ofLiteral(host)));
         Thread.ofPlatform().daemon().start(() -> {
@@ -135,26 +135,26 @@ final class TcpHost {
                 try (Socket socket = server.accept(); InputStream in = socket.getInputStream()) {
                     in.transferTo(socket.getOutputStream());
                 } catch (IOException e) {
-                    // The client or the test is done.
+                    // The client has closed or the test has ended.
                 }
             }
         });
         return server;
     }
 
-    /** Returns what all stacks on a device have counted. */
+    /** Returns the sum of a TCP metric over all stacks on a device. */
     static long tcp(String device, String name) {
         return counted(device, "tcp", name);
     }
 
-    /** Returns what all channels of a label on a device have counted. */
+    /** Returns the sum of a metric over all channels with this label on a device. */
     static long counted(String device, String label, String name) {
         return RdmaRawMetrics.loops().stream().flatMap(loop -> loop.ports().stream())
                 .filter(port -> port.deviceName().equals(device)).mapToLong(port -> counted(port, label, name))
                 .sum();
     }
 
-    /** Returns what a device has counted as a whole: the same on each of its ports' statistics. */
+    /** Returns a metric of the device as a whole, which each of its ports reports with the same value. */
     static long ofDevice(String device, String name) {
         return RdmaRawMetrics.loops().stream().flatMap(loop -> loop.ports().stream())
                 .filter(port -> port.deviceName().equals(device))

@@ -32,7 +32,10 @@ import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-/** TCP connections and what routers and routes say of their paths; a host of our own. The kernel is router and peer. */
+/**
+ * Tests TCP connections with ICMP errors and route attributes, and on a userspace host. The kernel is router and
+ * peer.
+ */
 @WithTestNetwork
 @ExtendWith(LeakExtension.class)
 class TcpPathsOverVethTest {
@@ -52,7 +55,7 @@ class TcpPathsOverVethTest {
         host = network.namespace();
         router = network.namespace();
         pair = network.vethPair(host, router);
-        // What neighbour discovery is sent from, and a router asks for neighbours from.
+        // Link-local addresses, which are the sources of neighbour solicitations of the host and the router.
         host.run("ip", "-6", "addr", "add", "fe80::1/64", "dev", pair.ours().name(), "nodad");
         router.run("ip", "-6", "addr", "add", "fe80::2/64", "dev", pair.peer().name(), "nodad");
         router.run("sysctl", "-qw", "net.ipv4.ip_forward=1", "net.ipv6.conf.all.forwarding=1");
@@ -68,7 +71,7 @@ class TcpPathsOverVethTest {
         group.shutdownGracefully(0, 10, TimeUnit.SECONDS).syncUninterruptibly();
     }
 
-    /** A host behind the router, whose link takes 1300 bytes at most. */
+    /** Creates a host behind the router with a link MTU of 1300 bytes. */
     private VethPair farHost() {
         NetworkNamespace far = network.namespace();
         VethPair second = network.vethPair(router, far);
@@ -94,9 +97,9 @@ class TcpPathsOverVethTest {
     }
 
     @Test
-    void segmentsFitNarrowPaths() throws Exception {
+    void pathMtuDiscoveryLimitsSegments() throws Exception {
         VethPair second = farHost();
-        // The peer's MSS must not tell already.
+        // The peer announces a large MSS, so that only path MTU discovery finds the limit.
         second.peer().namespace().run("ip", "route", "replace", pair.ours().ipv4(), "via", second.ours().ipv4(),
                 "advmss", "1460");
         second.peer().namespace().run("ip", "-6", "route", "replace", pair.ours().ipv6(), "via",
@@ -118,7 +121,7 @@ class TcpPathsOverVethTest {
     }
 
     @Test
-    void routesSayWhatTheyCarry() throws Exception {
+    void mtuOfTheRouteLimitsSegments() throws Exception {
         host.run("ip", "route", "add", pair.peer().ipv4() + "/32", "dev", pair.ours().name(), "mtu", "1200");
         try (ServerSocket server = TcpHost.echoServer(router, pair.peer().ipv4())) {
             assertEquals(1200, echoThenMtu(group.next(), server, pair.peer().ipv4()));
@@ -126,9 +129,47 @@ class TcpPathsOverVethTest {
         assertEquals(0, TcpHost.tcp(device(), "path-mtu-reductions"));
     }
 
+    /**
+     * The peer has a permanent neighbour entry for the host. It sends its SYN without an ARP request, so the host does
+     * not know the peer's MAC address. The RST goes to the source MAC address of the SYN.
+     */
+    @Test
+    void closedPortOfAnOwnHostResetsTheFirstSegmentOfAPeer() throws Exception {
+        group.shutdownGracefully(0, 10, TimeUnit.SECONDS).sync();
+        router.run("ip", "addr", "add", OWN_GATEWAY + "/24", "dev", pair.peer().name());
+        router.run("ip", "neigh", "replace", OWN_ADDRESS, "lladdr", "02:00:00:0a:00:05", "dev", pair.peer().name());
+        group = new RdmaRawEventLoopGroup(1, host.threadFactory(), config()
+                .ownAddress("02:00:00:0a:00:05", OWN_ADDRESS + "/24", null)
+                .detectDuplicateAddresses(false).build());
+        RdmaRawServerSocketChannel server = TcpHost.listen(group, group, address("0.0.0.0", 0), new TcpHost.Echo());
+        assertThrows(ConnectException.class,
+                () -> TcpHost.socket(router, OWN_ADDRESS, server.localAddress().getPort() + 1));
+        assertEquals(0, TcpHost.tcp(device(), "unresolved"));
+        assertEquals(1, TcpHost.tcp(device(), "resets.sent"));
+    }
+
+    /** As when a bond has lost its first link. The peer learns the address by a gratuitous ARP. */
+    @Test
+    void connectionsOutliveAChangeOfTheMacAddress() throws Exception {
+        String changed = "02:00:00:0a:00:77";
+        try (ServerSocket server = TcpHost.echoServer(router, pair.peer().ipv4())) {
+            TcpHost.Client client = new TcpHost.Client();
+            RdmaRawSocketChannel channel = TcpHost.connect(group, address(pair.peer().ipv4(), server.getLocalPort()),
+                    client);
+            channel.writeAndFlush(Unpooled.copiedBuffer(LONG, CharsetUtil.US_ASCII)).sync();
+            client.await(LONG);
+            host.run("ip", "link", "set", pair.ours().name(), "address", changed);
+            router.run("ip", "neigh", "replace", pair.ours().ipv4(), "lladdr", changed, "dev", pair.peer().name());
+            channel.writeAndFlush(Unpooled.copiedBuffer(LONG, CharsetUtil.US_ASCII)).sync();
+            client.await(LONG);
+            assertEquals(0, TcpHost.tcp(device(), "kernel.segments"), "all segments come by the device");
+            channel.close().sync();
+        }
+    }
+
     @ParameterizedTest
     @ValueSource(strings = {"unreachable", "prohibit"})
-    void whatARouterRefusesFailsAtOnce(String kind) {
+    void icmpUnreachableFailsConnectImmediately(String kind) {
         router.run("ip", "route", "add", kind, "198.51.100.0/24");
         host.run("ip", "route", "add", "198.51.100.0/24", "via", pair.peer().ipv4());
         Throwable cause = new Bootstrap().group(group).channel(RdmaRawSocketChannel.class)
@@ -138,7 +179,7 @@ class TcpPathsOverVethTest {
     }
 
     @Test
-    void serversAndClientsLiveOnAHostOfOurOwn() throws Exception {
+    void userspaceHostServesAndConnects() throws Exception {
         group.shutdownGracefully(0, 10, TimeUnit.SECONDS).sync();
         router.run("ip", "addr", "add", OWN_GATEWAY + "/24", "dev", pair.peer().name());
         group = new RdmaRawEventLoopGroup(2, host.threadFactory(), config()

@@ -44,7 +44,10 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-/** On which loops TCP connections live, with the kernel's sockets as peers; what does not arrive there is passed on. */
+/**
+ * Tests on which loops TCP connections live, with kernel sockets as peers. Segments that arrive on another loop
+ * are forwarded.
+ */
 @WithTestNetwork
 @ExtendWith(LeakExtension.class)
 class TcpPlacementOverVethTest {
@@ -91,7 +94,10 @@ class TcpPlacementOverVethTest {
         return socket;
     }
 
-    /** Connects until each of so many loops has a connection: ports that the kernel gives in a row can hash alike. */
+    /**
+     * Connects until each of {@code expectedLoops} loops has a connection. Consecutive client ports may have
+     * equal hashes.
+     */
     private Set<EventLoop> exchangeOnMany(RdmaRawServerSocketChannel server, int expectedLoops) throws Exception {
         Set<EventLoop> loops = new HashSet<>();
         for (int i = 0; i < CONNECTIONS || loops.size() < expectedLoops && i < 10 * CONNECTIONS; i++) {
@@ -111,7 +117,7 @@ class TcpPlacementOverVethTest {
 
     @ParameterizedTest
     @ValueSource(strings = {"soft:packet:", "soft:xdp:"})
-    void connectionsLiveWhereTheHashPutsTheirSegments(String provider) throws Exception {
+    void connectionsLiveOnTheLoopThatReceivesTheirSegments(String provider) throws Exception {
         RdmaRawEventLoopGroup group = ours(provider, 3);
         RdmaRawServerSocketChannel server = TcpHost.listen(group, group, address("::", 0), echo);
         exchangeOnMany(server, 3);
@@ -122,10 +128,13 @@ class TcpPlacementOverVethTest {
         assertEquals(0, count("no-connection"));
     }
 
-    /** Clients on the host itself come by the kernel's socket, which is no guest of the loop while there are none. */
+    /**
+     * Local clients connect through the kernel's socket. Without such clients, that socket must not burden the
+     * loop.
+     */
     @ParameterizedTest
     @ValueSource(strings = {"soft:xdp:"})
-    void theKernelsListenerIsNoBurdenToTheLoops(String provider) throws Exception {
+    void kernelListenerDoesNotWakeTheLoops(String provider) throws Exception {
         RdmaRawEventLoopGroup group = ours(provider, 1);
         RdmaRawServerSocketChannel server = TcpHost.listen(group, group, address("0.0.0.0", 0), echo);
         int port = server.localAddress().getPort();
@@ -151,7 +160,7 @@ class TcpPlacementOverVethTest {
 
     @ParameterizedTest
     @ValueSource(strings = {"soft:xdp:"})
-    void theChildrensGroupCanServeThePort(String provider) throws Exception {
+    void workerGroupServesThePort(String provider) throws Exception {
         RdmaRawEventLoopGroup boss = ours(provider, 1);
         RdmaRawEventLoopGroup workers = ours(provider, 2);
         RdmaRawServerSocketChannel server = TcpHost.listen(boss, workers, address(pair.ours().ipv4(), 0), echo);
@@ -164,7 +173,7 @@ class TcpPlacementOverVethTest {
 
     @ParameterizedTest
     @ValueSource(strings = {"soft:packet:", "soft:xdp:"})
-    void loopsOfOtherGroupsHaveTheirSegmentsPassedOn(String provider) throws Exception {
+    void segmentsAreForwardedToLoopsOfOtherGroups(String provider) throws Exception {
         EventLoopGroup plain = keep(new MultiThreadIoEventLoopGroup(3, host.threadFactory(),
                 RdmaRawIoHandler.newFactory(config(provider))));
         RdmaRawServerSocketChannel server = TcpHost.listen(plain, plain, address(pair.ours().ipv4(), 0), echo);
@@ -174,10 +183,10 @@ class TcpPlacementOverVethTest {
         assertTrue(moved >= sockets.size() / 2, moved + " connections moved");
     }
 
-    /** The last acknowledgement of such a connection is repeated by the loop that its segments come to. */
+    /** The loop that receives the connection's segments repeats its last ACK. */
     @ParameterizedTest
     @ValueSource(strings = {"soft:xdp:"})
-    void timeWaitIsKeptWhereTheSegmentsCome(String provider) throws Exception {
+    void timeWaitIsKeptOnTheReceivingLoop(String provider) throws Exception {
         EventLoopGroup boss = keep(new MultiThreadIoEventLoopGroup(1, host.threadFactory(),
                 RdmaRawIoHandler.newFactory(config(provider))));
         EventLoopGroup workers = keep(new MultiThreadIoEventLoopGroup(1, host.threadFactory(),
@@ -189,14 +198,14 @@ class TcpPlacementOverVethTest {
         child.close().sync();
         assertEquals(-1, socket.getInputStream().read());
         socket.close();
-        // One record where the connection has lived, one where its segments come.
+        // One record on the connection's loop, and one on the loop that receives its segments.
         Await.until("two records of one connection", () -> count("time-wait") == 2);
         assertEquals(0, count("resets.sent"));
     }
 
     @ParameterizedTest
     @ValueSource(strings = {"soft:packet:", "soft:xdp:"})
-    void aPortIsListenedOnAgainWhileConnectionsOfItLive(String provider) throws Exception {
+    void portIsReboundWhileItsConnectionsLive(String provider) throws Exception {
         RdmaRawEventLoopGroup group = ours(provider, 2);
         RdmaRawServerSocketChannel first = TcpHost.listen(group, group, address(pair.ours().ipv4(), 0), echo);
         int port = first.localAddress().getPort();
@@ -216,12 +225,12 @@ class TcpPlacementOverVethTest {
     }
 
     /**
-     * A server that follows another is bound when its own loop has done its part. A loop that is busy with what came
-     * before has still to be told of it, and refuses nothing that comes meanwhile.
+     * A server that follows another on the same port is bound once its own loop is ready. Another loop that is
+     * still busy has not been notified yet. It must not refuse connections that arrive in the meantime.
      */
     @ParameterizedTest
     @ValueSource(strings = {"soft:packet:", "soft:xdp:"})
-    void aServerThatFollowsAnotherIsThereForABusyLoopToo(String provider) throws Exception {
+    void reboundServerAcceptsConnectionsOfABusyLoop(String provider) throws Exception {
         RdmaRawEventLoopGroup group = ours(provider, 2);
         RdmaRawServerSocketChannel first = TcpHost.listen(group, group, address(pair.ours().ipv4(), 0), echo);
         EventLoop loop = first.eventLoop();
@@ -238,7 +247,7 @@ class TcpPlacementOverVethTest {
         Channel second = new ServerBootstrap().group(loop, group).channel(RdmaRawServerSocketChannel.class)
                 .option(RdmaRawChannelOption.ACCEPT_GROUP, group).childHandler(echo)
                 .handler(new ChannelInboundHandlerAdapter() {
-                    // All loops have been asked by now what registering takes.
+                    // By now, all loops have been requested to register the server.
                     @Override
                     public void channelRegistered(ChannelHandlerContext ctx) throws Exception {
                         busy.begin();
@@ -266,7 +275,7 @@ class TcpPlacementOverVethTest {
         second.close().sync();
     }
 
-    /** Keeps the loop of a connection from anything else. */
+    /** Blocks the loop of a connection. */
     private static final class Busy extends ChannelInboundHandlerAdapter {
         private final Socket peer;
         private final CountDownLatch begun = new CountDownLatch(1);
@@ -297,10 +306,10 @@ class TcpPlacementOverVethTest {
         }
     }
 
-    /** The kernel's socket of the port has gone with the channel, although a thread was waiting in it. */
+    /** The kernel's socket is closed with the channel, even if a thread was blocked in accept. */
     @ParameterizedTest
     @ValueSource(strings = {"soft:packet:", "soft:xdp:"})
-    void aPortIsFreeWhenItsServerHasClosed(String provider) throws Exception {
+    void portIsFreeAfterServerHasClosed(String provider) throws Exception {
         RdmaRawEventLoopGroup group = ours(provider, 1);
         RdmaRawServerSocketChannel server = TcpHost.listen(group, group, address(pair.ours().ipv4(), 0), echo);
         int port = server.localAddress().getPort();
@@ -313,7 +322,7 @@ class TcpPlacementOverVethTest {
 
     @ParameterizedTest
     @ValueSource(strings = {"soft:packet:", "soft:xdp:"})
-    void clientsGetTheirSegmentsOnTheirOwnLoop(String provider) throws Exception {
+    void clientsReceiveSegmentsOnTheirOwnLoop(String provider) throws Exception {
         RdmaRawEventLoopGroup group = ours(provider, 3);
         List<RdmaRawSocketChannel> clients = new ArrayList<>();
         try (ServerSocket server = TcpHost.echoServer(pair.peer().namespace(), pair.peer().ipv4())) {

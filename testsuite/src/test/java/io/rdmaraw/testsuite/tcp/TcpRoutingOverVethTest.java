@@ -41,8 +41,8 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 /**
- * TCP on a host with two interfaces: which routing table is looked at can depend on the source ({@code ip rule}), and
- * every link has the same link-local addresses. The kernel is the peer on both.
+ * Tests TCP on a host with two interfaces. The routing table depends on the source address ({@code ip rule}) or
+ * the mark, and both links have the same link-local addresses. The kernel is the peer on both links.
  */
 @WithTestNetwork
 @ExtendWith(LeakExtension.class)
@@ -85,7 +85,7 @@ class TcpRoutingOverVethTest {
         channel.close().sync();
     }
 
-    /** The JDK makes the kernel's socket when it is first used. */
+    /** Binds and connects in the namespace, because the JDK creates the kernel's socket at its first use. */
     private static Socket socket(NetworkNamespace namespace, InetSocketAddress localOrNull, InetSocketAddress remote)
             throws Exception {
         return namespace.call(() -> {
@@ -97,7 +97,9 @@ class TcpRoutingOverVethTest {
         });
     }
 
-    /** The default route is the first interface's; what has the second one's address goes by that. */
+    /**
+     * The default route uses the first interface. Packets from the second interface's address use the second one.
+     */
     private void routeBySource() {
         second.peer().namespace().run("ip", "addr", "add", FAR + "/32", "dev", "lo");
         host.run("ip", "route", "add", "default", "via", first.peer().ipv4());
@@ -106,7 +108,7 @@ class TcpRoutingOverVethTest {
     }
 
     @Test
-    void serversAnswerByTheTableOfTheirAddress() throws Exception {
+    void serversUseTheTableOfTheirAddress() throws Exception {
         routeBySource();
         RdmaRawEventLoopGroup group = on(second);
         RdmaRawServerSocketChannel server = TcpHost.listen(group, group, address("0.0.0.0", 0), echo);
@@ -119,7 +121,7 @@ class TcpRoutingOverVethTest {
     }
 
     @Test
-    void clientsGoByTheTableOfTheirAddress() throws Exception {
+    void clientsUseTheTableOfTheirAddress() throws Exception {
         routeBySource();
         RdmaRawEventLoopGroup group = on(second);
         try (ServerSocket server = TcpHost.echoServer(second.peer().namespace(), FAR)) {
@@ -128,7 +130,7 @@ class TcpRoutingOverVethTest {
                     .handler(client).connect(address(FAR, server.getLocalPort()), address(second.ours().ipv4(), 0))
                     .sync().channel(), client);
             assertEquals(1, TcpHost.tcp(device(second), "opened.connections"));
-            // Without an address the destination decides.
+            // Without a local address, the destination selects the table.
             host.run("ip", "rule", "add", "to", FAR, "lookup", "100");
             TcpHost.Client other = new TcpHost.Client();
             RdmaRawSocketChannel channel = TcpHost.connect(group, address(FAR, server.getLocalPort()), other);
@@ -139,16 +141,16 @@ class TcpRoutingOverVethTest {
         assertEquals(0, TcpHost.tcp(device(second), "kernel.connections"));
     }
 
-    /** What is marked goes by the second interface; for the rest of the far host's packets there is none. */
+    /** Marked packets use the second interface; other packets to the far host have no route. */
     private void routeByMark() {
         second.peer().namespace().run("ip", "addr", "add", FAR + "/32", "dev", "lo");
         host.run("ip", "route", "add", FAR, "via", second.peer().ipv4(), "table", "100");
         host.run("ip", "rule", "add", "fwmark", "7", "lookup", "100");
     }
 
-    /** The answer to a SYN has no channel yet, and is to go by the same way as the rest. */
+    /** The SYN-ACK is sent before there is a channel, and must use the same route. */
     @Test
-    void serversAnswerByTheTableOfTheirMark() throws Exception {
+    void serversUseTheTableOfTheirMark() throws Exception {
         routeByMark();
         RdmaRawEventLoopGroup group = on(second);
         RdmaRawServerSocketChannel server = (RdmaRawServerSocketChannel) new ServerBootstrap().group(group)
@@ -162,7 +164,7 @@ class TcpRoutingOverVethTest {
     }
 
     @Test
-    void clientsGoByTheTableOfTheirMark() throws Exception {
+    void clientsUseTheTableOfTheirMark() throws Exception {
         routeByMark();
         RdmaRawEventLoopGroup group = on(second);
         try (ServerSocket server = TcpHost.echoServer(second.peer().namespace(), FAR)) {
@@ -180,9 +182,9 @@ class TcpRoutingOverVethTest {
         assertEquals(0, TcpHost.tcp(device(second), "kernel.connections"));
     }
 
-    /** The connections that the kernel accepts for the server go by the same table. */
+    /** Connections that the kernel accepts for the server use the same table. */
     @Test
-    void whatTheKernelCarriesForAServerHasItsMark() throws Exception {
+    void kernelConnectionsOfServerCarryItsMark() throws Exception {
         host.run("ip", "route", "add", FAR, "via", first.peer().ipv4(), "table", "100");
         host.run("ip", "rule", "add", "fwmark", "7", "lookup", "100");
         first.peer().namespace().run("ip", "addr", "add", FAR + "/32", "dev", "lo");
@@ -197,9 +199,9 @@ class TcpRoutingOverVethTest {
         assertEquals(1, TcpHost.tcp(device(second), "kernel.connections"));
     }
 
-    /** Our last acknowledgement is lost, and the peer says its FIN again: that is answered by the marked way too. */
+    /** The last ACK is lost and the peer retransmits its FIN. The reply must use the marked route too. */
     @Test
-    void whatATimeWaitAnswersHasTheMarkOfItsConnection() throws Exception {
+    void timeWaitRepliesCarryTheMarkOfTheConnection() throws Exception {
         routeByMark();
         RdmaRawEventLoopGroup group = on(second);
         NetworkNamespace peer = second.peer().namespace();
@@ -211,7 +213,7 @@ class TcpRoutingOverVethTest {
             try (Socket accepted = server.accept()) {
                 channel.close().sync();
                 assertEquals(-1, accepted.getInputStream().read());
-                // Without a route the next one is refused before it sends anything.
+                // The last ACK has no route now. Another attempt fails without a route before it sends anything.
                 host.run("ip", "rule", "del", "fwmark", "7", "lookup", "100");
                 Await.until("the rule's end", () -> isRefused(marked, new InetSocketAddress(far.getAddress(), 9)));
                 assertEquals(0, TcpHost.tcp(device(second), "unroutable"));
@@ -223,7 +225,10 @@ class TcpRoutingOverVethTest {
         }
     }
 
-    /** Port 9 of the far host is closed: with a route the attempt ends by a reset. */
+    /**
+     * Returns whether a connect fails for lack of a route. Port 9 of the far host is closed: with a route, it
+     * answers with a reset.
+     */
     private static boolean isRefused(Bootstrap bootstrap, InetSocketAddress far) {
         ChannelFuture attempt = bootstrap.clone().handler(new TcpHost.Client()).connect(far).awaitUninterruptibly();
         return attempt.cause() instanceof NoRouteToHostException;
@@ -233,9 +238,9 @@ class TcpRoutingOverVethTest {
         return namespace.run("ss", "-Htn", "state", "last-ack").output();
     }
 
-    /** A mark that is changed leads the packets of the same connection another way. */
+    /** A changed mark sends the connection's packets along another route. */
     @Test
-    void aConnectionGoesByTheTableOfItsLatestMark() throws Exception {
+    void changedMarkChangesTheRoute() throws Exception {
         routeByMark();
         host.run("ip", "route", "add", "default", "via", second.peer().ipv4());
         host.run("ip", "rule", "add", "fwmark", "8", "blackhole");
@@ -252,9 +257,9 @@ class TcpRoutingOverVethTest {
         }
     }
 
-    /** The JDK's sockets cannot be marked, and without its mark a connection might go where it must not. */
+    /** Sockets of the JDK cannot be marked. Without its mark, a connection might use a forbidden route. */
     @Test
-    void aMarkedConnectionThatTheKernelWouldCarryIsRefused() throws Exception {
+    void markedConnectionThroughTheKernelIsRefused() throws Exception {
         RdmaRawEventLoopGroup group = on(first);
         try (ServerSocket server = TcpHost.echoServer(second.peer().namespace(), "0.0.0.0")) {
             Bootstrap bootstrap = new Bootstrap().group(group).channel(RdmaRawSocketChannel.class)
@@ -266,14 +271,14 @@ class TcpRoutingOverVethTest {
         assertEquals(0, TcpHost.tcp(device(first), "kernel.connections"));
     }
 
-    /** By number: the JDK knows names of its own namespace only. */
+    /** Uses the link's index, because the JDK resolves link names only in the namespace of the calling thread. */
     private static InetAddress linkLocal(String address, int linkIndex) throws Exception {
         return Inet6Address.getByAddress(null, InetAddress.ofLiteral(address).getAddress(), linkIndex);
     }
 
-    /** Both links have the same addresses, and the kernel's routes to them are as good. */
+    /** Both links have the same addresses, and the kernel's routes to them have equal metrics. */
     @Test
-    void linkLocalPeersAreOfTheDevicesLink() throws Exception {
+    void linkLocalPeersBelongToTheDevicesLink() throws Exception {
         for (VethPair pair : List.of(first, second)) {
             host.run("ip", "-6", "addr", "add", "fe80::1/64", "dev", pair.ours().name(), "nodad");
             pair.peer().namespace().run("ip", "-6", "addr", "add", "fe80::2/64", "dev", pair.peer().name(), "nodad");
@@ -295,7 +300,7 @@ class TcpRoutingOverVethTest {
             assertEquals(0, TcpHost.tcp(device(pair), "kernel.connections"));
             assertEquals(0, TcpHost.tcp(device(pair), "unroutable"));
         }
-        // An address of another link is not the device's.
+        // A link-local address of another link is reached through the kernel, not through the device.
         connectTo(groups.getFirst(), second, second.ours().index());
         assertEquals(1, TcpHost.tcp(device(first), "kernel.connections"));
     }

@@ -20,8 +20,8 @@ import static io.rdmaraw.testsuite.tcp.TcpHost.address;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 /**
- * A host of our own behind a router whose link carries less than what the peer, a Linux kernel, sends: what comes in
- * fragments is as good as what comes whole.
+ * Tests a userspace host behind a router that fragments the segments of a Linux peer, because its route to the host has
+ * a smaller MTU. The host must reassemble the segments and serve the connection as usual.
  */
 @WithTestNetwork
 @ExtendWith(LeakExtension.class)
@@ -45,11 +45,11 @@ class UserspaceHostFragmentsOverVethTest {
         router.run("sysctl", "-qw", "net.ipv4.ip_forward=1", "net.ipv6.conf.all.forwarding=1");
         router.run("ip", "addr", "add", "203.0.113.1/24", "dev", near.peer().name());
         router.run("ip", "-6", "addr", "add", "fd77::1/64", "dev", near.peer().name(), "nodad");
-        // What a router asks for neighbours from.
+        // Link-local addresses, from which the router sends neighbour solicitations.
         router.run("ip", "-6", "addr", "add", "fe80::2/64", "dev", near.peer().name(), "nodad");
         router.run("ip", "-6", "addr", "add", "fe80::2/64", "dev", second.ours().name(), "nodad");
         far.run("ip", "-6", "addr", "add", "fe80::3/64", "dev", second.peer().name(), "nodad");
-        // Segments without DF, which the router cuts up; over IPv6 the sender itself does, as the route says.
+        // The peer sends segments without DF, which the router fragments.
         far.run("sysctl", "-qw", "net.ipv4.ip_no_pmtu_disc=1");
         router.run("ip", "route", "add", IPV4, "dev", near.peer().name(), "mtu", "lock", "1000");
         far.run("ip", "route", "add", "203.0.113.0/24", "via", second.ours().ipv4());
@@ -68,9 +68,9 @@ class UserspaceHostFragmentsOverVethTest {
         return "soft:xdp:" + near.ours().name();
     }
 
-    /** Over IPv4: a sender over IPv6 cuts its segments to fit, so that there they come from senders of other makes. */
+    /** Tests IPv4 only: over IPv6, Linux adapts its segments to the path, and only other senders fragment them. */
     @Test
-    void aClientUploadsInFragments() throws Exception {
+    void fragmentedUploadIsEchoed() throws Exception {
         RdmaRawServerSocketChannel server = TcpHost.listen(group, group, address("0.0.0.0", 0), new TcpHost.Echo());
         for (int i = 0; i < 4; i++) {
             try (Socket socket = TcpHost.socket(far, IPV4, server.localAddress().getPort())) {

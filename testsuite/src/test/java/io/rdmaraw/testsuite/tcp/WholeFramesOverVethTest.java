@@ -37,7 +37,7 @@ import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 
-/** TCP frames beyond the MTU that are received whole, where their memory is short or their queue fails. */
+/** Tests TCP frames beyond the MTU that are received whole, when their memory is exhausted or their queue fails. */
 @Timeout(300)
 @WithTestNetwork
 @ExtendWith(LeakExtension.class)
@@ -45,7 +45,7 @@ class WholeFramesOverVethTest {
     private static final long BYTES = 20_000_000;
     private static final int SLOW_READERS = 20;
     private static final long READ_BYTES = 4_000_000;
-    /** Twice the memory that a loop has for whole frames. */
+    /** Twice the memory of a loop for whole frames. */
     private static final long UNREAD_BYTES = 8_000_000;
     private static final byte[] PATTERN = new byte[1 << 18];
 
@@ -66,7 +66,7 @@ class WholeFramesOverVethTest {
         }
     }
 
-    /** The first connections are not read to their end, the next one is. */
+    /** Starts a server. The first {@code slowReaders} connections stop reading; later ones read everything. */
     private void serve(SoftDevice kind, int slowReaders, TestNetwork network) throws Exception {
         VethPair pair = network.withoutCapture().vethPair(network.namespace(), network.namespace());
         clients = pair.peer().namespace();
@@ -89,7 +89,7 @@ class WholeFramesOverVethTest {
                 }).localAddress();
     }
 
-    /** Reads for as long as it takes the window to grow, and then no more. */
+    /** Reads until the window has grown, then stops reading. */
     private static final class StopsReading extends ChannelInboundHandlerAdapter {
         private long readBytes;
         private final AtomicLong readByAll;
@@ -132,7 +132,7 @@ class WholeFramesOverVethTest {
         return TcpHost.ofDevice(device, "super-frames.whole");
     }
 
-    /** Sends until the server's window is full, and the kernel takes no more. */
+    /** Sends until the server's window and the kernel's send buffer are full. */
     private SocketChannel fill() throws Exception {
         SocketChannel socket = clients.call(() -> SocketChannel.open(server));
         ByteBuffer bytes = ByteBuffer.wrap(PATTERN);
@@ -146,10 +146,10 @@ class WholeFramesOverVethTest {
         return socket;
     }
 
-    /** Others' frames are whole as before, whoever does not read. */
+    /** Other connections still receive whole frames if some connections do not read. */
     @ParameterizedTest
     @EnumSource(names = {"PACKET", "XDP_GENERIC"})
-    void slowReadersDoNotHoldAllMemoryForThem(SoftDevice kind, TestNetwork network) throws Exception {
+    void slowReadersDoNotExhaustWholeFrameMemory(SoftDevice kind, TestNetwork network) throws Exception {
         serve(kind, SLOW_READERS, network);
         List<SocketChannel> unread = new ArrayList<>();
         try {
@@ -168,10 +168,13 @@ class WholeFramesOverVethTest {
         }
     }
 
-    /** It is reset, and what it did not take is cut; no byte is lost, and then frames are whole again. */
+    /**
+     * The queue is reset, and frames that it did not receive are cut into segments. No byte is lost, and later
+     * frames are whole again.
+     */
     @ParameterizedTest
     @CsvSource({"PACKET,LOC_QP_OP_ERR", "PACKET,FATAL_ERR", "XDP_GENERIC,LOC_QP_OP_ERR"})
-    void theirQueueFailsAndIsRecovered(SoftDevice kind, String status, TestNetwork network) throws Exception {
+    void failedWholeFrameQueueIsRecovered(SoftDevice kind, String status, TestNetwork network) throws Exception {
         serve(kind, 0, network);
         SharedDevice shared = SharedDevice.acquire(device);
         try {
@@ -190,7 +193,7 @@ class WholeFramesOverVethTest {
         }
     }
 
-    /** What the connections have not read. */
+    /** Returns the number of received bytes that the connections have not read. */
     private long unreadBytes() {
         return TcpHost.tcp(device, "received.payload.bytes") - readByAll.get();
     }

@@ -49,7 +49,7 @@ import java.util.concurrent.TimeUnit;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-/** Servers on the wildcard address: they are there for the addresses of their host, and for no others. */
+/** Tests servers on the wildcard address, which serve the addresses of their host and no others. */
 @Timeout(120)
 @WithTestNetwork
 @ExtendWith(LeakExtension.class)
@@ -71,7 +71,7 @@ class WildcardServerOverVethTest {
     private RdmaRawEventLoopGroup group;
     private String clientAddress;
 
-    /** Says who it is, and closes. */
+    /** Sends a text that identifies this server, and closes. */
     @Sharable
     private static final class Greeter extends ChannelInboundHandlerAdapter {
         @Override
@@ -137,7 +137,7 @@ class WildcardServerOverVethTest {
                 .mapToLong(tcp::value).sum();
     }
 
-    /** A server of the kernel's behind our host, which forwards. */
+    /** Starts a kernel server behind this host, which forwards packets. */
     private static ServerSocket greeterBehind(VethEnd end) throws Exception {
         ServerSocket server = end.namespace().call(() -> new ServerSocket(0, 50, InetAddress.ofLiteral("::")));
         Thread.ofPlatform().daemon().start(() -> {
@@ -145,7 +145,7 @@ class WildcardServerOverVethTest {
                 try (Socket socket = server.accept()) {
                     socket.getOutputStream().write(THEIRS.getBytes(CharsetUtil.US_ASCII));
                 } catch (IOException e) {
-                    // The client or the test is done.
+                    // The client has closed or the test has ended.
                 }
             }
         });
@@ -154,10 +154,10 @@ class WildcardServerOverVethTest {
 
     @ParameterizedTest
     @ValueSource(strings = {"xdp", "packet"})
-    void whatTheHostForwardsPassesBy(String provider) throws Exception {
+    void forwardedConnectionsAreNotServed(String provider) throws Exception {
         host.run("sysctl", "-qw", "net.ipv4.ip_forward=1", "net.ipv6.conf.all.forwarding=1");
         VethPair behind = network.vethPair(host, network.namespace());
-        // What neighbour discovery is sent from, and a router asks for neighbours from.
+        // Link-local addresses, from which hosts and routers send neighbour solicitations.
         int number = 1;
         for (VethEnd end : List.of(pair.ours(), pair.peer(), behind.ours(), behind.peer())) {
             end.namespace().run("ip", "-6", "addr", "add", "fe80::" + number++ + "/64", "dev", end.name(), "nodad");
@@ -176,14 +176,14 @@ class WildcardServerOverVethTest {
                 assertEquals(OURS, greeting(pair.ours().ipv6(), port));
             }
             assertEquals(0, tcp("kernel.connections"));
-            // The host's other address is reached by this link too; the kernel has it.
+            // The host's other address is reached through this link too; the kernel serves it.
             clients.run("ip", "route", "add", behind.ours().ipv4(), "via", pair.ours().ipv4());
             assertEquals(OURS, greeting(behind.ours().ipv4(), port));
             assertEquals(1, tcp("kernel.connections"));
         }
     }
 
-    /** Sends SYNs to addresses that are not the host's, and then one to it; only that is answered. */
+    /** Sends SYNs to foreign addresses and then one to the host's address. Only the last one may be answered. */
     private void assertOnlyOursAnswers(String mac, String ours, int port) {
         int clientPort = 40_000;
         List<String> foreign = List.of("8.8.8.8", "192.0.2.55", "0.0.0.0", "127.0.0.1",
@@ -192,7 +192,7 @@ class WildcardServerOverVethTest {
                 ForgedSegments forged = new ForgedSegments(pair.peer(), mac)) {
             for (String address : foreign) {
                 forged.send(syn(address, port, clientPort++));
-                // Nor does what belongs to no connection get a reset from there.
+                // A segment without a connection to a foreign address must not be answered with a reset either.
                 forged.send(syn(address, port + 1, clientPort++).flags(TcpFlags.ACK));
             }
             int last = clientPort;
@@ -212,7 +212,7 @@ class WildcardServerOverVethTest {
 
     @ParameterizedTest
     @ValueSource(strings = {"xdp", "packet"})
-    void nobodyAnswersForOtherAddresses(String provider) throws Exception {
+    void foreignAddressesAreNotAnswered(String provider) throws Exception {
         int port = portOf(serve(provider, "0.0.0.0", 0));
         clientAddress = pair.peer().ipv4();
         assertOnlyOursAnswers(pair.ours().mac(), pair.ours().ipv4(), port);
@@ -225,14 +225,14 @@ class WildcardServerOverVethTest {
     }
 
     @Test
-    void nobodyAnswersForOtherAddressesOnAHostOfOurOwn() throws Exception {
+    void userspaceHostDoesNotAnswerForForeignAddresses() throws Exception {
         int port = portOf(serve(ownHost(), "0.0.0.0", 0));
         assertEquals(OURS, greeting(OWN_ADDRESS, port));
         assertOnlyOursAnswers(OWN_MAC, OWN_ADDRESS, port);
     }
 
     @Test
-    void datagramsForOthersAreNotAnsweredByAHostOfOurOwn() throws Exception {
+    void userspaceHostDoesNotAnswerDatagramsToForeignAddresses() throws Exception {
         group = new RdmaRawEventLoopGroup(1, host.threadFactory(), ownHost().build());
         Channel echo = new Bootstrap().group(group).channel(RdmaRawDatagramChannel.class)
                 .handler(new SimpleChannelInboundHandler<DatagramPacket>() {
@@ -259,13 +259,13 @@ class WildcardServerOverVethTest {
     }
 
     @Test
-    void theRulesFollowTheAddresses() throws Exception {
+    void rulesFollowAddressChanges() throws Exception {
         int port = portOf(serve("xdp", "0.0.0.0", 0));
         host.run("sysctl", "-qw", "net.ipv4.ip_forward=1");
         host.run("ip", "route", "add", "unreachable", "198.51.100.0/24");
         clients.run("ip", "route", "add", ADDED, "via", pair.ours().ipv4());
         host.run("ip", "addr", "add", ADDED + "/32", "dev", pair.ours().name());
-        // Until the loops have heard of the address the kernel answers.
+        // The kernel answers until the loops have been notified of the address.
         Await.until("the device to serve the new address", () -> {
             long before = tcp("accepted.connections");
             return OURS.equals(greetingOrReason(ADDED, port)) && tcp("accepted.connections") > before;
@@ -282,7 +282,7 @@ class WildcardServerOverVethTest {
         });
     }
 
-    /** What the device has no room for is the kernel's to serve. */
+    /** If the device has no room for a rule, the kernel serves the address. */
     @Test
     void addressesWithoutARuleAreServedByTheKernel() throws Exception {
         int port = portOf(serve("xdp", "0.0.0.0", 0));
@@ -303,9 +303,11 @@ class WildcardServerOverVethTest {
         }
     }
 
-    /** An address goes, and one comes in its place: so does a rule on a device that has room for no other. */
+    /**
+     * If an address is replaced by another, its rule is replaced too, even on a device without room for one more.
+     */
     @Test
-    void whatGoesMakesRoomForWhatComes() throws Exception {
+    void removedAddressFreesItsRule() throws Exception {
         host.run("sysctl", "-qw", "net.ipv6.conf." + pair.ours().name() + ".disable_ipv6=1");
         clients.run("ip", "route", "add", "198.51.100.0/24", "via", pair.ours().ipv4());
         host.run("ip", "addr", "add", ADDED + "/32", "dev", pair.ours().name());
@@ -324,9 +326,9 @@ class WildcardServerOverVethTest {
         }
     }
 
-    /** Servers that share a port have fewer rules too where the device has room for no more. */
+    /** Servers that share a port also create fewer rules if the device has no room. */
     @Test
-    void aServerThatSharesItsPortIsServedByTheKernelWhereThereIsNoRoom() throws Exception {
+    void kernelServesSharedPortIfThereIsNoRoomForRules() throws Exception {
         serve("xdp", pair.ours().ipv4(), 0);
         SharedDevice shared = SharedDevice.acquire(device);
         try {

@@ -27,7 +27,10 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Programs that were linked against the distribution's libibverbs, on softverbs by LD_LIBRARY_PATH and over a veth. */
+/**
+ * Programs linked against the distribution's libibverbs run on softverbs, selected by LD_LIBRARY_PATH, over a veth
+ * pair.
+ */
 @WithTestNetwork
 @Timeout(value = 120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class CProgramsTest {
@@ -80,7 +83,9 @@ class CProgramsTest {
         }
     }
 
-    /** Real traffic of the peer's kernel, from many sockets, so that its hash spreads it over the queues. */
+    /**
+     * The peer's kernel sends from many sockets, so that its hash distributes the datagrams over the receive queues.
+     */
     @ParameterizedTest
     @ValueSource(strings = {"generic", "native", "tap"})
     void everyReceiveQueueIsServed(String mode, TestNetwork network) throws Exception {
@@ -122,7 +127,10 @@ class CProgramsTest {
         }
     }
 
-    /** Without TCX (before Linux 6.6) and without the right to load programs, sockets do it. */
+    /**
+     * Where TCX is missing (before Linux 6.6) or the process may not load eBPF programs, bound sockets reserve the port
+     * and suppress the kernel's ICMP errors.
+     */
     @Test
     void portReservationsKeepTheKernelQuietWhileARuleLasts(TestNetwork network) throws Exception {
         VethPair pair = network.withoutCapture().vethPair(network.namespace(), network.namespace());
@@ -133,7 +141,8 @@ class CProgramsTest {
                 "packet:" + end.name(), "--to", end.ipv4(), "--port", PORT, "--count", "2"))) {
             receiver.awaitOutput("ready", Await.PATIENCE);
             assertFalse(kernelAnswers(pair));
-            // With the second one it ends, and its port reservation perhaps before the kernel has looked at that one.
+            // The receiver ends after the second datagram. Its port reservation may end before the kernel processes
+            // that datagram, so this reply is not checked.
             kernelAnswers(pair);
             String received = receiver.await(Await.PATIENCE).orThrow().output();
             assertTrue(received.contains("\"frames\": 2"), received);
@@ -162,7 +171,9 @@ class CProgramsTest {
         assertTrue(kernelAnswers(pair));
     }
 
-    /** Whether the kernel says that nobody listens on our port. */
+    /**
+     * Returns whether the kernel replies to a datagram to our port with an ICMP error because no socket is bound to it.
+     */
     private static boolean kernelAnswers(VethPair pair) throws Exception {
         return pair.peer().namespace().call(() -> {
             try (DatagramSocket socket = new DatagramSocket()) {

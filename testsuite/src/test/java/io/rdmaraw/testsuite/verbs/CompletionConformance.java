@@ -7,19 +7,19 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.rdmaraw.ffi.FdWaiter;
 import io.rdmaraw.ffi.Libc;
-import io.rdmaraw.verbs.AsyncEvent;
-import io.rdmaraw.verbs.AsyncEventType;
-import io.rdmaraw.verbs.CompletionChannel;
-import io.rdmaraw.verbs.CompletionQueue;
-import io.rdmaraw.verbs.QueuePair;
-import io.rdmaraw.verbs.SendWr;
-import io.rdmaraw.verbs.Wc;
 import io.rdmaraw.verbs.abi.WcStatus;
+import io.rdmaraw.verbs.objects.AsyncEvent;
+import io.rdmaraw.verbs.objects.AsyncEventType;
+import io.rdmaraw.verbs.objects.CompletionChannel;
+import io.rdmaraw.verbs.objects.CompletionQueue;
+import io.rdmaraw.verbs.objects.QueuePair;
+import io.rdmaraw.verbs.objects.SendWr;
+import io.rdmaraw.verbs.objects.Wc;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
 
-/** Completion queues: notification, overrun, extended polling; asynchronous events. */
+/** Completion queues (notification, overrun, extended polling) and asynchronous events. */
 abstract class CompletionConformance extends ProviderConformance {
     private static final byte[] FRAME = Frames.raw("02:00:00:00:00:02", "02:00:00:00:00:01", Frames.ETHER_TYPE, 60);
 
@@ -89,11 +89,11 @@ abstract class CompletionConformance extends ProviderConformance {
         assertFalse(sender.channel.pollEvent());
     }
 
-    /** A sleeper that arms, polls once more and then sleeps must never sleep over a completion. */
+    /** A thread that arms the queue, polls once more and then sleeps is woken for each later completion. */
     @Test
     void noWakeupIsLost() throws Exception {
         int rounds = 20_000;
-        // On a busy machine each round waits for a core twice.
+        // On a busy machine, each round waits twice for a core. Fewer rounds must then suffice.
         int enoughRounds = 1_000;
         long enoughNanos = System.nanoTime() + 30_000_000_000L;
         QueuePair queuePair = sender.readyQueuePair();
@@ -108,7 +108,7 @@ abstract class CompletionConformance extends ProviderConformance {
                     if (spins < 1000) {
                         Thread.onSpinWait();
                     } else {
-                        // On a busy machine the other thread waits for this core.
+                        // On a busy machine, the other thread may be waiting for this core.
                         Thread.yield();
                     }
                 }
@@ -135,7 +135,7 @@ abstract class CompletionConformance extends ProviderConformance {
             }
             assertTrue(sleeps > 0, "the test never slept");
         } finally {
-            // A poster that outlives a failed test would use the queue pair after its end.
+            // Stop the poster also when the test fails. Otherwise it would use the queue pair after it is closed.
             over.set(true);
             joinUninterruptibly(poster);
             Libc.free(wcs);
@@ -211,7 +211,7 @@ abstract class CompletionConformance extends ProviderConformance {
     void anOverrunQueueSaysSo() {
         CompletionQueue small = sender.context.createCompletionQueue(1, null, 0);
         QueuePair queuePair = Port.ready(sender.queuePair(o -> o.sendCompletionQueue(small).maxSendWr(64)));
-        // The ring of libmlx5 has one entry more than it says.
+        // The ring of libmlx5 has one entry more than the reported capacity.
         int more = small.capacity() + 2;
         for (int i = 0; i < more; i++) {
             post(queuePair, i);
@@ -227,7 +227,7 @@ abstract class CompletionConformance extends ProviderConformance {
         assertNull(sender.context.pollAsyncEvent());
     }
 
-    /** A device may tell of a completion a moment after it can be polled. */
+    /** Waits for the event of a completion. A device may send the event shortly after the completion can be polled. */
     private static void takeEvent(CompletionChannel channel) {
         try (FdWaiter waiter = new FdWaiter(channel.fd())) {
             assertEquals(1, waiter.await(20_000_000_000L), "no completion event");

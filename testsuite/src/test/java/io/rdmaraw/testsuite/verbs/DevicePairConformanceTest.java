@@ -1,13 +1,13 @@
 package io.rdmaraw.testsuite.verbs;
 
-import io.rdmaraw.verbs.QueuePair;
+import io.rdmaraw.verbs.objects.QueuePair;
 import org.junit.jupiter.api.Nested;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /**
- * The conformance suite between two devices with a wire between them, known by verbs alone: what a person with a card
- * runs, by {@code ./rdma-raw hardware-check}. In every build the devices are two emulated ones.
+ * The conformance suite between two devices connected by a wire, using verbs only. {@code ./rdma-raw hardware-check}
+ * runs it on cards. Every build runs it on two emulated devices.
  */
 @Tag("device-pair")
 class DevicePairConformanceTest {
@@ -31,7 +31,10 @@ class DevicePairConformanceTest {
         }
     };
 
-    /** What was sent before a frame that has arrived has met its fate. */
+    /**
+     * Sends a marker frame and waits for it. Frames keep their order, so all earlier frames have been delivered or
+     * dropped.
+     */
     private static void awaitMarker(ProviderConformance test) {
         QueuePair marked = test.listener("ether-type 0x88b7", 1);
         test.sender.send(test.sender.readyQueuePair(), MARKER);
@@ -62,13 +65,13 @@ class DevicePairConformanceTest {
             awaitMarker(this);
         }
 
-        /** mlx5 takes four bytes more of every frame: its driver sets the port to the MTU and 22 bytes. */
+        /** mlx5 accepts frames that are four bytes longer: its driver sets the port to the MTU plus 22 bytes. */
         @Override
         boolean failsLongerFrames() {
             return false;
         }
 
-        /** See {@link EmulatedConformanceTest}: this is libmlx5. */
+        /** The device pair uses libmlx5; see {@link EmulatedConformanceTest}. */
         @Override
         @Test
         void moreInlineDataThanAgreedIsRefused() {

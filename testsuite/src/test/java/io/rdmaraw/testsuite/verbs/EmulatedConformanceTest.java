@@ -4,20 +4,20 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import io.rdmaraw.ffi.Errno;
 import io.rdmaraw.testsuite.net.Await;
-import io.rdmaraw.verbs.MemoryRegion;
-import io.rdmaraw.verbs.QueuePair;
-import io.rdmaraw.verbs.RssOptions;
-import io.rdmaraw.verbs.SendWr;
-import io.rdmaraw.verbs.WorkQueue;
 import io.rdmaraw.verbs.abi.WcStatus;
+import io.rdmaraw.verbs.objects.MemoryRegion;
+import io.rdmaraw.verbs.objects.QueuePair;
+import io.rdmaraw.verbs.objects.RssOptions;
+import io.rdmaraw.verbs.objects.SendWr;
+import io.rdmaraw.verbs.objects.WorkQueue;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Nested;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /**
- * The conformance suite on rdma-core's own libibverbs and libmlx5, above an emulated ConnectX. Runs in a JVM of its own
- * with the emulator preloaded, once for each ABI of uverbs: the tag says so, see this module's pom.
+ * The conformance suite on the stock libibverbs and libmlx5 above an emulated ConnectX. It runs in its own JVM with the
+ * emulator preloaded, once for each uverbs ABI. The tag selects it; see the POM of this module.
  */
 @Tag("emulated")
 class EmulatedConformanceTest {
@@ -39,9 +39,12 @@ class EmulatedConformanceTest {
         Await.until(counter + " " + count, () -> Emulator.count(counter) >= count);
     }
 
-    // Where libmlx5 differs from what the suite asks of every provider.
+    // Deviations of libmlx5 from the requirements of the suite.
 
-    /** The beginning of a frame is in the request anyway, and libmlx5 does not count it. */
+    /**
+     * libmlx5 copies the beginning of each frame into the request and does not count it towards the limit of inline
+     * data.
+     */
     static void checkMoreInlineDataIsRefused(Port port) {
         QueuePair sending = Port.ready(port.queuePair(o -> o.maxInlineDataBytes(64)));
         int length = sending.options().maxInlineDataBytes() + INLINE_HEADER_BYTES + 1;
@@ -49,7 +52,10 @@ class EmulatedConformanceTest {
         assertEquals(Errno.ENOMEM, port.postSend(sending, 1, SendWr.FLAG_INLINE, sge));
     }
 
-    /** libmlx5 itself copies the beginning of a frame, so an address must be in the process, if not in the region. */
+    /**
+     * libmlx5 itself reads the beginning of the frame, so the address must be mapped even where it is outside the
+     * region.
+     */
     static void checkSendsOutsideARegion(SendReceiveConformance test) {
         long slot = test.sender.slot();
         MemoryRegion region = test.sender.domain.registerMemory(slot + 1024, 4096, 0);
@@ -58,12 +64,18 @@ class EmulatedConformanceTest {
         test.expectSendError(WcStatus.LOC_PROT_ERR, new long[] {slot, 60, region.lkey()});
     }
 
-    /** Fields behind {@code LAST_IPV4_FIELD} and {@code LAST_IPV6_FIELD} of the kernel's mlx5_ib. */
+    /**
+     * Returns whether the rule matches a field after {@code LAST_IPV4_FIELD} or {@code LAST_IPV6_FIELD}. The kernel's
+     * mlx5_ib rejects these.
+     */
     static boolean isRefusedMatch(String rule) {
         return rule.contains("ttl") || rule.contains("ip-flags");
     }
 
-    /** {@code check_conflicting_ftes} of the kernel's fs_core.c: with one tag each of the queues gets every frame. */
+    /**
+     * Two rules with the same match must have the same tag, as {@code check_conflicting_ftes} of the kernel's fs_core.c
+     * requires. Each queue then receives every frame.
+     */
     static void checkRulesOfOneMatchShareATag(FlowConformance test) {
         String rule = "dst 10.2.0.2 udp dst-port 53";
         test.listener(rule + " tag 1", 1);
@@ -75,7 +87,7 @@ class EmulatedConformanceTest {
         test.receiver.await(2).forEach(completion -> assertEquals(1, completion.queuePairNumber()));
     }
 
-    /** What is posted to such a queue pair is not tried: libmlx5 does not check, and ends the process. */
+    /** Posting to an RSS queue pair is not tested: libmlx5 does not check it and crashes the process. */
     static void checkRssQueuePairHasNoStates(RssConformance test) {
         WorkQueue queue = test.receiver.context.createWorkQueue(test.receiver.domain, test.receiver.completionQueue,
                 16, 1, 0);

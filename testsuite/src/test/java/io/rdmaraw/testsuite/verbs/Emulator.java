@@ -11,8 +11,8 @@ import java.lang.foreign.ValueLayout;
 import java.util.function.LongToIntFunction;
 
 /**
- * The emulated ConnectX below this JVM, which runs with the emulator preloaded: what it offers to tests beyond verbs.
- * See {@code connectx_emulator.h}.
+ * Controls the emulated ConnectX that is preloaded in this JVM, beyond the functions of verbs. See {@code
+ * connectx_emulator.h}.
  */
 final class Emulator {
     /** The device's name in rdma-core. */
@@ -38,7 +38,7 @@ final class Emulator {
         FRAME_BYTES, FRAME_READS
     }
 
-    /** As many as the struct may ever have: the device writes all that it has. */
+    /** Upper limit of the number of counters. The emulator writes its whole struct, which may grow. */
     private static final int COUNTERS = 64;
 
     private Emulator() {
@@ -62,7 +62,7 @@ final class Emulator {
         }
     }
 
-    /** The next send or receive of a queue completes with an error CQE of this syndrome. */
+    /** Makes the next send or receive of a queue complete with an error CQE with this syndrome. */
     static void failNextCompletion(int queueNumber, boolean receive, int syndrome) {
         call(device -> NativeCall.status(FAIL_NEXT_COMPLETION, device, queueNumber, receive ? 1 : 0, syndrome));
     }
@@ -95,7 +95,7 @@ final class Emulator {
         call(device -> NativeCall.status(DUPLICATE_FRAMES, device, frames));
     }
 
-    /** The next commands of a number, of {@code enum ib_uverbs_write_cmds}, fail. */
+    /** Makes the next commands of this number in {@code enum ib_uverbs_write_cmds} fail. */
     static void failCommands(int command, int errno, int count) {
         call(device -> NativeCall.status(FAIL_COMMANDS, device, command, errno, count));
     }

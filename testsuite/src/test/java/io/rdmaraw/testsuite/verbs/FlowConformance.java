@@ -5,11 +5,11 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import io.rdmaraw.ffi.Errno;
-import io.rdmaraw.verbs.Flow;
-import io.rdmaraw.verbs.QueuePair;
-import io.rdmaraw.verbs.QueuePairOptions;
 import io.rdmaraw.verbs.VerbsException;
 import io.rdmaraw.verbs.flow.FlowSpec;
+import io.rdmaraw.verbs.objects.Flow;
+import io.rdmaraw.verbs.objects.QueuePair;
+import io.rdmaraw.verbs.objects.QueuePairOptions;
 import java.util.List;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
@@ -17,15 +17,18 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** Which rule gets which frame. */
+/** Flow rules deliver each frame to the correct queue pairs. */
 abstract class FlowConformance extends ProviderConformance {
     private static final byte[] RAW = Frames.raw("02:00:00:00:00:02", "02:00:00:00:00:01", Frames.ETHER_TYPE, 60);
     private static final byte[] DNS = Frames.udp4("10.1.0.1", 5353, "10.2.0.2", 53);
     /**
-     * Takes the frame of experiments that ends a test; at a priority above all others, so that it gets nothing else.
+     * Receives the frame that ends a test. Its priority is above that of all other rules, which therefore never receive
+     * it.
      */
     private static final String LAST_RULE = "src-mac 0e:0e:0e:0e:0e:0e ether-type 0x88b6 priority 0";
-    /** For a rule that takes everything: on a link between hosts there are frames of their kernels, too. */
+    /**
+     * Number of receives for a rule that matches all frames. It may also receive frames that the hosts' kernels send.
+     */
     private static final int MANY = 64;
     private static final byte[] LAST = Frames.raw("02:00:00:00:00:02", "0e:0e:0e:0e:0e:0e", 0x88b6, 60);
 
@@ -40,7 +43,7 @@ abstract class FlowConformance extends ProviderConformance {
         byte[] udp6 = Frames.udp6("2001:db8::1", 5353, "2001:db8::2", 53);
         byte[] tunnel = Frames.vxlan(0x1234, Frames.tcp4("192.168.0.1", 1, "192.168.0.2", 2));
         return Stream.of(
-                // rule, frame that matches, frame that does not
+                // rule, frame that matches, frame that does not match
                 Arguments.of("dst-mac 02:00:00:00:00:02", RAW, withByte(RAW, 5, 3)),
                 Arguments.of("dst-mac 02:00:00:00:00:00/ff:00:00:00:00:00", RAW, withByte(RAW, 0, 6)),
                 Arguments.of("src-mac 02:00:00:00:00:01", RAW, withByte(RAW, 11, 2)),
@@ -79,12 +82,12 @@ abstract class FlowConformance extends ProviderConformance {
                         Frames.vxlan(0x1234, Frames.tcp4("192.168.0.1", 1, "192.168.0.2", 3))));
     }
 
-    /** Tells whether the provider has no such match. */
+    /** Returns whether the provider does not support this match. */
     boolean refusesMatch(String rule) {
         return false;
     }
 
-    /** Tells whether rules of IP that name no VLAN take tagged frames, too. */
+    /** Returns whether IP rules without a VLAN also match tagged frames. */
     boolean takesTagged() {
         return false;
     }
@@ -143,7 +146,10 @@ abstract class FlowConformance extends ProviderConformance {
         assertEquals(7, tagOf(sending, RAW));
     }
 
-    /** Sends a frame and returns the tag of the rule that took it: completions carry it in place of the number. */
+    /**
+     * Sends a frame and returns the tag of the matching rule. Completions carry the tag in the field of the queue pair
+     * number.
+     */
     private int tagOf(QueuePair sending, byte[] frame) {
         sender.send(sending, frame);
         return receiver.awaitOwn(1).getFirst().queuePairNumber();

@@ -9,7 +9,7 @@ import java.util.HexFormat;
 final class Frames {
     static final int ETHERNET_HEADER_BYTES = 14;
     static final int MIN_FRAME_BYTES = 60;
-    /** An EtherType for local experiments (IEEE 802). */
+    /** A local experimental EtherType (IEEE 802). */
     static final int ETHER_TYPE = 0x88b5;
     private static final byte[] SOURCE = mac("02:00:00:00:00:01");
     private static final byte[] LAST_SOURCE = mac("0e:0e:0e:0e:0e:0e");
@@ -17,7 +17,7 @@ final class Frames {
     private Frames() {
     }
 
-    /** Tells a frame that a test sent from those of a kernel on the same link, by the address it comes from. */
+    /** Returns whether a test sent the frame, by its source address. Kernels on the same link send frames too. */
     static boolean isOwn(byte[] frame) {
         byte[] source = Arrays.copyOfRange(frame, 6, 12);
         return Arrays.equals(source, SOURCE) || Arrays.equals(source, LAST_SOURCE);
@@ -27,14 +27,14 @@ final class Frames {
         return HexFormat.ofDelimiter(":").parseHex(text);
     }
 
-    /** A frame of an EtherType for experiments, filled up to a length with bytes that depend on their position. */
+    /** Returns a frame with an experimental EtherType, padded with bytes that depend on their position. */
     static byte[] raw(String destination, String source, int etherType, int lengthBytes) {
         ByteBuffer frame = ByteBuffer.allocate(lengthBytes).put(mac(destination)).put(mac(source))
                 .putShort((short) etherType);
         return fill(frame);
     }
 
-    /** Puts a VLAN tag after the addresses. */
+    /** Inserts a VLAN tag after the MAC addresses. */
     static byte[] tagged(byte[] frame, int tag) {
         return ByteBuffer.allocate(frame.length + 4).put(frame, 0, 12).putShort((short) 0x8100).putShort((short) tag)
                 .put(frame, 12, frame.length - 12).array();
@@ -52,7 +52,7 @@ final class Frames {
         return ipv4(protocol, ttl, 0, 0, source, destination, payload);
     }
 
-    /** An IPv4 packet; {@code flagsAndOffset} is the 16-bit field with the fragment offset. */
+    /** Returns an IPv4 packet. {@code flagsAndOffset} is the 16-bit field that contains the fragment offset. */
     static byte[] ipv4(int protocol, int ttl, int tos, int flagsAndOffset, String source, String destination,
             byte[] payload) {
         ByteBuffer frame = ethernet(0x0800, 20 + payload.length);
@@ -77,7 +77,7 @@ final class Frames {
                 .put((byte) nextHeader).put((byte) 63).put(ip(source)).put(ip(destination)).put(payload).array();
     }
 
-    /** A VXLAN packet around a frame. */
+    /** Returns a VXLAN packet that contains a frame. */
     static byte[] vxlan(int networkIdentifier, byte[] inner) {
         ByteBuffer payload = ByteBuffer.allocate(16 + inner.length).putShort((short) 49152).putShort((short) 4789)
                 .putShort((short) (16 + inner.length)).putShort((short) 0).putInt(0x08000000)
@@ -85,7 +85,7 @@ final class Frames {
         return ipv4(17, 64, "10.250.0.1", "10.250.0.2", payload.array());
     }
 
-    /** A UDP or TCP segment without data and without checksum. */
+    /** Returns a UDP datagram or TCP segment without payload and checksum. */
     static byte[] l4(int protocol, int sourcePort, int destinationPort) {
         ByteBuffer segment = ByteBuffer.allocate(protocol == 6 ? 20 : 26).putShort((short) sourcePort)
                 .putShort((short) destinationPort);

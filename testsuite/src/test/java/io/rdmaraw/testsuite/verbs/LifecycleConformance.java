@@ -7,28 +7,28 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.rdmaraw.ffi.Errno;
-import io.rdmaraw.verbs.CompletionQueue;
-import io.rdmaraw.verbs.DeviceAttributes;
-import io.rdmaraw.verbs.ExtendedDeviceAttributes;
-import io.rdmaraw.verbs.Flow;
-import io.rdmaraw.verbs.MemoryRegion;
-import io.rdmaraw.verbs.PortAttributes;
-import io.rdmaraw.verbs.ProtectionDomain;
-import io.rdmaraw.verbs.QueuePair;
-import io.rdmaraw.verbs.QueuePairOptions;
-import io.rdmaraw.verbs.RssOptions;
-import io.rdmaraw.verbs.RwqIndirectionTable;
-import io.rdmaraw.verbs.VerbsContext;
-import io.rdmaraw.verbs.VerbsDevices;
 import io.rdmaraw.verbs.VerbsException;
-import io.rdmaraw.verbs.VerbsObject;
-import io.rdmaraw.verbs.WorkQueue;
+import io.rdmaraw.verbs.objects.CompletionQueue;
+import io.rdmaraw.verbs.objects.DeviceAttributes;
+import io.rdmaraw.verbs.objects.ExtendedDeviceAttributes;
+import io.rdmaraw.verbs.objects.Flow;
+import io.rdmaraw.verbs.objects.MemoryRegion;
+import io.rdmaraw.verbs.objects.PortAttributes;
+import io.rdmaraw.verbs.objects.ProtectionDomain;
+import io.rdmaraw.verbs.objects.QueuePair;
+import io.rdmaraw.verbs.objects.QueuePairOptions;
+import io.rdmaraw.verbs.objects.RssOptions;
+import io.rdmaraw.verbs.objects.RwqIndirectionTable;
+import io.rdmaraw.verbs.objects.VerbsContext;
+import io.rdmaraw.verbs.objects.VerbsDevices;
+import io.rdmaraw.verbs.objects.VerbsObject;
+import io.rdmaraw.verbs.objects.WorkQueue;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.Test;
 
-/** Queries, limits, the order of closing, and threads. */
+/** Queries, limits, the order of closing objects, and concurrent use. */
 abstract class LifecycleConformance extends ProviderConformance {
     LifecycleConformance(Devices devices) {
         super(devices);
@@ -50,7 +50,7 @@ abstract class LifecycleConformance extends ProviderConformance {
         if (port.gidTableEntries() > 0) {
             assertEquals(16, sender.context.queryGid(1, 0).length);
         } else {
-            // A card whose RoCE is turned off has none.
+            // A card with RoCE disabled has no GID.
             assertThrows(VerbsException.class, () -> sender.context.queryGid(1, 0));
         }
         assertFails(Errno.EINVAL, () -> sender.context.queryPort(99));
@@ -108,7 +108,7 @@ abstract class LifecycleConformance extends ProviderConformance {
         }
     }
 
-    /** One of everything, each used by others. */
+    /** Creates one object of each kind, with references between them. */
     private List<VerbsObject> objectsOf(VerbsContext context) {
         ProtectionDomain domain = context.allocateProtectionDomain();
         CompletionQueue queue = context.createCompletionQueue(16, context.createCompletionChannel(), 0);
@@ -171,7 +171,7 @@ abstract class LifecycleConformance extends ProviderConformance {
         assertDoesNotThrow(() -> sender.context.queryPort(1));
     }
 
-    /** Each thread has a queue pair and a flow of its own; all share the device. */
+    /** Each thread has its own queue pair and flow. All threads share the device. */
     @Test
     void threadsDoNotDisturbEachOther() throws Exception {
         int threads = 4;
@@ -213,7 +213,7 @@ abstract class LifecycleConformance extends ProviderConformance {
         }
     }
 
-    /** Two threads send on one queue pair each while a third closes and opens others: nothing is lost. */
+    /** No frame is lost while another thread adds and removes rules. */
     @Test
     void rulesComeAndGoUnderTraffic() throws Exception {
         QueuePair steady = listener("udp dst-port 3000 priority 4", 64);

@@ -8,23 +8,23 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.rdmaraw.faults.SoftverbsCall;
 import io.rdmaraw.faults.SoftverbsFaults;
 import io.rdmaraw.ffi.Errno;
-import io.rdmaraw.verbs.AsyncEvent;
-import io.rdmaraw.verbs.AsyncEventType;
-import io.rdmaraw.verbs.MemoryRegion;
-import io.rdmaraw.verbs.QueuePair;
-import io.rdmaraw.verbs.QueuePairState;
-import io.rdmaraw.verbs.VerbsContext;
-import io.rdmaraw.verbs.VerbsDevices;
 import io.rdmaraw.verbs.VerbsException;
 import io.rdmaraw.verbs.abi.WcStatus;
+import io.rdmaraw.verbs.objects.AsyncEvent;
+import io.rdmaraw.verbs.objects.AsyncEventType;
+import io.rdmaraw.verbs.objects.MemoryRegion;
+import io.rdmaraw.verbs.objects.QueuePair;
+import io.rdmaraw.verbs.objects.QueuePairState;
+import io.rdmaraw.verbs.objects.VerbsContext;
+import io.rdmaraw.verbs.objects.VerbsDevices;
 import io.rdmaraw.verbs.softverbs.Softverbs;
 import java.util.List;
 import org.junit.jupiter.api.Nested;
 import org.junit.jupiter.api.Test;
 
-/** The conformance suite on softverbs' loop device, and what only it can do: faults on demand. */
+/** The conformance suite on the loop device of softverbs, and tests of the faults that only this device can inject. */
 class LoopConformanceTest {
-    /** A device for this class alone: rules are the device's, not the context's. */
+    /** A loop device used only by this class: rules belong to the device, not to the context. */
     private static final ProviderConformance.Devices LOOP = new ProviderConformance.Devices() {
         @Override
         public String sender() {
@@ -57,8 +57,8 @@ class LoopConformanceTest {
 
         @Override
         void awaitDropped(int frames) {
-            // The loop device delivers while it sends: what was sent has been dropped by now. The device's counters
-            // count from its first opening on.
+            // The loop device delivers during the send, so the frames have already been dropped. The counters run from
+            // the first opening of the device.
             assertTrue(Softverbs.of(receiver.context).received().noReceive() >= frames);
         }
     }
@@ -257,7 +257,7 @@ class LoopConformanceTest {
             }
         }
 
-        /** The library has the soname of libibverbs; loaded first, it must not be mistaken for rdma-core. */
+        /** softverbs has the soname of libibverbs. If it is loaded first, it must not be used as rdma-core. */
         @Test
         void softverbsIsNotTakenForRdmaCore() {
             List<String> names = VerbsDevices.names();

@@ -5,27 +5,28 @@ import static org.junit.jupiter.api.Assertions.fail;
 
 import io.rdmaraw.ffi.Libc;
 import io.rdmaraw.ffi.NativeMemory;
-import io.rdmaraw.verbs.CompletionChannel;
-import io.rdmaraw.verbs.CompletionQueue;
-import io.rdmaraw.verbs.MemoryRegion;
-import io.rdmaraw.verbs.ProtectionDomain;
-import io.rdmaraw.verbs.QueuePair;
-import io.rdmaraw.verbs.QueuePairOptions;
-import io.rdmaraw.verbs.ReceiveWr;
-import io.rdmaraw.verbs.SendWr;
-import io.rdmaraw.verbs.VerbsContext;
-import io.rdmaraw.verbs.VerbsDevices;
-import io.rdmaraw.verbs.Wc;
-import io.rdmaraw.verbs.WorkQueue;
 import io.rdmaraw.verbs.abi.Sge;
 import io.rdmaraw.verbs.abi.WcStatus;
+import io.rdmaraw.verbs.objects.CompletionChannel;
+import io.rdmaraw.verbs.objects.CompletionQueue;
+import io.rdmaraw.verbs.objects.MemoryRegion;
+import io.rdmaraw.verbs.objects.ProtectionDomain;
+import io.rdmaraw.verbs.objects.QueuePair;
+import io.rdmaraw.verbs.objects.QueuePairOptions;
+import io.rdmaraw.verbs.objects.ReceiveWr;
+import io.rdmaraw.verbs.objects.SendWr;
+import io.rdmaraw.verbs.objects.VerbsContext;
+import io.rdmaraw.verbs.objects.VerbsDevices;
+import io.rdmaraw.verbs.objects.Wc;
+import io.rdmaraw.verbs.objects.WorkQueue;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Predicate;
 import java.util.function.UnaryOperator;
 
 /**
- * An open device with a protection domain, registered memory cut into slots, and one completion queue. For one thread.
+ * An open device with a protection domain, registered memory divided into slots, and one completion queue. Not
+ * thread-safe.
  */
 final class Port implements AutoCloseable {
     static final int SLOT_BYTES = 16384;
@@ -33,7 +34,7 @@ final class Port implements AutoCloseable {
     private static final int CQ_ENTRIES = 4096;
     private static final int MAX_POLL = 64;
     private static final int MAX_SGE = 16;
-    /** How long something may take that is on its way; a device that is slower is broken. */
+    /** Time limit for anything in flight. A slower device is broken. */
     private static final long DEADLINE_NANOS = 20_000_000_000L;
 
     final VerbsContext context;
@@ -45,7 +46,7 @@ final class Port implements AutoCloseable {
     private final long scratch;
     private int nextSlot;
 
-    /** A completion, copied out. */
+    /** A copy of a work completion. */
     record Completion(long wrId, int status, int opcode, int byteLength, int queuePairNumber, int flags) {
     }
 
@@ -66,7 +67,7 @@ final class Port implements AutoCloseable {
                 .maxSendWr(128).maxReceiveWr(128).maxSendSge(4).maxReceiveSge(4)).build());
     }
 
-    /** A queue pair in RTS. */
+    /** Returns a queue pair in state RTS. */
     QueuePair readyQueuePair() {
         return ready(queuePair(o -> o));
     }
@@ -78,12 +79,12 @@ final class Port implements AutoCloseable {
         return queuePair;
     }
 
-    /** Returns the address of the next slot; its number comes back as wr_id. */
+    /** Returns the address of the next slot. Requests use this address as their wr_id. */
     long slot() {
         return slab + (long) (nextSlot++ % SLOTS) * SLOT_BYTES;
     }
 
-    /** Posts receives of one whole slot each; the wr_id is the slot's address. */
+    /** Posts receives of one whole slot each. The wr_id is the slot's address. */
     void receive(QueuePair queuePair, int count) {
         for (int i = 0; i < count; i++) {
             long slot = slot();
@@ -99,7 +100,7 @@ final class Port implements AutoCloseable {
         }
     }
 
-    /** Posts one receive; each SGE is address, length, lkey. Returns 0 or the error number. */
+    /** Posts one receive. Each SGE is address, length, lkey. Returns 0 or the error number. */
     int postReceive(QueuePair queuePair, long wrId, long[]... sges) {
         return queuePair.postReceive(receiveWr(wrId, sges), badWr());
     }
@@ -113,7 +114,7 @@ final class Port implements AutoCloseable {
         return wr;
     }
 
-    /** Posts one send; each SGE is address, length, lkey. Returns 0 or the error number. */
+    /** Posts one send. Each SGE is address, length, lkey. Returns 0 or the error number. */
     int postSend(QueuePair queuePair, long wrId, int flags, long[]... sges) {
         long wr = scratch + MAX_POLL * Wc.SIZE_BYTES;
         NativeMemory.fill(wr, SendWr.SIZE_BYTES, (byte) 0);
@@ -139,7 +140,7 @@ final class Port implements AutoCloseable {
         return scratch + MAX_POLL * Wc.SIZE_BYTES + SendWr.SIZE_BYTES + MAX_SGE * Sge.SIZE_BYTES;
     }
 
-    /** Sends a frame, signalled, and takes its completion. */
+    /** Sends a frame, signalled, and waits for its completion. */
     void send(QueuePair queuePair, byte[] frame) {
         long slot = write(slot(), frame);
         assertEquals(0, postSend(queuePair, slot, SendWr.FLAG_SIGNALED, new long[] {slot, frame.length,
@@ -148,7 +149,7 @@ final class Port implements AutoCloseable {
         assertEquals(WcStatus.SUCCESS, done.status(), () -> "send: " + WcStatus.name(done.status()));
     }
 
-    /** Waits for a send's completion; completions of receives that come in between are kept for {@link #await}. */
+    /** Waits for the completion of a send. Keeps receive completions that arrive before it for {@link #await}. */
     private Completion awaitSend(long wrId) {
         long deadline = System.nanoTime() + DEADLINE_NANOS;
         while (System.nanoTime() - deadline < 0) {
@@ -174,7 +175,10 @@ final class Port implements AutoCloseable {
         return await(queue, count, completion -> true);
     }
 
-    /** Waits for exactly this many frames of the tests: a rule for everything takes those of kernels, too. */
+    /**
+     * Waits for exactly this many frames of the tests. Frames of kernels, which a rule for all frames also receives,
+     * are ignored.
+     */
     List<Completion> awaitOwn(int count) {
         return await(completionQueue, count, completion -> Frames.isOwn(bytes(completion)));
     }
@@ -199,7 +203,7 @@ final class Port implements AutoCloseable {
         return await(1).getFirst();
     }
 
-    /** Waits for received frames: their bytes, in order. */
+    /** Waits for received frames and returns their bytes, in order. */
     List<byte[]> awaitFrames(int count) {
         return await(count).stream().map(this::bytes).toList();
     }
@@ -214,7 +218,7 @@ final class Port implements AutoCloseable {
         return read(completion.wrId(), completion.byteLength());
     }
 
-    /** Takes what completions there are. */
+    /** Returns the available completions without waiting. */
     List<Completion> poll() {
         return poll(completionQueue);
     }

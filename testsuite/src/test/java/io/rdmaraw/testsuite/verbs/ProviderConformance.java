@@ -5,11 +5,11 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
-import io.rdmaraw.net.rdma.PortAddresses;
-import io.rdmaraw.verbs.Flow;
-import io.rdmaraw.verbs.QueuePair;
 import io.rdmaraw.verbs.VerbsException;
 import io.rdmaraw.verbs.flow.FlowSpec;
+import io.rdmaraw.verbs.objects.Flow;
+import io.rdmaraw.verbs.objects.QueuePair;
+import io.rdmaraw.verbs.port.PortAddresses;
 import java.util.ArrayList;
 import java.util.HexFormat;
 import java.util.List;
@@ -19,10 +19,10 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.function.Executable;
 
 /**
- * What every provider of the verbs ABI must do, whichever carries the frames. Subclasses say between which two devices
- * frames travel; a loop device reaches itself.
+ * The requirements for every provider of the verbs ABI. Subclasses name the two devices; a loop device sends to itself.
  *
- * <p>That something does not arrive is shown by what is sent after it: frames between two queue pairs keep their order.
+ * <p>To check that a frame is not delivered, tests send another frame after it and wait for that one: frames between
+ * two queue pairs keep their order.
  */
 @Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 abstract class ProviderConformance {
@@ -31,24 +31,25 @@ abstract class ProviderConformance {
         /** The device that sends. */
         String sender();
 
-        /** The device that receives what {@link #sender} sends; can be the same. */
+        /** The device that receives the frames of {@link #sender}. It can be the same one. */
         String receiver();
 
-        /** What a frame carries at most, behind its Ethernet header. */
+        /** Maximum payload of a frame after its Ethernet header. */
         default int mtuBytes() {
             return 1500;
         }
 
         /**
-         * Tells whether a port may let in only frames for the unicast addresses in its interface's list, as a virtual
-         * function does. Most rules here name no address, so the tests put those of their frames into it.
+         * Returns whether the port may receive only frames for the unicast addresses in its interface's list, like a
+         * virtual function. Most rules here name no address, so the tests add the destinations of their frames to that
+         * list.
          */
         default boolean filtersAddresses() {
             return false;
         }
     }
 
-    /** What the frames of all tests are sent to, those that no rule takes among them. */
+    /** The destination addresses of the frames of all tests, including frames that match no rule. */
     private static final List<String> ADDRESSES = List.of("02:00:00:00:00:02", "02:00:00:00:00:03", "02:00:00:00:00:09",
             "02:00:00:00:00:0f", "06:00:00:00:00:02");
 
@@ -84,12 +85,12 @@ abstract class ProviderConformance {
         receiver.close();
     }
 
-    /** A rule in text form. */
+    /** Creates a rule from its text form. */
     static Flow flow(QueuePair queuePair, String rule) {
         return queuePair.createFlow(FlowSpec.parse(rule));
     }
 
-    /** A receiving queue pair with a rule, and receives posted. */
+    /** Returns a queue pair that receives by this rule and has receives posted. */
     QueuePair listener(String rule, int receives) {
         QueuePair queuePair = receiver.readyQueuePair();
         receiver.receive(queuePair, receives);

@@ -5,14 +5,14 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.rdmaraw.ffi.Errno;
-import io.rdmaraw.verbs.CompletionQueue;
-import io.rdmaraw.verbs.QueuePair;
-import io.rdmaraw.verbs.RssOptions;
-import io.rdmaraw.verbs.RwqIndirectionTable;
 import io.rdmaraw.verbs.VerbsException;
-import io.rdmaraw.verbs.WorkQueue;
-import io.rdmaraw.verbs.WorkQueueState;
 import io.rdmaraw.verbs.abi.WcStatus;
+import io.rdmaraw.verbs.objects.CompletionQueue;
+import io.rdmaraw.verbs.objects.QueuePair;
+import io.rdmaraw.verbs.objects.RssOptions;
+import io.rdmaraw.verbs.objects.RwqIndirectionTable;
+import io.rdmaraw.verbs.objects.WorkQueue;
+import io.rdmaraw.verbs.objects.WorkQueueState;
 import java.util.ArrayList;
 import java.util.HexFormat;
 import java.util.List;
@@ -22,7 +22,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 
 /** Work queues, indirection tables and the Toeplitz hash. */
 abstract class RssConformance extends ProviderConformance {
-    /** The key and the vectors are those that Microsoft publishes under "Verifying the RSS Hash Calculation". */
+    /** Key and test vectors published by Microsoft in "Verifying the RSS Hash Calculation". */
     private static final byte[] KEY = HexFormat.of().parseHex(
             "6d5a56da255b0ec24167253d43a38fb0d0ca2bcbae7b30b477cb2da38030f20c6a42b73bbeac01fa");
     private static final int QUEUES = 16;
@@ -32,7 +32,7 @@ abstract class RssConformance extends ProviderConformance {
         super(devices);
     }
 
-    /** Work queues with a completion queue each, so that a completion tells its queue. */
+    /** Work queues with one completion queue each, so that a completion identifies its queue. */
     private final class Spread {
         final List<CompletionQueue> completionQueues = new ArrayList<>();
         final List<WorkQueue> workQueues = new ArrayList<>();
@@ -49,7 +49,8 @@ abstract class RssConformance extends ProviderConformance {
         }
 
         /**
-         * A table whose entry {@code hash} leads to the queue that four bits of the hash name, from {@code shift} on.
+         * Returns a table in which entry {@code hash} leads to the queue given by four bits of the hash, starting at
+         * bit {@code shift}.
          */
         RwqIndirectionTable table(int shift) {
             WorkQueue[] entries = new WorkQueue[TABLE_ENTRIES];
@@ -79,7 +80,10 @@ abstract class RssConformance extends ProviderConformance {
         return receiver.queuePair(o -> o.rss(new RssOptions(table, fields, KEY)));
     }
 
-    /** Sends a frame twice, each time to a table that shows other bits of the hash; returns the low eight bits. */
+    /**
+     * Determines the low eight bits of a frame's hash. Sends the frame twice, through tables that select the queue by
+     * different bits.
+     */
     private int hashOf(Spread spread, long fields, byte[] frame) {
         QueuePair sending = sender.readyQueuePair();
         int hash = 0;

@@ -7,14 +7,14 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.rdmaraw.ffi.Errno;
 import io.rdmaraw.ffi.NativeMemory;
-import io.rdmaraw.verbs.MemoryRegion;
-import io.rdmaraw.verbs.ProtectionDomain;
-import io.rdmaraw.verbs.QueuePair;
-import io.rdmaraw.verbs.QueuePairState;
-import io.rdmaraw.verbs.SendWr;
-import io.rdmaraw.verbs.Wc;
 import io.rdmaraw.verbs.abi.Sge;
 import io.rdmaraw.verbs.abi.WcStatus;
+import io.rdmaraw.verbs.objects.MemoryRegion;
+import io.rdmaraw.verbs.objects.ProtectionDomain;
+import io.rdmaraw.verbs.objects.QueuePair;
+import io.rdmaraw.verbs.objects.QueuePairState;
+import io.rdmaraw.verbs.objects.SendWr;
+import io.rdmaraw.verbs.objects.Wc;
 import io.rdmaraw.wire.EtherType;
 import io.rdmaraw.wire.FrameLength;
 import java.util.ArrayList;
@@ -23,7 +23,7 @@ import java.util.EnumSet;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
-/** Moving frames: gather and scatter, inline data, lists, signalling, and requests that are wrong. */
+/** Sending and receiving frames: gather and scatter, inline data, lists, signalling, and invalid requests. */
 abstract class SendReceiveConformance extends ProviderConformance {
     SendReceiveConformance(Devices devices) {
         super(devices);
@@ -48,7 +48,10 @@ abstract class SendReceiveConformance extends ProviderConformance {
         assertFrames(sent, receiver.awaitFrames(sent.size()));
     }
 
-    /** The transport offers no frame that a provider fails, and refuses none that each provider takes. */
+    /**
+     * The transport's limits of the frame length match the provider's: no accepted frame fails, no supported frame is
+     * rejected.
+     */
     @Test
     void theTransportAndTheProviderAgreeOnHowLongAFrameMayBe() {
         listener("dst-mac 02:00:00:00:00:02", 16);
@@ -69,7 +72,9 @@ abstract class SendReceiveConformance extends ProviderConformance {
         assertFrames(accepted, receiver.awaitFrames(accepted.size()));
     }
 
-    /** Whether the provider fails what is longer than the transport offers; a card may have a higher limit. */
+    /**
+     * Returns whether the provider fails frames longer than the transport's limit. The limit of a card may be higher.
+     */
     boolean failsLongerFrames() {
         return true;
     }
@@ -202,7 +207,7 @@ abstract class SendReceiveConformance extends ProviderConformance {
         int room = sending.options().maxSendWr();
         long slot = Port.write(sender.slot(), frame(60));
         long[] sge = {slot, 60, sender.memory.lkey()};
-        // Unsignalled sends keep their place until a signalled one behind them completes.
+        // An unsignalled send occupies its place until a later signalled send completes.
         int posted = 0;
         while (posted < room && sender.postSend(sending, posted, 0, sge) == 0) {
             posted++;
@@ -276,7 +281,8 @@ abstract class SendReceiveConformance extends ProviderConformance {
         Port.Completion failed = receiver.await();
         assertTrue(failed.status() == WcStatus.LOC_PROT_ERR || failed.status() == WcStatus.LOC_ACCESS_ERR,
                 () -> WcStatus.name(failed.status()));
-        // The state is not asked: of a queue pair whose receiving half alone has failed, mlx5's driver cannot tell it.
+        // The state is not checked: if only the receiving half of a queue pair has failed, mlx5's driver does not
+        // report it.
         assertEquals(0, receiver.postReceive(listening, 4, new long[] {receiver.slot(), 2048,
             receiver.memory.lkey()}));
         assertEquals(WcStatus.WR_FLUSH_ERR, receiver.await().status());
@@ -320,7 +326,7 @@ abstract class SendReceiveConformance extends ProviderConformance {
         assertArrayEquals(last, receiver.awaitFrames(1).getFirst());
     }
 
-    /** Waits until the provider has dropped this many frames for want of a receive. */
+    /** Waits until the provider has dropped this many frames because no receive was posted. */
     abstract void awaitDropped(int frames);
 
     final void expectSendError(int status, long[] sge) {

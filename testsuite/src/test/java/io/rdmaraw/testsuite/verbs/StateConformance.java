@@ -6,15 +6,15 @@ import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.rdmaraw.ffi.Errno;
-import io.rdmaraw.verbs.QueuePair;
-import io.rdmaraw.verbs.QueuePairState;
-import io.rdmaraw.verbs.SendWr;
-import io.rdmaraw.verbs.Wc;
 import io.rdmaraw.verbs.abi.WcStatus;
+import io.rdmaraw.verbs.objects.QueuePair;
+import io.rdmaraw.verbs.objects.QueuePairState;
+import io.rdmaraw.verbs.objects.SendWr;
+import io.rdmaraw.verbs.objects.Wc;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
-/** States of a queue pair, and what may be done in each. */
+/** The states of a queue pair, and the operations that each permits. */
 abstract class StateConformance extends ProviderConformance {
     private static final byte[] FRAME = Frames.raw("02:00:00:00:00:02", "02:00:00:00:00:01", Frames.ETHER_TYPE, 60);
 
@@ -150,6 +150,6 @@ abstract class StateConformance extends ProviderConformance {
         assertTrue(receiver.poll().isEmpty());
     }
 
-    /** Waits until a frame has reached the queue pair that was not ready for it. */
+    /** Waits until a frame has reached the queue pair that was not ready to receive it. */
     abstract void awaitIgnored(QueuePair queuePair);
 }

@@ -6,14 +6,14 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import io.rdmaraw.faults.SoftverbsFaults;
 import io.rdmaraw.testsuite.net.TestNetwork;
 import io.rdmaraw.testsuite.net.WithTestNetwork;
-import io.rdmaraw.verbs.QueuePair;
+import io.rdmaraw.verbs.objects.QueuePair;
 import java.util.Arrays;
 import java.util.List;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Frames that are not what a rule's fields suppose: the rule leaves them alone, and what follows them arrives. */
+/** Malformed and fragmented frames do not match rules on fields that they lack. Frames that follow are received. */
 @WithTestNetwork
 @Timeout(value = 120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class WireBadFramesTest {
@@ -27,7 +27,7 @@ class WireBadFramesTest {
 
     private static List<byte[]> badFrames() {
         byte[] longHeader = GOOD.clone();
-        longHeader[Frames.ETHERNET_HEADER_BYTES] = 0x4f;    // 60 bytes of IPv4 header, more than there are
+        longHeader[Frames.ETHERNET_HEADER_BYTES] = 0x4f;    // 60 bytes of IPv4 header, longer than the packet
         byte[] wrongVersion = GOOD.clone();
         wrongVersion[Frames.ETHERNET_HEADER_BYTES] = 0x65;
         return List.of(

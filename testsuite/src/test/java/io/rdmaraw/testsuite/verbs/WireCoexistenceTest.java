@@ -7,7 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.rdmaraw.testsuite.net.TestNetwork;
 import io.rdmaraw.testsuite.net.VethPair;
 import io.rdmaraw.testsuite.net.WithTestNetwork;
-import io.rdmaraw.verbs.QueuePair;
+import io.rdmaraw.verbs.objects.QueuePair;
 import java.io.InputStream;
 import java.net.DatagramPacket;
 import java.net.DatagramSocket;
@@ -28,7 +28,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** One interface, used by this process and by the kernel at the same time. */
+/** This process and the kernel use the same interface at the same time. */
 @WithTestNetwork
 @Timeout(value = 120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class WireCoexistenceTest {
@@ -40,7 +40,7 @@ class WireCoexistenceTest {
     private static final int TCP_BYTES = 32 << 20;
     private static final int UDP_HEADERS_BYTES = 14 + 20 + 8;
 
-    /** Runs beside the test; its failure is the test's. */
+    /** Starts a concurrent task. The test reads its result, so a failure of the task fails the test. */
     private static <T> FutureTask<T> start(ThreadFactory threads, Callable<T> task) {
         FutureTask<T> future = new FutureTask<>(task);
         threads.newThread(future).start();
@@ -60,8 +60,8 @@ class WireCoexistenceTest {
             QueuePair queuePair = port.readyQueuePair();
             ProviderConformance.flow(queuePair, "dst " + pair.ours().ipv4() + " udp dst-port " + OUR_PORT);
             port.receive(queuePair, 2 * WINDOW);
-            // The sender's kernel knows our MAC address then. Of datagrams that wait for it the kernel sends one after
-            // the other while a new one goes at once, and overtakes them (neigh_update() of net/core/neighbour.c).
+            // The ping makes our MAC address known to the sender's kernel. Datagrams that wait for the address are sent
+            // one by one, and a new datagram would overtake them (neigh_update() of net/core/neighbour.c).
             pair.peer().namespace().run("ping", "-q", "-c", "1", pair.ours().ipv4());
 
             FutureTask<?> sender = start(pair.peer().namespace().threadFactory(), () -> send(ours, window));
@@ -99,7 +99,10 @@ class WireCoexistenceTest {
         }
     }
 
-    /** A connected socket, so that an answer of the kernel to a datagram that is not for it would be an exception. */
+    /**
+     * Sends from a connected socket, so that an ICMP error from the kernel for a misdirected datagram causes an
+     * exception.
+     */
     private static Void send(InetAddress to, Semaphore window) throws Exception {
         try (DatagramSocket socket = new DatagramSocket()) {
             socket.connect(to, OUR_PORT);
@@ -168,7 +171,7 @@ class WireCoexistenceTest {
         return digest.digest();
     }
 
-    /** Rules of one shape that come and go, and now and then one of another shape. */
+    /** Adds and removes rules of one shape, with one of another shape every hundred rules. */
     private static Void changeRules(String kind, VethPair pair, AtomicBoolean done) {
         try (Port port = new Port("soft:" + kind + ':' + pair.ours().name())) {
             QueuePair queuePair = port.readyQueuePair();

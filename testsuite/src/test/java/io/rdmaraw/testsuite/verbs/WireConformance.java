@@ -5,10 +5,10 @@ import io.rdmaraw.testsuite.net.Await;
 import io.rdmaraw.testsuite.net.TestNetwork;
 import io.rdmaraw.testsuite.net.VethEnd;
 import io.rdmaraw.testsuite.net.VethPair;
-import io.rdmaraw.verbs.QueuePair;
+import io.rdmaraw.verbs.objects.QueuePair;
 import io.rdmaraw.verbs.softverbs.Softverbs;
 
-/** A veth pair with a softverbs device on each end: what one sends the other receives, and the kernel stays silent. */
+/** A veth pair with a softverbs device at each end. The kernel does not send on it. */
 final class WireConformance implements ProviderConformance.Devices {
     private static final int DEFAULT_MTU_BYTES = 1500;
 
@@ -30,7 +30,7 @@ final class WireConformance implements ProviderConformance.Devices {
         quiet(pair.peer());
     }
 
-    /** Without addresses the kernel has nothing to say: no neighbour discovery, no multicast reports. */
+    /** Removes the addresses, so that the kernel sends no neighbour discovery and no multicast reports. */
     private static void quiet(VethEnd end) {
         end.namespace().run("ip", "addr", "flush", "dev", end.name());
         end.namespace().run("sh", "-c", "echo 1 > /proc/sys/net/ipv6/conf/" + end.name() + "/disable_ipv6");
@@ -51,7 +51,7 @@ final class WireConformance implements ProviderConformance.Devices {
         return mtuBytes;
     }
 
-    /** Frames are on their way for a while; whoever polls moves them. */
+    /** Waits for the drops. Frames take time to arrive, and the device processes them only when it is polled. */
     static void awaitDropped(Port receiver, long before, int frames) {
         Await.until(frames + " frames dropped for want of a receive", () -> {
             if (!receiver.poll().isEmpty()) {

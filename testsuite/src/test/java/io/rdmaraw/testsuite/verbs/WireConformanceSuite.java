@@ -1,15 +1,15 @@
 package io.rdmaraw.testsuite.verbs;
 
 import io.rdmaraw.testsuite.net.WithTestNetwork;
-import io.rdmaraw.verbs.QueuePair;
+import io.rdmaraw.verbs.objects.QueuePair;
 import io.rdmaraw.verbs.softverbs.Softverbs;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Nested;
 
-/** The conformance suite over a veth pair; a subclass says by which kind of device. */
+/** The conformance suite over a veth pair. The subclass selects the kind of device. */
 @WithTestNetwork
 abstract class WireConformanceSuite {
-    /** Set by the subclass before its tests; test classes run one after the other. */
+    /** Set by the subclass before its tests. Test classes do not run concurrently. */
     static ProviderConformance.Devices wire;
 
     @Nested

@@ -16,11 +16,11 @@ import io.rdmaraw.testsuite.net.TestNetwork;
 import io.rdmaraw.testsuite.net.VethEnd;
 import io.rdmaraw.testsuite.net.VethPair;
 import io.rdmaraw.testsuite.net.WithTestNetwork;
-import io.rdmaraw.verbs.AsyncEvent;
-import io.rdmaraw.verbs.AsyncEventType;
-import io.rdmaraw.verbs.QueuePair;
 import io.rdmaraw.verbs.VerbsException;
 import io.rdmaraw.verbs.abi.WcStatus;
+import io.rdmaraw.verbs.objects.AsyncEvent;
+import io.rdmaraw.verbs.objects.AsyncEventType;
+import io.rdmaraw.verbs.objects.QueuePair;
 import io.rdmaraw.wire.EthernetHeader;
 import java.net.DatagramPacket;
 import java.net.DatagramSocket;
@@ -31,7 +31,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Devices on network interfaces: sleeping, owners, interfaces that are wrong or go away. */
+/** Devices on network interfaces: event notification, ownership, and interfaces that are unusable or disappear. */
 @WithTestNetwork
 @Timeout(value = 120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class WireLifecycleTest {
@@ -60,7 +60,9 @@ class WireLifecycleTest {
         });
     }
 
-    /** Whether the kernel answers a datagram to our port, as it does when nobody listens there. */
+    /**
+     * Returns whether the kernel replies to a datagram to our port with an ICMP error because no socket is bound to it.
+     */
     private static boolean kernelAnswers(VethPair pair) throws Exception {
         return pair.peer().namespace().call(() -> {
             try (DatagramSocket socket = new DatagramSocket()) {
@@ -92,14 +94,14 @@ class WireLifecycleTest {
                 assertEquals(52, port.await().byteLength());
                 port.receive(queuePair, 1);
             }
-            // Not armed: frames raise nothing, and wait.
+            // The queue is not armed: frames cause no event and stay queued.
             sendOne(pair);
             assertEquals(52, port.await().byteLength());
             assertFalse(port.channel.pollEvent());
         }
     }
 
-    /** How many packet sockets of the near end's namespace see every frame. */
+    /** Returns the number of packet sockets in our namespace that receive every frame. */
     private static long watchers(VethPair pair) {
         return pair.ours().namespace().run("cat", "/proc/net/packet").output().lines()
                 .filter(line -> line.strip().split("\\s+")[3].equals("0003")).count();
@@ -134,7 +136,7 @@ class WireLifecycleTest {
         assertTrue(kernelAnswers(pair));
     }
 
-    /** The process of {@link #killedOwnersLeaveNothing}. */
+    /** The process that {@link #killedOwnersLeaveNothing} kills. */
     static final class Owner {
         private Owner() {
         }
@@ -231,7 +233,7 @@ class WireLifecycleTest {
         }
     }
 
-    /** A device sends to itself inside the port: addresses that its own rules name need no switch that sends back. */
+    /** A frame to an address in the device's own rules is delivered inside the port. No switch has to return it. */
     @ParameterizedTest
     @ValueSource(strings = {"xdp", "packet"})
     void whatADeviceSendsToItselfStaysInside(String kind, TestNetwork network) {
@@ -248,7 +250,9 @@ class WireLifecycleTest {
         }
     }
 
-    /** Returns where the first frame of the tests' type is for: the kernel says things on the wire, too. */
+    /**
+     * Returns the destination of the first frame with the tests' EtherType. The kernel also sends frames on this link.
+     */
     private static String targetOfFirstFrame(PacketPort wire) {
         long frame = Libc.allocateZeroed(FRAME_BYTES);
         try (FdWaiter waiter = new FdWaiter(wire.fd())) {

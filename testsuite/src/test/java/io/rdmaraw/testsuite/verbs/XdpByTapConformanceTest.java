@@ -4,7 +4,7 @@ import io.rdmaraw.testsuite.net.TestNetwork;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 
-/** The conformance suite on AF_XDP, with our frames redirected to an interface of our own. */
+/** The conformance suite on AF_XDP in mode "tap", in which our frames are redirected to a TAP interface. */
 class XdpByTapConformanceTest extends WireConformanceSuite {
     @BeforeAll
     static void connect(TestNetwork network) {

@@ -3,7 +3,7 @@ package io.rdmaraw.testsuite.verbs;
 import io.rdmaraw.testsuite.net.TestNetwork;
 import org.junit.jupiter.api.BeforeAll;
 
-/** The conformance suite on AF_XDP with an MTU at which a frame comes in several chunks. */
+/** The conformance suite on AF_XDP with an MTU that splits a frame into several chunks. */
 class XdpJumboConformanceTest extends WireConformanceSuite {
     @BeforeAll
     static void connect(TestNetwork network) {

@@ -8,7 +8,10 @@ import java.lang.foreign.FunctionDescriptor;
 import java.lang.foreign.Linker;
 import java.lang.invoke.MethodHandle;
 
-/** The environment's word on how {@code soft:xdp:} devices receive, which softverbs reads when it opens one. */
+/**
+ * Sets the environment variable that selects how {@code soft:xdp:} devices receive. softverbs reads it when it opens a
+ * device.
+ */
 @SuppressWarnings("restricted")
 public final class XdpMode {
     private static final String VARIABLE = "SOFTVERBS_XDP_MODE";
@@ -19,7 +22,7 @@ public final class XdpMode {
     private XdpMode() {
     }
 
-    /** For all devices that this process opens from now on; an empty one is the default. */
+    /** Sets the mode for all devices that this process opens later. An empty string selects the default. */
     public static void set(String mode) {
         try (Arena arena = Arena.ofConfined()) {
             if ((int) SETENV.invokeExact(arena.allocateFrom(VARIABLE), arena.allocateFrom(mode), 1) != 0) {

@@ -9,22 +9,22 @@ import picocli.CommandLine;
 import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.UnmatchedArgumentException;
 
-/** How each command line of the project reads arguments and reports what is wrong. */
+/** Configures how the project's command lines parse arguments and report errors. */
 public final class CommandLines {
     private CommandLines() {
     }
 
     /**
-     * Returns a command line that prints one sentence for a mistake that the user can correct.
+     * Creates a command line that reports errors of the user in one sentence.
      *
-     * @param root the command whose subcommands the user calls
+     * @param root the command that has the user's commands as subcommands
      */
     public static CommandLine of(Runnable root) {
         CommandLine commandLine = new CommandLine(root);
         commandLine.setCaseInsensitiveEnumValuesAllowed(true);
         commandLine.setExecutionExceptionHandler((e, command, parsed) -> report(e, command));
         commandLine.setParameterExceptionHandler((e, arguments) -> refuse(e));
-        // picocli asks each command for its own version, and for what its help says.
+        // picocli does not inherit the version provider and the footer of the help text.
         withSubcommands(commandLine).forEach(command -> {
             command.getCommandSpec().versionProvider(new Versions());
             command.getCommandSpec().usageMessage().footer(ExitCode.HELP);
@@ -37,7 +37,10 @@ public final class CommandLines {
                 command.getSubcommands().values().stream().distinct().flatMap(CommandLines::withSubcommands));
     }
 
-    /** Prints what is wrong and which command explains the options: the whole help would scroll the first away. */
+    /**
+     * Prints the error and the command that shows the options. The full help text would scroll the error off the
+     * screen.
+     */
     private static int refuse(ParameterException e) {
         CommandLine command = e.getCommandLine();
         command.getErr().println("rdma-raw: " + message(e) + "; see ./"
@@ -67,7 +70,10 @@ public final class CommandLines {
                         .collect(Collectors.joining(", ")));
     }
 
-    /** picocli names such a word by an index that starts at a word which the user has not written. */
+    /**
+     * Describes an unexpected word. picocli's own message refers to it by an index that the user cannot map to the
+     * input.
+     */
     private static String unexpected(CommandLine command, String word) {
         if (!command.getCommandSpec().positionalParameters().isEmpty()) {
             return command.getCommandName() + " got '" + word + "' beyond what it takes";
@@ -90,7 +96,9 @@ public final class CommandLines {
                 .filter(each -> !each.getValue().getCommandSpec().usageMessage().hidden());
     }
 
-    /** Prints one sentence for what the user can correct; any other failure is a defect and prints its stack trace. */
+    /**
+     * Prints one sentence for errors that the user can correct. Any other failure is a defect and prints a stack trace.
+     */
     private static int report(Exception e, CommandLine command) {
         if (e instanceof ToolException || e instanceof VerbsException || e instanceof PcapException
                 || e instanceof IllegalArgumentException && !(e instanceof NumberFormatException)) {

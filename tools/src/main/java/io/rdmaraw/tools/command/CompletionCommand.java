@@ -12,12 +12,15 @@ import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Model.OptionSpec;
 import picocli.CommandLine.Spec;
 
-/** {@code rdma-raw completion}. */
+/** The command {@code rdma-raw completion}. */
 @Command(name = "completion", mixinStandardHelpOptions = true,
         description = {"Prints completion of commands and options, for bash and for zsh:",
             "  . <(./rdma-raw completion)"})
 public final class CompletionCommand implements Callable<Integer> {
-    /** What the launcher runs by other programs, with the options that are asked for most; of its own all of them. */
+    /**
+     * Commands that the launcher runs with other programs, with their most frequent options. The commands of this
+     * program are listed with all their options.
+     */
     private static final Map<String, List<String>> ELSEWHERE = new TreeMap<>(Map.ofEntries(
             Map.entry("bench", List.of("--quick", "--json", "--help")),
             Map.entry("report", List.of("--quick", "--out", "--help")),
@@ -28,19 +31,20 @@ public final class CompletionCommand implements Callable<Integer> {
                     "--seconds", "--runs", "--case", "--sim", "--core", "--left", "--right", "--both", "--to-right",
                     "--to-left", "--seed", "--help")),
             Map.entry("hardware-check", List.of("--device", "--peer", "--out", "--setup", "--help")),
-            Map.entry("test", List.of("--fast", "--containers", "--kernels", "--conformance", "--frameworks",
-                    "--netty-versions", "--matrix", "--engine", "--faults", "--rdma-core", "--aarch64", "--jcstress",
-                    "--musl", "--help")),
+            Map.entry("test", List.of("--fast", "--containers", "--kernels", "--conformance", "--contract",
+                    "--host-model", "--frameworks", "--netty-versions", "--matrix", "--engine", "--programs",
+                    "--faults", "--rdma-core", "--aarch64", "--jcstress", "--litmus", "--musl", "--seeds", "--from",
+                    "--show", "--help")),
             Map.entry("release", List.of("--dry-run", "--out", "--once", "--version", "--help")),
             Map.entry("site", List.of("--out", "--help")),
             Map.entry("build", List.of("--help")),
             Map.entry("install", List.of("--help")),
             Map.entry("java", List.of("--help"))));
 
-    /** The words that follow them; these have the options of their command. */
+    /** The subcommands of these commands; each has the options of its command. */
     private static final Map<String, List<String>> WORDS_OF_OTHERS = Map.of(
             "bench", List.of("frames", "wire", "udp", "tcp", "tcp-core", "idle", "dns", "http", "redis", "websocket",
-                    "frameworks"),
+                    "frameworks", "rivals"),
             "example", List.of("http", "http2", "http3", "dns", "redis", "websocket", "proxy", "echo", "vertx",
                     "reactor-netty", "grpc", "spring-boot", "micronaut", "lettuce"),
             "profile", List.of("rx", "echo", "udp", "tcp"),

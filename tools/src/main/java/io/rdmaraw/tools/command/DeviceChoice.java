@@ -3,7 +3,7 @@ package io.rdmaraw.tools.command;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
 
-/** The device of a command that is about one device, as an argument or as the other commands have it. */
+/** The device of a command that examines a single device, given as an argument or with {@code -d}. */
 public final class DeviceChoice {
     @Parameters(paramLabel = "DEVICE", description = "such as soft:xdp:eth0 or mlx5_0; see ./rdma-raw devinfo --list")
     private String argument;
@@ -11,12 +11,12 @@ public final class DeviceChoice {
     @Option(names = {"-d", "--device"}, paramLabel = "D", description = "the same")
     private String option;
 
-    /** Returns the name that was given. */
+    /** Returns the given device name. */
     public String name() {
         return argument != null ? argument : option;
     }
 
-    /** Returns the name that was given, or null where a command may go without. */
+    /** Returns the given device name, or null if the command was called without a device. */
     public static String nameOrNull(DeviceChoice choiceOrNull) {
         return choiceOrNull == null ? null : choiceOrNull.name();
     }

@@ -1,8 +1,8 @@
 package io.rdmaraw.tools.command;
 
 /**
- * Ends a command because of something that the user can correct. The message is one sentence that names the fault and
- * the remedy; it is shown without a stack trace.
+ * Ends a command because of an error that the user can correct. The message is one sentence with the error and the
+ * remedy; it is printed without a stack trace.
  */
 public final class ToolException extends RuntimeException {
     private static final long serialVersionUID = 1L;

@@ -4,7 +4,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.rdmaraw.tools.output.Environment;
 import picocli.CommandLine.IVersionProvider;
 
-/** The output of {@code --version}: what a bug report should contain. */
+/** The output of {@code --version}, which lists the versions that a bug report needs. */
 public final class Versions implements IVersionProvider {
     @Override
     public String[] getVersion() {

@@ -14,7 +14,7 @@ import picocli.CommandLine.Option;
 import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Spec;
 
-/** {@code rdma-raw demo}. */
+/** The command {@code rdma-raw demo}. */
 @Command(name = "demo", mixinStandardHelpOptions = true, showDefaultValues = true,
         subcommands = {HttpDemo.class, DnsDemo.class}, synopsisSubcommandLabel = "[http | dns]",
         description = "Echoes Ethernet frames between two event loops. Each frame carries a sequence number and a"
@@ -50,7 +50,7 @@ public final class DemoCommand implements Callable<Integer> {
     public Integer call() throws InterruptedException {
         check(seconds > 0 && seconds <= 86_400, "--seconds must be more than 0 and at most 86400");
         check(frameBytes >= ProbeFrame.MIN_BYTES && frameBytes <= 9_216, "--length must be 60 to 9216");
-        // More would overrun a receive queue of the default depth when a loop is late.
+        // With a larger window, a late loop could overrun a receive queue of the default depth.
         check(window >= 1 && window <= 512, "--window must be 1 to 512");
         DemoOptions options = new DemoOptions(device, echoDevice == null ? device : echoDevice, seconds,
                 frameBytes, window);

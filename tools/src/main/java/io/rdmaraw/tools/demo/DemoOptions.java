@@ -3,11 +3,11 @@ package io.rdmaraw.tools.demo;
 /**
  * The options of the demo.
  *
- * @param device     as {@code devinfo} names it
- * @param echoDevice where frames are echoed: the same device, or one that it reaches
- * @param seconds    how long frames are sent, more than 0
+ * @param device     device of the sending loop, as named by {@code devinfo}
+ * @param echoDevice device of the echoing loop: the same device or one that it reaches
+ * @param seconds    duration for which frames are sent, more than 0
  * @param frameBytes length of a frame without FCS, {@value ProbeFrame#MIN_BYTES} or more
- * @param window     frames under way at once
+ * @param window     number of frames in flight
  */
 record DemoOptions(String device, String echoDevice, double seconds, int frameBytes, int window) {
 }

@@ -10,12 +10,12 @@ import java.util.Locale;
 /**
  * The result of the demo.
  *
- * @param queueMode               how frames were exchanged with the device
- * @param frames                  frames that went there and back and were verified, from first to last
- * @param lost                    frames that did not come back
- * @param corrupt                 frames that came back changed, twice or out of order
- * @param nanosPerFrame           time per round trip at full window, after the warm-up
- * @param bytesAllocatedPerFrame  Java heap that both loops allocated, after the warm-up
+ * @param queueMode              how frames were exchanged with the device
+ * @param frames                 number of frames that returned and were verified, including the warm-up
+ * @param lost                   number of frames that did not return
+ * @param corrupt                number of frames that returned changed, twice or out of order
+ * @param nanosPerFrame          time per round trip at full window, without the warm-up
+ * @param bytesAllocatedPerFrame Java heap allocated by both loops, without the warm-up
  */
 record DemoResult(DemoOptions options, String queueMode, long frames, long lost, long corrupt,
         double nanosPerFrame, double bytesAllocatedPerFrame) {
@@ -37,7 +37,7 @@ record DemoResult(DemoOptions options, String queueMode, long frames, long lost,
                 .put("bytesAllocatedPerFrame", Math.round(bytesAllocatedPerFrame * 1000) / 1000.0);
     }
 
-    /** On one device of softverbs its own queues are neighbours: no frame leaves it. */
+    /** Returns whether no frame leaves the device: queues of the same softverbs device exchange frames in memory. */
     private boolean staysInMemory() {
         return options.device().equals(options.echoDevice()) && new DeviceName(options.device()).isSoftware();
     }

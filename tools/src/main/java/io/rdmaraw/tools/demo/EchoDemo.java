@@ -18,7 +18,9 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
 
-/** Two event loops, on one device or on two: one sends frames and verifies what returns, the other echoes. */
+/**
+ * Runs two event loops on one or two devices: one sends frames and verifies the returned ones, the other echoes them.
+ */
 final class EchoDemo {
     private static final long PROBE_MAC = 0x027261770001L;
     private static final long MAC_MASK = 0xffffffffffffL;
@@ -27,7 +29,7 @@ final class EchoDemo {
     private static final long STALL_NANOS = TimeUnit.SECONDS.toNanos(2);
     private static final double WARM_UP_SHARE = 0.5;
     private static final double MAX_WARM_UP_SECONDS = 3;
-    /** In less time a few frames that come at once make any rate. */
+    /** The shortest duration for a meaningful rate. In less time, a single batch of frames dominates the result. */
     private static final long LEAST_MEASURED_NANOS = TimeUnit.MILLISECONDS.toNanos(50);
 
     private final DemoOptions options;
@@ -37,7 +39,11 @@ final class EchoDemo {
     private final ProbeHandler probe;
     private final EchoHandler echo = new EchoHandler(failure);
 
-    /** @param goOn false when the user has ended it */
+    /**
+     * Creates the demo.
+     *
+     * @param goOn returns false once the user has ended the demo
+     */
     EchoDemo(DemoOptions options, PrintWriter live, BooleanSupplier goOn) {
         this.options = options;
         this.live = live;
@@ -47,7 +53,7 @@ final class EchoDemo {
 
     DemoResult run() throws InterruptedException {
         try (Loops loops = new Loops(2)) {
-            // The echo first: a frame sent before its rule stands would be lost.
+            // Open the echo first: a frame sent before its flow rule exists would be lost.
             RdmaRawChannel echoChannel = open(loops.group(), options.echoDevice(), echo, ECHO_MAC);
             RdmaRawChannel probeChannel = open(loops.group(), options.device(), probe, PROBE_MAC);
             try {
@@ -112,7 +118,7 @@ final class EchoDemo {
         CountDownLatch empty = new CountDownLatch(1);
         StallWatch stall = new StallWatch(probe::verifiedFrames, STALL_NANOS, empty::countDown);
         while (probe.framesUnderWay() > 0 && stall.getAsBoolean() && !empty.await(1, TimeUnit.MILLISECONDS)) {
-            // Until the last frame is back, or none has come back for too long.
+            // Wait until the last frame has returned, or until none has returned for too long.
         }
         ctx.executor().submit(() -> probe.giveUp(ctx)).sync();
     }

@@ -6,7 +6,7 @@ import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.rdmaraw.tools.frame.EthernetAddresses;
 import io.rdmaraw.tools.run.RunFailure;
 
-/** Sends each frame back to its sender, in the memory in which it arrived. */
+/** Sends each frame back to its sender in the buffer in which it arrived. */
 final class EchoHandler extends ChannelInboundHandlerAdapter {
     private final RunFailure failure;
 

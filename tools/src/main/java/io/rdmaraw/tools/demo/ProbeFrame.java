@@ -4,29 +4,29 @@ import io.netty.buffer.ByteBuf;
 import io.rdmaraw.tools.frame.EthernetAddresses;
 
 /**
- * A frame that carries what its receiver needs to verify it: a sequence number, a checksum, and content that depends on
- * the number. After the Ethernet header come 8 bytes of sequence number, 8 of checksum, then the content.
+ * A frame with the data that its receiver needs to verify it. The Ethernet header is followed by 8 bytes of sequence
+ * number, 8 bytes of checksum, and content derived from the sequence number.
  */
 final class ProbeFrame {
-    /** IEEE Std 802 local experimental ethertype 1: no kernel acts on it. */
+    /** Local experimental ethertype 1 of IEEE Std 802. Kernels ignore such frames. */
     static final int ETHERTYPE = 0x88b5;
     static final int MIN_BYTES = 60;
     private static final int SEQUENCE_OFFSET = 14;
     private static final int CHECKSUM_OFFSET = 22;
     private static final int CONTENT_OFFSET = 30;
-    /** An odd factor, so that multiplication loses no bits: a single changed word always changes the checksum. */
+    /** Odd, so that the multiplication loses no bits: a change of a single word always changes the checksum. */
     private static final long MULTIPLIER = 0x9e3779b97f4a7c15L;
 
     private ProbeFrame() {
     }
 
-    /** Writes addresses (48 bits each) and ethertype. */
+    /** Writes the addresses (48 bits each) and the ethertype. */
     static void writeHeader(ByteBuf frame, long destination, long source) {
         EthernetAddresses.write(frame, destination, source);
         frame.setShort(12, ETHERTYPE);
     }
 
-    /** Writes everything after the header. */
+    /** Writes the sequence number, the checksum and the content. */
     static void stamp(ByteBuf frame, long sequence, int lengthBytes) {
         frame.setLong(SEQUENCE_OFFSET, sequence);
         long checksum = sequence * MULTIPLIER;
@@ -44,7 +44,7 @@ final class ProbeFrame {
         frame.setLong(CHECKSUM_OFFSET, checksum);
     }
 
-    /** Returns whether the frame has its length and the content that belongs to its sequence number. */
+    /** Returns whether the frame has the expected length and its checksum is correct. */
     static boolean isIntact(ByteBuf frame, int lengthBytes) {
         if (frame.readableBytes() != lengthBytes || frame.getUnsignedShort(12) != ETHERTYPE) {
             return false;

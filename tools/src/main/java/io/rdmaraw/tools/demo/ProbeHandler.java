@@ -8,9 +8,9 @@ import io.rdmaraw.tools.run.Counter;
 import io.rdmaraw.tools.run.RunFailure;
 
 /**
- * Keeps a window of frames in flight, verifies each frame that comes back and sends it again with the next sequence
- * number. Frames come back in order, so a gap in the numbers is a loss. Other threads read the counters; everything
- * else belongs to the event loop.
+ * Keeps a window of frames in flight. Each returned frame is verified and sent again with the next sequence number.
+ * Frames return in order, so a gap in the numbers is a loss. Other threads may read the counters; all other state
+ * belongs to the event loop.
  */
 final class ProbeHandler extends ChannelInboundHandlerAdapter {
     private final long destination;
@@ -26,7 +26,7 @@ final class ProbeHandler extends ChannelInboundHandlerAdapter {
     private long nextExpected;
     private boolean sending;
 
-    /** @param destination MAC address as 48 bits, as is {@code source} */
+    /** Creates the handler. MAC addresses are numbers of 48 bits. */
     ProbeHandler(long destination, long source, int frameBytes, int window, RunFailure failure) {
         this.destination = destination;
         this.source = source;
@@ -41,12 +41,15 @@ final class ProbeHandler extends ChannelInboundHandlerAdapter {
         fillWindow(ctx);
     }
 
-    /** Stops sending: frames that come back are not sent again. Called on the event loop. */
+    /** Stops sending: returned frames are not sent again. Called on the event loop. */
     void stop() {
         sending = false;
     }
 
-    /** Counts the frames in flight as lost, and starts again unless the demo is ending. Called on the event loop. */
+    /**
+     * Counts the frames in flight as lost, and fills the window again unless {@link #stop} was called. Called on the
+     * event loop.
+     */
     void giveUp(ChannelHandlerContext ctx) {
         lost.add(nextToSend - nextExpected);
         nextExpected = nextToSend;
@@ -89,7 +92,7 @@ final class ProbeHandler extends ChannelInboundHandlerAdapter {
         }
         long sequence = ProbeFrame.sequence(frame);
         if (sequence < nextExpected || sequence >= nextToSend) {
-            // Twice, too late, or never sent: not what was asked for, whatever its checksum says.
+            // The frame is a duplicate, late, or was never sent.
             corrupt.add(1);
             return;
         }
@@ -100,7 +103,7 @@ final class ProbeHandler extends ChannelInboundHandlerAdapter {
 
     @Override
     public void channelReadComplete(ChannelHandlerContext ctx) {
-        // A loss leaves room in the window that no returning frame fills.
+        // A loss leaves room in the window that no returned frame fills.
         if (sending && nextToSend - nextExpected < window) {
             fillWindow(ctx);
         }

@@ -3,7 +3,10 @@ package io.rdmaraw.tools.demo;
 import java.util.function.BooleanSupplier;
 import java.util.function.LongSupplier;
 
-/** Runs an action each time a counter has not changed for too long. Used by one thread; always true. */
+/**
+ * Runs an action each time a counter has not changed for a given time. Always returns true, so that it can be part of a
+ * loop condition. Used by one thread.
+ */
 final class StallWatch implements BooleanSupplier {
     private final LongSupplier count;
     private final long limitNanos;

@@ -4,7 +4,7 @@ import java.io.PrintWriter;
 import java.util.List;
 import java.util.Map;
 
-/** Prints a description as indented text: values in one column, lists and masks below their name. */
+/** Prints a description as indented text, with the values in one column and with lists and masks below their name. */
 final class DescriptionPrinter {
     private static final int VALUE_COLUMN = 40;
     private static final String STEP = "    ";

@@ -1,9 +1,9 @@
 package io.rdmaraw.tools.devinfo;
 
-import io.rdmaraw.verbs.DeviceAttributes;
-import io.rdmaraw.verbs.ExtendedDeviceAttributes;
-import io.rdmaraw.verbs.PortAttributes;
-import io.rdmaraw.verbs.VerbsContext;
+import io.rdmaraw.verbs.objects.DeviceAttributes;
+import io.rdmaraw.verbs.objects.ExtendedDeviceAttributes;
+import io.rdmaraw.verbs.objects.PortAttributes;
+import io.rdmaraw.verbs.objects.VerbsContext;
 import io.rdmaraw.verbs.softverbs.Softverbs;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -11,8 +11,8 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * A device as names and values, in the order and by the names of {@code ibv_devinfo -v}. A value is a number, a text, a
- * list of texts, a map of its own, or a list of maps (the ports).
+ * Describes a device as a map from names to values, in the order and with the names of {@code ibv_devinfo -v}. A value
+ * is a number, a text, a list of texts, a map, or a list of maps (the ports).
  */
 final class DeviceDescription {
     static final String PORTS = "ports";
@@ -103,7 +103,7 @@ final class DeviceDescription {
         return "0x" + Long.toHexString(value);
     }
 
-    /** Four groups of four digits, as in 0c42:a103:00a7:db88. */
+    /** Formats a GUID as four groups of four digits, such as 0c42:a103:00a7:db88. */
     private static String guid(long guid) {
         return String.format("%016x", guid).replaceAll("(....)(?=.)", "$1:");
     }

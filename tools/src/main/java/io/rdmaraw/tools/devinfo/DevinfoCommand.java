@@ -7,9 +7,9 @@ import io.rdmaraw.tools.command.DeviceChoice;
 import io.rdmaraw.tools.command.ExitCode;
 import io.rdmaraw.tools.command.ToolException;
 import io.rdmaraw.tools.output.Json;
-import io.rdmaraw.verbs.VerbsContext;
-import io.rdmaraw.verbs.VerbsDevices;
 import io.rdmaraw.verbs.VerbsException;
+import io.rdmaraw.verbs.objects.VerbsContext;
+import io.rdmaraw.verbs.objects.VerbsDevices;
 import java.io.PrintWriter;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -22,7 +22,7 @@ import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Spec;
 
-/** {@code rdma-raw devinfo}: what each device of each provider can do. */
+/** {@code rdma-raw devinfo}: describes each device of each provider. */
 @Command(name = "devinfo", mixinStandardHelpOptions = true,
         description = "Prints what each device can do, as ibv_devinfo -v does, for rdma-core and for softverbs.")
 public final class DevinfoCommand implements Callable<Integer> {
@@ -69,7 +69,7 @@ public final class DevinfoCommand implements Callable<Integer> {
         return descriptions.stream().anyMatch(description -> description.containsKey(FAILURE)) ? ExitCode.FAILED : 0;
     }
 
-    /** A device that cannot be opened must not hide the others. */
+    /** Describes a device. A device that cannot be opened is reported as such, so that the others are still listed. */
     private Map<String, Object> describe(String name) {
         try (VerbsContext context = VerbsDevices.open(name)) {
             return DeviceDescription.of(context);

@@ -5,7 +5,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 
-/** Names of the bits in the masks of verbs (infiniband/verbs.h), as {@code ibv_devinfo} prints them. */
+/** Names of the bits in masks of infiniband/verbs.h, as printed by {@code ibv_devinfo}. */
 final class Flags {
     /** {@code enum ibv_device_cap_flags} and, from bit 32 on, {@code device_cap_flags_ex}. */
     static final Map<Integer, String> DEVICE_CAPABILITIES = new TreeMap<>(Map.ofEntries(
@@ -37,7 +37,7 @@ final class Flags {
     private Flags() {
     }
 
-    /** The names of the bits that are set; a bit without a name is shown by its value. */
+    /** Returns the names of the bits that are set. A bit without a name is shown by its value. */
     static List<String> names(Map<Integer, String> namesByBit, long mask) {
         List<String> names = new ArrayList<>();
         for (int bit = 0; bit < Long.SIZE; bit++) {

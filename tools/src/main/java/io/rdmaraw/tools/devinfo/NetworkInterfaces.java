@@ -8,14 +8,14 @@ import java.util.List;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
-/** The network interfaces that AF_XDP can open as devices: softverbs itself lists only those that are open. */
+/** The network interfaces that AF_XDP can open as devices. Softverbs itself lists only those that are already open. */
 final class NetworkInterfaces {
     private static final String XDP_PREFIX = "soft:xdp:";
 
     private NetworkInterfaces() {
     }
 
-    /** Returns the names of the devices, without loopback interfaces, which carry no frames with addresses. */
+    /** Returns the device names. Loopback interfaces are excluded, because their frames have no MAC addresses. */
     static List<String> onThisHost() {
         try {
             return NetworkInterface.networkInterfaces().filter(NetworkInterfaces::isOfUse)
@@ -33,7 +33,7 @@ final class NetworkInterfaces {
         }
     }
 
-    /** Returns what tells an interface from the others: its state, addresses and MTU; empty for other devices. */
+    /** Returns the state, addresses and MTU of an interface; empty for other devices. */
     static String describe(String device) {
         if (!device.startsWith(XDP_PREFIX)) {
             return "";

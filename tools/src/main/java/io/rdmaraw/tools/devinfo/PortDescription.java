@@ -1,7 +1,7 @@
 package io.rdmaraw.tools.devinfo;
 
-import io.rdmaraw.verbs.PortAttributes;
-import io.rdmaraw.verbs.VerbsContext;
+import io.rdmaraw.verbs.objects.PortAttributes;
+import io.rdmaraw.verbs.objects.VerbsContext;
 import java.net.InetAddress;
 import java.net.UnknownHostException;
 import java.util.ArrayList;
@@ -10,7 +10,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 
-/** A port as names and values; the codes are those of infiniband/verbs.h. */
+/** Describes a port as a map from names to values. The codes are those of infiniband/verbs.h. */
 final class PortDescription {
     private static final Map<Integer, String> STATES = Map.of(0, "PORT_NOP", 1, "PORT_DOWN", 2, "PORT_INIT",
             3, "PORT_ARMED", 4, "PORT_ACTIVE", 5, "PORT_ACTIVE_DEFER");
@@ -60,7 +60,7 @@ final class PortDescription {
         List<String> gids = new ArrayList<>();
         for (int i = 0; i < entries; i++) {
             byte[] gid = context.queryGid(port, i);
-            // Tables have hundreds of entries, nearly all of them empty.
+            // Tables have hundreds of entries, almost all of them empty.
             if (!Arrays.equals(gid, NO_GID)) {
                 gids.add(String.format("GID[%3d]: %s", i, ipv6(gid)));
             }

@@ -2,7 +2,7 @@ package io.rdmaraw.tools.doctor;
 
 import java.util.Locale;
 
-/** Capabilities that devices need, with their bit in a capability set (linux/capability.h). */
+/** The capabilities that devices need, with their bit numbers from linux/capability.h. */
 enum Capability {
     CAP_NET_ADMIN(12),
     CAP_NET_RAW(13),
@@ -17,7 +17,7 @@ enum Capability {
         this.number = number;
     }
 
-    /** Returns the name that setpriv and containers use. */
+    /** Returns the name used by setpriv and by container tools. */
     String shortName() {
         return name().substring("CAP_".length()).toLowerCase(Locale.ROOT);
     }

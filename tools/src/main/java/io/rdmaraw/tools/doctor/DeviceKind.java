@@ -2,7 +2,7 @@ package io.rdmaraw.tools.doctor;
 
 import java.util.List;
 
-/** The kind of device behind a name, and what it needs. */
+/** The kind of a device, derived from its name, with the capabilities that it needs. */
 enum DeviceKind {
     LOOP("soft:loop", List.of(), List.of()),
     XDP("soft:xdp:", List.of(Capability.CAP_NET_RAW, Capability.CAP_NET_ADMIN, Capability.CAP_BPF), List.of()),
@@ -28,17 +28,17 @@ enum DeviceKind {
         throw new AssertionError("RDMA takes every name");
     }
 
-    /** Capabilities without which the device cannot be opened. */
+    /** Returns the capabilities without which the device cannot be opened. */
     List<Capability> capabilities() {
         return capabilities;
     }
 
-    /** Capabilities without which the device has fewer features. */
+    /** Returns the capabilities without which the device has fewer features. */
     List<Capability> usefulCapabilities() {
         return usefulCapabilities;
     }
 
-    /** The part of a device name that names a network device or an RDMA device; empty for the loop device. */
+    /** Returns the network device or RDMA device in a device name; empty for the loop device. */
     String behind(String device) {
         return this == LOOP ? "" : device.substring(prefix.length());
     }

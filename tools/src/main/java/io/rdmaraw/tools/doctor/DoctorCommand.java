@@ -2,13 +2,14 @@ package io.rdmaraw.tools.doctor;
 
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import io.rdmaraw.net.rdma.PortInterfaces;
 import io.rdmaraw.tools.command.DeviceChoice;
 import io.rdmaraw.tools.command.ExitCode;
 import io.rdmaraw.tools.doctor.Finding.Severity;
 import io.rdmaraw.tools.output.Json;
-import io.rdmaraw.verbs.VerbsDevices;
+import io.rdmaraw.verbs.objects.VerbsDevices;
+import io.rdmaraw.verbs.port.PortInterfaces;
 import io.rdmaraw.verbs.softverbs.InterfaceFacts;
+import io.rdmaraw.verbs.softverbs.InterfaceProgram;
 import java.io.PrintWriter;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -25,7 +26,7 @@ import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Spec;
 
-/** {@code rdma-raw doctor}. */
+/** The command {@code rdma-raw doctor}. */
 @Command(name = "doctor", mixinStandardHelpOptions = true,
         description = "Says what a device lacks on this host and how to put it right: capabilities, locked memory,"
                 + " kernel options, interface, MTU, offloads. Without a device: every one there is. Ends with 1 if"
@@ -56,7 +57,7 @@ public final class DoctorCommand implements Callable<Integer> {
         return isWell(findings) ? 0 : ExitCode.FAILED;
     }
 
-    /** The loopback device is always there: if it cannot be opened, the reason must be shown. */
+    /** Returns the devices to examine. The loop device always exists, so a failure to open it must be shown. */
     private Set<String> devices() {
         if (device != null) {
             return Set.of(device);
@@ -78,9 +79,12 @@ public final class DoctorCommand implements Callable<Integer> {
                 findings.addAll(netdevs.check(behind, true));
                 findings.addAll(new DriverChecks(host, InterfaceFacts::of).check(behind));
             }
-            // It cuts what the interface has merged, and puts tags back.
+            // This kind segments merged frames and restores VLAN tags itself.
             case PACKET -> findings.addAll(netdevs.check(behind, false));
             case RDMA -> findings.addAll(new RdmaChecks(host, netdevs, PortInterfaces.ofHost()).check(behind));
+        }
+        if (kind == DeviceKind.XDP || kind == DeviceKind.PACKET) {
+            findings.addAll(new ProgramChecks(InterfaceProgram::of).check(kind, behind));
         }
         findings.addAll(new HostChecks(host).check(kind, behind));
         findings.addAll(OpenCheck.check(device));
@@ -110,7 +114,7 @@ public final class DoctorCommand implements Callable<Integer> {
         out.flush();
     }
 
-    /** In a terminal that wants colours, as picocli does it for the help. */
+    /** Colours a finding if the output is a terminal with colours, as picocli does for the help text. */
     private static String coloured(Finding finding) {
         String text = finding.toString();
         return switch (finding.severity()) {

@@ -8,19 +8,22 @@ import java.util.Optional;
 import java.util.function.Function;
 
 /**
- * What the driver of a network interface can do for AF_XDP, from the kernel's own answers and not by a try: modes,
- * frames in several pieces, queues, busy polling.
+ * Reports the AF_XDP features of a network driver: modes, multi-buffer frames, queues, busy polling. The facts are
+ * queried from the kernel; nothing is opened for the test.
  */
 final class DriverChecks {
     /** SV_STEER_MAX_QUEUES of softverbs. */
     private static final int MAX_QUEUES = 64;
-    /** Above this MTU a frame does not fit a chunk of AF_XDP (softverbs/xdp_queue.h, sv_xdp_is_jumbo()). */
+    /** The largest MTU at which each frame fits one chunk of AF_XDP (softverbs/xdp_queue.h, sv_xdp_is_jumbo()). */
     private static final int MAX_ONE_PIECE_MTU = 3822;
-    /** What a frame of an MTU of 9,000 takes, in chunks of 4 KiB. */
+    /** Number of 4 KiB chunks of a frame with an MTU of 9,000. */
     private static final int JUMBO_CHUNKS = 3;
     private static final String MODE = "SOFTVERBS_XDP_MODE";
     private static final String BUSY_POLL = "SOFTVERBS_XDP_BUSY_POLL";
-    /** What the modes of a driver want beside (docs/deploying.md, Drivers, and docs/cloud.md). */
+    /**
+     * Additional requirements of the native modes by driver (docs/guide/deploying.md, Drivers, and
+     * docs/guide/cloud.md).
+     */
     private static final Map<String, String> WANTS = Map.of(
             "ena", "an MTU of 3,502 at most, and half of the queues that ethtool -l names as the most",
             "virtio_net", "a send queue for each processor beside those in use: else sends of processors share one,"
@@ -31,7 +34,11 @@ final class DriverChecks {
     private final Host host;
     private final Function<String, Optional<InterfaceFacts>> query;
 
-    /** @param query {@link InterfaceFacts#of}, or another one in tests */
+    /**
+     * Creates the checks.
+     *
+     * @param query {@link InterfaceFacts#of}, or a replacement in tests
+     */
     DriverChecks(Host host, Function<String, Optional<InterfaceFacts>> query) {
         this.host = host;
         this.query = query;
@@ -44,7 +51,7 @@ final class DriverChecks {
     private List<Finding> check(String netdev, InterfaceFacts facts) {
         List<Finding> findings = new ArrayList<>();
         String driver = facts.driver().isEmpty() ? netdev + "'s driver" : facts.driver();
-        if (!facts.isTold()) {
+        if (!facts.isReported()) {
             findings.add(Finding.ok("driver", driver + "; before Linux 6.3 the kernel does not tell what it can do, and"
                     + " opening the device will"));
             return findings;
@@ -97,7 +104,7 @@ final class DriverChecks {
         return findings;
     }
 
-    /** From Linux 6.13 on. */
+    /** Checks busy polling from Linux 6.13 on, where each queue reports its NAPI instance. */
     private Finding busyPollingByQueue(String netdev, InterfaceFacts facts) {
         if (facts.receiveQueues() == 0) {
             return Finding.ok("busy polling", "the kernel tells whether it can be had while " + netdev + " is up");
@@ -109,7 +116,10 @@ final class DriverChecks {
         return busyPollingRefused("queues of " + netdev + " have no NAPI instance that a socket can poll");
     }
 
-    /** Frames of the generic mode tell no instance. Which mode {@code auto} chooses, opening the device tells. */
+    /**
+     * Checks busy polling before Linux 6.13, where received frames report the NAPI instance. Frames in generic mode do
+     * not. The mode that {@code auto} selects is known only after the device has been opened.
+     */
     private Finding busyPollingByFrame(InterfaceFacts facts) {
         String mode = host.environment(MODE).orElse("auto");
         if (!facts.has(InterfaceFacts.XDP_BASIC | InterfaceFacts.XDP_REDIRECT)) {

@@ -4,7 +4,7 @@ import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.util.Optional;
 
-/** Runs the program {@code ethtool}. */
+/** Runs the {@code ethtool} program. */
 final class Ethtool implements NetdevChecks.Features {
     @Override
     public Optional<String> of(String netdev) {

@@ -6,9 +6,9 @@ import io.rdmaraw.tools.output.Json;
 /**
  * The result of one check.
  *
- * @param subject what was looked at, in a word or two
- * @param text    what is so
- * @param remedy  what to do about it; empty where nothing is to be done
+ * @param subject subject of the check in a word or two
+ * @param text    observed fact
+ * @param remedy  how to correct it; empty if nothing needs to be done
  */
 record Finding(Severity severity, String subject, String text, String remedy) {
     enum Severity {

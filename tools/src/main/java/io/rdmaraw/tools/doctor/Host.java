@@ -12,7 +12,7 @@ import java.util.regex.Pattern;
 import java.util.stream.Stream;
 import java.util.zip.GZIPInputStream;
 
-/** Facts about this host, read from /proc, /sys, /dev and /boot below a root directory (another one in tests). */
+/** Facts about this host, read from /proc, /sys, /dev and /boot. Tests use a different root directory. */
 final class Host {
     private static final Pattern KERNEL_VERSION = Pattern.compile("^(\\d+)\\.(\\d+)");
 
@@ -30,6 +30,15 @@ final class Host {
         }
     }
 
+    /** Returns the contents of a file; empty if it cannot be read. */
+    byte[] readBytes(String file) {
+        try {
+            return Files.readAllBytes(root.resolve(file));
+        } catch (IOException e) {
+            return new byte[0];
+        }
+    }
+
     boolean exists(String file) {
         return Files.exists(root.resolve(file));
     }
@@ -42,7 +51,7 @@ final class Host {
         }
     }
 
-    /** Returns the value after a name at the beginning of a line, such as "CapEff:" in /proc/self/status. */
+    /** Returns the value that follows a name at the start of a line, such as "CapEff:" in /proc/self/status. */
     Optional<String> valueOf(String file, String name) {
         return read(file).flatMap(text -> text.lines().filter(line -> line.startsWith(name)).findFirst())
                 .map(line -> line.substring(name.length()).strip());
@@ -54,7 +63,7 @@ final class Host {
         return Files.isReadable(path) && Files.isWritable(path);
     }
 
-    /** Returns a variable of the environment of this process, which the provider sees too. */
+    /** Returns an environment variable of this process, which is also the environment of the provider. */
     Optional<String> environment(String name) {
         return read("proc/self/environ").flatMap(all -> Stream.of(all.split("\0"))
                 .filter(variable -> variable.startsWith(name + '=')).findFirst())
@@ -65,7 +74,7 @@ final class Host {
         return isInSet("CapEff:", capability);
     }
 
-    /** Whether a program that this process runs could have the capability: it is in the bounding set. */
+    /** Returns whether a program started by this process could hold the capability: it is in the bounding set. */
     boolean mayEverHave(Capability capability) {
         return isInSet("CapBnd:", capability);
     }
@@ -75,22 +84,22 @@ final class Host {
                 .filter(set -> (set >>> capability.number() & 1) != 0).isPresent();
     }
 
-    /** Returns the soft limit of locked memory in bytes; {@link Long#MAX_VALUE} for unlimited. */
+    /** Returns the soft limit of locked memory in bytes; {@link Long#MAX_VALUE} if unlimited. */
     long memlockBytes() {
         return valueOf("proc/self/limits", "Max locked memory").map(line -> line.split("\\s+")[0])
                 .map(value -> value.equals("unlimited") ? Long.MAX_VALUE : Long.parseLong(value)).orElse(0L);
     }
 
     /**
-     * Returns an option of the running kernel, such as {@code CONFIG_BPF_SYSCALL}; empty if the options cannot be read.
-     * An option that is not set is "n".
+     * Returns an option of the running kernel, such as {@code CONFIG_BPF_SYSCALL}. An option that is not set is "n".
+     * Empty if the options cannot be read.
      */
     Optional<String> kernelOption(String option) {
         return kernelOptions().map(text -> text.lines().filter(line -> line.startsWith(option + '=')).findFirst()
                 .map(line -> line.substring(option.length() + 1)).orElse("n"));
     }
 
-    /** Returns whether the kernel is of this version or newer; one whose version cannot be read is taken for new. */
+    /** Returns whether the kernel has at least this version. An unreadable version counts as new. */
     boolean isKernelFrom(int major, int minor) {
         Matcher version = KERNEL_VERSION.matcher(read("proc/sys/kernel/osrelease").orElse(""));
         if (!version.find()) {

@@ -7,21 +7,24 @@ import java.util.Optional;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
-/** What a device needs from the process and the kernel: capabilities, memory, kernel options. */
+/** Checks the requirements of a device on the process and the kernel: capabilities, locked memory, kernel options. */
 final class HostChecks {
-    /** The registered memory of one event loop with default settings: 4096 slots of 2 KiB. */
+    /** The memory that an event loop registers with default settings: 4096 slots of 2 KiB. */
     static final long LOOP_MEMORY_BYTES = 4096L * 2048;
-    /** Memory of an AF_XDP receive queue with an MTU up to 1774, and above: 3072 chunks (softverbs/xdp_socket.c). */
+    /**
+     * The memory of an AF_XDP receive queue for an MTU of up to 1774, and for a larger one: 3072 chunks
+     * (softverbs/xdp_queue.h).
+     */
     static final long QUEUE_BYTES = 3072L * 2112;
     static final long LARGE_QUEUE_BYTES = 3072L * 4160;
     private static final int MAX_SHORT_MTU = 1774;
-    /** With a low limit softverbs uses a quarter. */
+    /** If the limit is low, softverbs uses a quarter of the memory. */
     private static final int LEAST_SHARE = 4;
-    /** Index of the drops in the line of a processor in /proc/net/softnet_stat (net/core/net-procfs.c). */
+    /** Index of the drop counter in a line of /proc/net/softnet_stat (net/core/net-procfs.c). */
     private static final int SOFTNET_DROPPED_FIELD = 1;
     private static final String XDP_MODE = "SOFTVERBS_XDP_MODE";
     private static final String TUN_DEVICE = "dev/net/tun";
-    /** Of the first user namespace: the first user inside, the same outside, and how many follow. */
+    /** The uid map of the initial user namespace: first user inside, first user outside, number of users. */
     private static final List<String> HOST_USERS = List.of("0", "0", "4294967295");
     private static final String SECCOMP_FILTERS = "2";
     private static final List<String> XDP_OPTIONS =
@@ -33,7 +36,11 @@ final class HostChecks {
         this.host = host;
     }
 
-    /** @param behind the network device or RDMA device behind the name */
+    /**
+     * Runs the checks.
+     *
+     * @param behind the network device or RDMA device in the device name
+     */
     List<Finding> check(DeviceKind kind, String behind) {
         List<Finding> findings = new ArrayList<>();
         findings.addAll(capabilities(kind));
@@ -44,6 +51,7 @@ final class HostChecks {
             findings.add(interfaceMemory(behind));
             XDP_OPTIONS.forEach(option -> findings.add(kernelOption(option)));
             tapDevice().ifPresent(findings::add);
+            sharedFillRing().ifPresent(findings::add);
         }
         if (kind == DeviceKind.XDP || kind == DeviceKind.PACKET) {
             userNamespace(kind).ifPresent(findings::add);
@@ -54,7 +62,10 @@ final class HostChecks {
         return findings;
     }
 
-    /** Before Linux 6.17 the verifier wants CAP_PERFMON for the programs of AF_XDP (softverbs/refusal.h). */
+    /**
+     * Returns the required capabilities. Before Linux 6.17 the verifier requires CAP_PERFMON for the AF_XDP programs
+     * (softverbs/refusal.h).
+     */
     private List<Capability> neededCapabilities(DeviceKind kind) {
         return kind != DeviceKind.XDP || host.isKernelFrom(6, 17) ? kind.capabilities()
                 : Stream.concat(kind.capabilities().stream(), Stream.of(Capability.CAP_PERFMON)).toList();
@@ -83,21 +94,27 @@ final class HostChecks {
     }
 
     /**
-     * Whether root of this container would have them. On a host root would have all; containers have their own bounding
-     * set.
+     * Returns whether only root in this container could hold these capabilities. Containers restrict the bounding set;
+     * without such a restriction, root holds all capabilities.
      */
     private boolean isRootsAlone(List<Capability> missing) {
         return !host.mayEverHave(Capability.CAP_SYS_ADMIN) && missing.stream().allMatch(host::mayEverHave);
     }
 
-    /** Kernels before 5.8 do not have CAP_BPF and CAP_PERFMON; later ones accept CAP_SYS_ADMIN in their place. */
+    /**
+     * Returns whether the process holds a capability. CAP_SYS_ADMIN implies CAP_BPF and CAP_PERFMON, which kernels
+     * before 5.8 do not have.
+     */
     private boolean isHeld(Capability capability) {
         return host.hasCapability(capability)
                 || (capability == Capability.CAP_BPF || capability == Capability.CAP_PERFMON)
                 && host.hasCapability(Capability.CAP_SYS_ADMIN);
     }
 
-    /** Not setcap on the java binary: the loader then ignores its $ORIGIN paths and java does not start. */
+    /**
+     * Returns the ways to grant capabilities. setcap on the java binary is not one of them: the loader would ignore its
+     * $ORIGIN paths, and java would not start.
+     */
     private static String granting(List<Capability> wanted) {
         List<String> flags = wanted.stream().map(each -> '+' + each.shortName()).toList();
         return "run as root; in a systemd unit: AmbientCapabilities=" + names(wanted, "", " ") + "; in a container: "
@@ -110,12 +127,34 @@ final class HostChecks {
         return capabilities.stream().map(each -> before + each.name()).collect(Collectors.joining(between));
     }
 
+    /**
+     * Checks for CVE-2025-37920. The two sockets of a queue share a fill ring. Before Linux 6.15, each socket protected
+     * the ring with its own lock, so that two processors could use the same chunk. The fix moved the lock to the pool.
+     */
+    private Optional<Finding> sharedFillRing() {
+        if (host.isKernelFrom(6, 15) || hasPoolLock()) {
+            return Optional.empty();
+        }
+        return Optional.of(Finding.warn("kernel", "if two processors receive frames of one queue in mode generic, this"
+                + " kernel may put both into the same memory (CVE-2025-37920)",
+                "update the kernel: Linux 6.15 and the updated kernels of distributions have the correction"));
+    }
+
+    private boolean hasPoolLock() {
+        byte[] btf = host.readBytes("sys/kernel/btf/vmlinux");
+        try {
+            return new KernelTypes(btf).hasMember("xsk_buff_pool", "rx_lock");
+        } catch (IllegalArgumentException | IndexOutOfBoundsException unreadable) {
+            return false;
+        }
+    }
+
     private Finding registeredMemory() {
         return memlock(LOOP_MEMORY_BYTES + 1, Long.MAX_VALUE, String.format(Locale.ROOT,
                 "each event loop registers %,d KiB by default", LOOP_MEMORY_BYTES >> 10), " (for more than one loop)");
     }
 
-    /** Checks the memory limit for AF_XDP, where event loops register ordinary memory. */
+    /** Checks the memory limit for AF_XDP. Event loops register ordinary memory there, which does not count. */
     private Finding interfaceMemory(String netdev) {
         long queues = Math.max(1, host.list("sys/class/net/" + netdev + "/queues").stream()
                 .filter(name -> name.startsWith("rx-")).count());
@@ -127,8 +166,10 @@ final class HostChecks {
     }
 
     /**
-     * @param least below this the device cannot be opened
-     * @param wanted below this it works with less
+     * Checks the limit of locked memory.
+     *
+     * @param least  below this limit, the device cannot be opened
+     * @param wanted below this limit, the device uses less memory
      */
     private Finding memlock(long least, long wanted, String use, String remark) {
         long limit = host.memlockBytes();
@@ -155,7 +196,7 @@ final class HostChecks {
                 : Finding.ok("kernel", option + '=' + value.get());
     }
 
-    /** Checks /dev/net/tun, which creates the interface of the process in tap mode (softverbs/tap.c). */
+    /** Checks /dev/net/tun, which tap mode uses to create its interface (softverbs/tap.c). */
     private Optional<Finding> tapDevice() {
         if (!host.environment(XDP_MODE).equals(Optional.of("tap"))) {
             return Optional.empty();
@@ -171,9 +212,9 @@ final class HostChecks {
     }
 
     /**
-     * Checks the backlog queues. Interfaces without a receive queue of their own (veth, tun, bridges; all with RPS) put
-     * frames into one queue per processor. A full queue drops frames before softverbs sees them, so only the kernel
-     * counts those drops.
+     * Checks the backlog queues. Interfaces without receive queues (veth, tun, bridges, and all with RPS) put frames
+     * into one queue per processor. If it is full, frames are dropped before softverbs sees them. Only the kernel
+     * counts these drops.
      */
     private Optional<Finding> kernelBacklog() {
         return host.read("proc/net/softnet_stat").map(text -> {
@@ -187,7 +228,7 @@ final class HostChecks {
         });
     }
 
-    /** Capabilities of a user namespace hold for its network, but not for eBPF (softverbs/refusal.c). */
+    /** Checks for a user namespace. Its capabilities apply to its network, but not to eBPF (softverbs/refusal.c). */
     private Optional<Finding> userNamespace(DeviceKind kind) {
         boolean hosts = host.read("proc/self/uid_map").map(map -> map.split("\\s+")).filter(words -> words.length == 3)
                 .map(List::of).filter(HOST_USERS::equals).isPresent();

@@ -5,9 +5,9 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 
-/** What a device needs from the network device under it: up, an MTU that fits, offloads that leave frames whole. */
+/** Checks the network device under a device: state, MTU, and offloads that merge or change frames. */
 final class NetdevChecks {
-    /** A slot of 2 KiB holds an Ethernet frame of this MTU with two VLAN tags. */
+    /** The largest MTU at which an Ethernet frame with two VLAN tags fits a slot of 2 KiB. */
     private static final int MAX_DEFAULT_MTU = 2048 - 14 - 8;
     /** IFF_UP of linux/if.h. */
     private static final int IFF_UP = 1;
@@ -22,7 +22,7 @@ final class NetdevChecks {
 
     /** Reads the offloads of a network device with {@code ethtool -k}. */
     interface Features {
-        /** Returns its output; empty if ethtool is not installed. */
+        /** Returns the output of ethtool; empty if it is not installed. */
         Optional<String> of(String netdev);
     }
 
@@ -31,7 +31,11 @@ final class NetdevChecks {
         this.features = features;
     }
 
-    /** @param needsWholeFrames whether frames may neither be merged nor lose their tag before we see them */
+    /**
+     * Runs the checks.
+     *
+     * @param needsWholeFrames whether merged frames and frames without their VLAN tag are a problem
+     */
     List<Finding> check(String netdev, boolean needsWholeFrames) {
         List<Finding> findings = new ArrayList<>();
         if (!host.exists("sys/class/net/" + netdev)) {
@@ -56,7 +60,7 @@ final class NetdevChecks {
             return Finding.warn("interface", netdev + " is a loopback device: it carries frames without real"
                     + " addresses, in generic mode only", "use a veth pair for tests");
         }
-        // Reading carrier fails while the device is down; up, it is 0 or 1.
+        // The carrier file is readable only while the device is up.
         return host.read("sys/class/net/" + netdev + "/carrier").filter("1"::equals).isPresent()
                 ? Finding.ok("interface", netdev + " is up and has a carrier")
                 : Finding.fail("interface", netdev + " is up but has no carrier",

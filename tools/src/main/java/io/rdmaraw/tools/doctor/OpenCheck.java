@@ -1,15 +1,15 @@
 package io.rdmaraw.tools.doctor;
 
-import io.rdmaraw.verbs.CompletionQueue;
 import io.rdmaraw.verbs.DeviceName;
-import io.rdmaraw.verbs.PortAttributes;
-import io.rdmaraw.verbs.ProtectionDomain;
-import io.rdmaraw.verbs.QueuePair;
-import io.rdmaraw.verbs.QueuePairOptions;
-import io.rdmaraw.verbs.RawPacketProbe;
-import io.rdmaraw.verbs.VerbsContext;
-import io.rdmaraw.verbs.VerbsDevices;
 import io.rdmaraw.verbs.VerbsException;
+import io.rdmaraw.verbs.objects.CompletionQueue;
+import io.rdmaraw.verbs.objects.PortAttributes;
+import io.rdmaraw.verbs.objects.ProtectionDomain;
+import io.rdmaraw.verbs.objects.QueuePair;
+import io.rdmaraw.verbs.objects.QueuePairOptions;
+import io.rdmaraw.verbs.objects.RawPacketProbe;
+import io.rdmaraw.verbs.objects.VerbsContext;
+import io.rdmaraw.verbs.objects.VerbsDevices;
 import io.rdmaraw.verbs.softverbs.Softverbs;
 import java.util.ArrayList;
 import java.util.List;
@@ -17,10 +17,13 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.Supplier;
 
-/** Opens the device and a raw-packet queue pair: if that works, no other check is needed. */
+/** Opens the device and a raw-packet queue pair. If this succeeds, the other checks do not matter. */
 final class OpenCheck {
     private static final int ENTRIES = 64;
-    /** Some drivers reset the card when a program comes: its link is back after some seconds. */
+    /**
+     * Maximum time to wait for a link. Some drivers reset the card when a program is attached, and the link needs
+     * seconds to return.
+     */
     private static final long LINK_PATIENCE_NANOS = TimeUnit.SECONDS.toNanos(8);
     private static final long LOOK_NANOS = TimeUnit.MILLISECONDS.toNanos(50);
 
@@ -51,7 +54,7 @@ final class OpenCheck {
         return findings;
     }
 
-    /** Looks until the port is active, or the time is over. */
+    /** Waits until the port is active or the time is over. */
     static Finding port(int port, Supplier<PortAttributes> query, long patienceNanos) {
         PortAttributes attributes = query.get();
         for (long end = System.nanoTime() + patienceNanos; !attributes.isActive() && System.nanoTime() - end < 0;) {

@@ -1,12 +1,15 @@
 package io.rdmaraw.tools.doctor;
 
-import io.rdmaraw.net.rdma.PortInterfaces;
+import io.rdmaraw.verbs.port.PortInterfaces;
 import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.List;
 import java.util.Optional;
 
-/** What an RDMA device needs: the kernel's verbs, their device files, and a network device that is up. */
+/**
+ * Checks the requirements of an RDMA device: the verbs of the kernel, the device files, and a network device that is
+ * up.
+ */
 final class RdmaChecks {
     private static final int FIRST_PORT = 1;
 
@@ -20,12 +23,17 @@ final class RdmaChecks {
         this.interfaces = interfaces;
     }
 
-    /** @param name an RDMA device such as mlx5_0, or the network device of one */
+    /**
+     * Runs the checks.
+     *
+     * @param name an RDMA device such as mlx5_0, or its network device
+     */
     List<Finding> check(String name) {
         List<Finding> findings = new ArrayList<>();
         String describedElsewhere = System.getenv("SYSFS_PATH");
         if (describedElsewhere != null) {
-            // As libibverbs does. Such a device has neither a kernel driver nor device files that could be missing.
+            // libibverbs reads this directory, too. Such a device has neither a kernel driver nor device files to
+            // check.
             findings.add(Finding.ok("RDMA device", name + " is emulated: see " + describedElsewhere));
             checkInterface(name, findings);
             return findings;
@@ -58,7 +66,7 @@ final class RdmaChecks {
                 : "use one of: " + String.join(", ", devices);
     }
 
-    /** Returns the port's network interface, or null. */
+    /** Checks the network interface of the port and returns it, or null if there is none. */
     private String checkInterface(String device, List<Finding> findings) {
         String netdev = interfaces.interfaceOf(device, FIRST_PORT);
         if (netdev == null) {
@@ -79,7 +87,10 @@ final class RdmaChecks {
                 .findFirst().orElse(null);
     }
 
-    /** A loop on another NUMA node than the card reads and writes rings across the link between processors. */
+    /**
+     * Warns if the process may run on another NUMA node than the card. Its loops would then access the rings across the
+     * interconnect of the processors.
+     */
     private Optional<Finding> node(String device) {
         String node = host.read("sys/class/infiniband/" + device + "/device/numa_node").orElse("-1");
         BitSet near = processors(host.read("sys/devices/system/node/node" + node + "/cpulist").orElse(""));
@@ -92,7 +103,7 @@ final class RdmaChecks {
                 "numactl --cpunodebind=" + node + " --preferred=" + node + " java ..."));
     }
 
-    /** Reads a list such as 0-3,8. */
+    /** Parses a list of processors such as 0-3,8. */
     private static BitSet processors(String list) {
         BitSet processors = new BitSet();
         for (String range : list.split(",")) {

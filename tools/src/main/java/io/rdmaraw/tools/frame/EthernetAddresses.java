@@ -2,12 +2,12 @@ package io.rdmaraw.tools.frame;
 
 import io.netty.buffer.ByteBuf;
 
-/** Reads and writes the addresses of a frame, its first twelve bytes. */
+/** Reads and writes the MAC addresses in the first twelve bytes of a frame. */
 public final class EthernetAddresses {
     private EthernetAddresses() {
     }
 
-    /** Writes destination and source; addresses are numbers of 48 bits. */
+    /** Writes destination and source, given as numbers of 48 bits. */
     public static void write(ByteBuf frame, long destination, long source) {
         frame.setLong(0, destination << 16 | source >>> 32);
         frame.setInt(8, (int) source);

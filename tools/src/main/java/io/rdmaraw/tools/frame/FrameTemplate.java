@@ -11,11 +11,11 @@ import java.util.function.Consumer;
  *
  * <pre>eth(dst=02:00:00:00:00:02)/vlan(id=5)/ipv4(src=198.18.0.1,dst=198.18.0.2)/udp(dst=7)/payload(length=18)</pre>
  *
- * <p>Every field has a default, so {@code eth/ipv4/udp} is a whole template. Ethertypes, lengths and checksums are
- * worked out. Immutable.
+ * <p>Every field has a default, so {@code eth/ipv4/udp} is a complete template. Ethertypes, lengths and checksums are
+ * computed. Immutable.
  */
 public final class FrameTemplate {
-    /** Fields of each layer, for help texts. */
+    /** Syntax of templates with the fields of each layer, for help texts. */
     public static final String SYNTAX =
             "eth(dst,src,type)[/vlan(id,prio,type)][/ipv4(src,dst,ttl,tos,id)|/ipv6(src,dst,hlim,tc,fl)]"
             + "[/udp(src,dst)|/tcp(src,dst,seq,ack,flags,window)][/payload(length|hex)]";
@@ -32,7 +32,7 @@ public final class FrameTemplate {
     /**
      * Parses a template.
      *
-     * @throws IllegalArgumentException with one sentence that names the fault
+     * @throws IllegalArgumentException if the template is invalid; the message is one sentence
      */
     public static FrameTemplate parse(String template) {
         try {
@@ -99,30 +99,30 @@ public final class FrameTemplate {
         };
     }
 
-    /** Returns the number of bytes of all headers. */
+    /** Returns the total length of the headers. */
     public int headerBytes() {
         return headers.stream().mapToInt(Layer::headerBytes).sum();
     }
 
-    /** Returns the frame with the payload of the template, without FCS and padding. */
+    /** Builds the frame with the payload of the template, without FCS and padding. */
     public byte[] build() {
         return build(headerBytes() + payload.length);
     }
 
     /**
-     * Returns the frame with its payload cut or extended to a length.
+     * Builds the frame with a payload that is cut or extended to reach a length.
      *
-     * @param frameBytes without FCS
-     * @throws IllegalArgumentException if the headers alone are longer, or no frame is that long
+     * @param frameBytes length of the frame without FCS
+     * @throws IllegalArgumentException if the headers alone are longer, or the length exceeds that of any frame
      */
     public byte[] build(int frameBytes) {
         return build(frameBytes, payloadBytes -> { });
     }
 
     /**
-     * As {@link #build(int)}, but lets the caller change the payload before the checksums are computed.
+     * Same as {@link #build(int)}, but allows the caller to change the payload before the checksums are computed.
      *
-     * @param change is given the payload of this frame
+     * @param change receives the payload of this frame and may modify it
      */
     public byte[] build(int frameBytes, Consumer<byte[]> change) {
         if (frameBytes < headerBytes() || frameBytes > MAX_FRAME_BYTES) {

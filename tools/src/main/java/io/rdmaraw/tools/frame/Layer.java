@@ -8,11 +8,11 @@ import io.rdmaraw.wire.IpProtocol;
 import io.rdmaraw.wire.Ipv4Header;
 import java.util.Arrays;
 
-/** One layer of a frame. A layer writes its own header and receives what depends on its neighbours. */
+/** One layer of a frame. It writes its own header; values that depend on the neighbouring layers are passed in. */
 sealed interface Layer {
-    /** IEEE Std 802 local experimental ethertype 1: no kernel acts on it. */
+    /** Local experimental ethertype 1 of IEEE Std 802. Kernels ignore such frames. */
     int ETHERTYPE_EXPERIMENTAL = 0x88b5;
-    /** RFC 3692: for experiments. */
+    /** The protocol number for experiments of RFC 3692. */
     int PROTOCOL_EXPERIMENTAL = 253;
 
     int headerBytes();
@@ -21,11 +21,11 @@ sealed interface Layer {
      * Appends the header to the frame.
      *
      * @param next         the layer inside this one, or null
-     * @param payloadBytes bytes of the frame after this header
+     * @param payloadBytes number of bytes after this header
      */
     void writeHeader(ByteBuf frame, Layer next, int payloadBytes);
 
-    /** Returns the ethertype that announces a layer. */
+    /** Returns the ethertype for a layer, or {@code otherwise} if the layer has none. */
     static int etherTypeOf(Layer layer, int otherwise) {
         return switch (layer) {
             case Vlan vlan -> EtherType.VLAN;
@@ -75,7 +75,7 @@ sealed interface Layer {
         }
     }
 
-    /** A layer below UDP or TCP, which knows the addresses of the pseudo header. */
+    /** An IP layer, which provides the addresses for the pseudo header of UDP and TCP. */
     sealed interface Ip extends Layer {
         byte[] source();
 
@@ -85,7 +85,7 @@ sealed interface Layer {
     record Ipv4(byte[] source, byte[] destination, int ttl, int tos, int id) implements Ip {
         static Ipv4 of(LayerText text) {
             text.allow("src", "dst", "ttl", "tos", "id");
-            // RFC 2544 sets 198.18.0.0/15 aside for benchmarks.
+            // RFC 2544 reserves 198.18.0.0/15 for benchmarks.
             return new Ipv4(text.ip("src", "198.18.0.1", 4), text.ip("dst", "198.18.0.2", 4),
                     text.number("ttl", 64, 0, 255), text.number("tos", 0, 0, 255), text.number("id", 0, 0, 0xffff));
         }
@@ -108,7 +108,7 @@ sealed interface Layer {
     record Ipv6(byte[] source, byte[] destination, int hopLimit, int trafficClass, int flowLabel) implements Ip {
         static Ipv6 of(LayerText text) {
             text.allow("src", "dst", "hlim", "tc", "fl");
-            // RFC 5180 sets 2001:2::/48 aside for benchmarks.
+            // RFC 5180 reserves 2001:2::/48 for benchmarks.
             return new Ipv6(text.ip("src", "2001:2::1", 16), text.ip("dst", "2001:2::2", 16),
                     text.number("hlim", 64, 0, 255), text.number("tc", 0, 0, 255), text.number("fl", 0, 0, 0xfffff));
         }
@@ -125,15 +125,19 @@ sealed interface Layer {
         }
     }
 
-    /** A layer with a checksum over itself, its payload and a pseudo header. */
+    /** A layer with a checksum over its header, its payload and a pseudo header. */
     sealed interface Transport extends Layer {
-        /** From the IP header before it. */
+        /** Returns the protocol number in the IP header. */
         int protocol();
 
         /** Returns the offset of the checksum in the header. */
         int checksumOffset();
 
-        /** Writes the checksum, once the payload is written. The header begins at {@code offset}. */
+        /**
+         * Writes the checksum. Must be called after the payload has been written.
+         *
+         * @param offset offset of this layer's header in the frame
+         */
         default void writeChecksum(ByteBuf frame, int offset, Ip ip) {
             int lengthBytes = frame.writerIndex() - offset;
             ByteBuf pseudoHeader = Unpooled.buffer(40).writeBytes(ip.source()).writeBytes(ip.destination())
@@ -141,7 +145,7 @@ sealed interface Layer {
             int checksum = InternetChecksum.finish(
                     InternetChecksum.sum(pseudoHeader, 0, pseudoHeader.readableBytes())
                     + InternetChecksum.sum(frame, offset, lengthBytes));
-            // RFC 768: a computed zero is sent as all ones, as zero says "no checksum". TCP has no such rule.
+            // RFC 768: a checksum of zero is sent as all ones, because zero means "no checksum". TCP has no such rule.
             boolean zeroMeansNone = protocol() == IpProtocol.UDP;
             frame.setShort(offset + checksumOffset(), checksum == 0 && zeroMeansNone ? 0xffff : checksum);
         }
@@ -150,7 +154,7 @@ sealed interface Layer {
     record Udp(int sourcePort, int destinationPort) implements Transport {
         static Udp of(LayerText text) {
             text.allow("src", "dst");
-            // 9 is the discard service: a host that gets the frame by mistake does nothing with it.
+            // Port 9 is the discard service, so a host that receives the frame by mistake ignores it.
             return new Udp(text.number("src", 49152, 0, 0xffff), text.number("dst", 9, 0, 0xffff));
         }
 
@@ -176,7 +180,7 @@ sealed interface Layer {
         }
     }
 
-    /** A TCP header without options. It is only a template without the state of a connection. */
+    /** A TCP header without options. It carries no connection state. */
     record Tcp(int sourcePort, int destinationPort, long sequence, long acknowledgement, int flags, int window)
             implements Transport {
         private static final int ACK = 0x10;
@@ -207,12 +211,12 @@ sealed interface Layer {
         public void writeHeader(ByteBuf frame, Layer next, int payloadBytes) {
             frame.writeShort(sourcePort).writeShort(destinationPort);
             frame.writeInt((int) sequence).writeInt((int) acknowledgement);
-            // The data offset counts words of 32 bits (RFC 9293 section 3.1).
+            // The data offset is in words of 32 bits (RFC 9293 section 3.1).
             frame.writeByte(headerBytes() / 4 << 4).writeByte(flags).writeShort(window).writeInt(0);
         }
     }
 
-    /** Bytes after the headers. A payload with a length but without bytes counts up from 0. */
+    /** The bytes after the headers. A payload that is given by its length alone counts up from 0. */
     record Payload(byte[] bytes) implements Layer {
         static Payload of(LayerText text) {
             text.allow("length", "hex");
@@ -241,7 +245,7 @@ sealed interface Layer {
 
         @Override
         public void writeHeader(ByteBuf frame, Layer next, int payloadBytes) {
-            // Has none.
+            // A payload has no header.
         }
     }
 }

@@ -7,7 +7,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 
-/** One layer of a template as typed: {@code name(field=value,...)}. A field is validated when it is read. */
+/** One layer of a template in text form: {@code name(field=value,...)}. A field is validated when it is read. */
 final class LayerText {
     private final String name;
     private final Map<String, String> fields;
@@ -17,7 +17,7 @@ final class LayerText {
         this.fields = fields;
     }
 
-    /** Splits {@code eth(...)/ipv4(...)/udp}. */
+    /** Splits a template such as {@code eth(...)/ipv4(...)/udp} into layers. */
     static List<LayerText> split(String template) {
         List<LayerText> layers = new ArrayList<>();
         for (String layer : template.strip().split("/", -1)) {
@@ -52,7 +52,7 @@ final class LayerText {
         return name;
     }
 
-    /** Rejects fields that the layer does not have, and names those that it has. */
+    /** Rejects fields that the layer does not have; the message lists the known ones. */
     LayerText allow(String... known) {
         for (String field : fields.keySet()) {
             if (!Set.of(known).contains(field)) {
@@ -71,7 +71,7 @@ final class LayerText {
         return (int) number(field, (long) defaultValue, min, max);
     }
 
-    /** Returns a number of 32 bits, 0 if it is missing. */
+    /** Returns an unsigned number of 32 bits, or 0 if the field is missing. */
     long unsignedInt(String field) {
         return number(field, 0L, 0, 0xffff_ffffL);
     }
@@ -109,17 +109,17 @@ final class LayerText {
         return mac;
     }
 
-    /** Parses a numeric address of the wanted length (4 or 16); never queries a name server. */
+    /** Parses a numeric address of the given length (4 or 16). Never queries a name server. */
     byte[] ip(String field, String defaultValue, int lengthBytes) {
         String value = fields.getOrDefault(field, defaultValue);
         try {
             byte[] address = InetAddress.ofLiteral(value).getAddress();
-            // InetAddress takes 1.2.3 for 1.2.0.3; typed into a template it is a slip.
+            // InetAddress parses 1.2.3 as 1.2.0.3. In a template, this is a typing error.
             if (address.length == lengthBytes && (lengthBytes != 4 || value.split("\\.", -1).length == 4)) {
                 return address;
             }
         } catch (IllegalArgumentException notAnAddress) {
-            // The sentence below says it.
+            // Reported below.
         }
         throw new IllegalArgumentException(
                 name + ' ' + field + "=" + value + " is not an IPv" + (lengthBytes == 4 ? 4 : 6) + " address");

@@ -11,11 +11,12 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /**
- * Templates with ranges in them, such as {@code udp(src=1000..1999)} or {@code ipv4(src=10.0.0.1..10.0.0.50)}: one
- * template for each combination of values. Numbers, IP and MAC addresses have ranges, both ends included.
+ * Expands templates with ranges, such as {@code udp(src=1000..1999)} or {@code ipv4(src=10.0.0.1..10.0.0.50)}, to one
+ * template for each combination of values. Numbers, IP addresses and MAC addresses can be ranges; both ends are
+ * included.
  */
 public final class TemplateRanges {
-    /** The most templates. */
+    /** Maximum number of templates. */
     public static final int MAX_TEMPLATES = 65_536;
     private static final Pattern RANGE = Pattern.compile("([0-9a-fA-Fx.:]*[0-9a-fA-F])\\.\\.([0-9a-fA-Fx.:]+)");
 
@@ -23,9 +24,9 @@ public final class TemplateRanges {
     }
 
     /**
-     * Lists the templates that a text stands for; the last range changes fastest.
+     * Returns the templates described by a text. The last range varies fastest.
      *
-     * @throws IllegalArgumentException when a range is none, or there are too many combinations
+     * @throws IllegalArgumentException if a range is invalid or there are too many combinations
      */
     public static List<String> expand(String template) {
         Matcher matcher = RANGE.matcher(template);

@@ -12,9 +12,9 @@ import java.nio.file.Path;
 import java.util.Locale;
 import java.util.stream.Stream;
 
-/** What a figure depends on besides the measured code: the machine and the versions. */
+/** The environment of a measurement: the machine and the versions of the software. */
 public final class Environment {
-    /** Of a core: less is what an idle machine does. */
+    /** Usage in cores above which other programs disturb a measurement. An idle machine stays below it. */
     private static final double BUSY_CORES = 0.25;
     private static final long LOOK_MILLIS = 200;
     private static final Path PROCESSOR_TIMES = Path.of("/proc/stat");
@@ -22,7 +22,7 @@ public final class Environment {
     private Environment() {
     }
 
-    /** Returns the machine; each value as the system names it. */
+    /** Returns a description of the machine. */
     public static ObjectNode machine() {
         ObjectNode machine = Json.object();
         machine.put("cpu", firstValue("/proc/cpuinfo", "model name"));
@@ -35,12 +35,12 @@ public final class Environment {
         return machine;
     }
 
-    /** Returns the processes that wanted a core in the last minute; negative if the system does not tell. */
+    /** Returns the average number of runnable processes in the last minute; negative if it is not available. */
     private static double loadAverage() {
         return ManagementFactory.getOperatingSystemMXBean().getSystemLoadAverage();
     }
 
-    /** Warns before a measurement that other programs use the cores: the figures would show those programs too. */
+    /** Prints a warning if other programs use the cores, because they would affect the measurement. */
     public static void warnIfBusy(PrintWriter out) {
         double cores = coresOfOthers();
         if (cores > BUSY_CORES) {
@@ -51,8 +51,8 @@ public final class Environment {
     }
 
     /**
-     * Looks for some tenths of a second at what other processes use now. The load average would tell of the last
-     * minute, and so, as a rule, of the command that the user ran before this one.
+     * Measures for {@link #LOOK_MILLIS} how many cores other processes use. The load average covers the last minute and
+     * would usually include the user's previous command.
      */
     private static double coresOfOthers() {
         OperatingSystemMXBean system = (OperatingSystemMXBean) ManagementFactory.getOperatingSystemMXBean();
@@ -81,7 +81,8 @@ public final class Environment {
     }
 
     /**
-     * Returns the value after the name and a ':' or '=', or "unknown": a figure without its machine is still a figure.
+     * Returns the value after a name and ':' or '='. Returns "unknown" if there is none, because a result is useful
+     * without it, too.
      */
     private static String firstValue(String file, String name) {
         try (Stream<String> lines = Files.lines(Path.of(file))) {

@@ -5,7 +5,7 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.PrintWriter;
 
-/** Builds JSON as the commands print it: one object on one line, the last line of the output. */
+/** Builds the JSON output of the commands: one object on one line, which is the last line of the output. */
 public final class Json {
     private static final ObjectMapper MAPPER = new ObjectMapper();
 
@@ -16,7 +16,7 @@ public final class Json {
         return MAPPER.createObjectNode();
     }
 
-    /** Prints the object as a line of its own. */
+    /** Prints an object on one line. */
     public static void print(PrintWriter out, ObjectNode object) {
         try {
             out.println(MAPPER.writeValueAsString(object));
@@ -26,7 +26,7 @@ public final class Json {
         out.flush();
     }
 
-    /** Rounds a number to four significant digits; digits before the point are kept. */
+    /** Rounds a number to four significant digits. Digits before the decimal point are always kept. */
     public static double rounded(double value) {
         if (value == 0 || !Double.isFinite(value)) {
             return 0;

@@ -7,7 +7,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
 import java.util.function.LongSupplier;
 
-/** Prints a line with the throughput every second while something runs. */
+/** Prints the throughput of a running operation once per second. */
 public final class LiveLine {
     private static final long TICK_NANOS = TimeUnit.SECONDS.toNanos(1);
 
@@ -22,9 +22,12 @@ public final class LiveLine {
     /**
      * Creates the line without printing it.
      *
-     * @param out    stderr, where stdout is for the result
-     * @param frames total until now; as bytes and lost it is read by the thread that calls {@link #watch}
-     * @param lostName the name that the summary has for what {@code lost} counts
+     * @param out      stderr if stdout is for the result
+     * @param frames   returns the total number of frames; this and the other suppliers are called by the thread in
+     *                 {@link #watch}
+     * @param bytes    returns the total number of bytes
+     * @param lostName name of the count of lost frames
+     * @param lost     returns the total number of lost frames
      */
     public LiveLine(PrintWriter out, String what, LongSupplier frames, LongSupplier bytes, String lostName,
             LongSupplier lost) {
@@ -37,10 +40,10 @@ public final class LiveLine {
     }
 
     /**
-     * Prints until the time is over, the latch opens or the condition ends it.
+     * Prints until the time is over, the latch opens or the condition is false.
      *
-     * @param durationNanos 0 for no limit
-     * @return the nanoseconds that passed
+     * @param durationNanos maximum duration, or 0 for no limit
+     * @return the elapsed nanoseconds
      */
     public long watch(long durationNanos, CountDownLatch done, BooleanSupplier whileTrue) throws InterruptedException {
         long start = System.nanoTime();

@@ -5,17 +5,16 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 
 /**
- * How long the processors of a machine have worked, from the first line of /proc/stat (proc_stat(5)).
+ * The busy time of the machine's processors, read from the first line of /proc/stat (proc_stat(5)).
  *
- * @param busySeconds the sum over all processors, without what they were idle, waited for disks, or were given to other
- *                    virtual machines
+ * @param busySeconds sum over all processors, without idle time, I/O wait and time stolen by the hypervisor
  */
 record ProcessorTime(double busySeconds) {
     private static final double TICKS_PER_SECOND = 100;
-    /** Behind the word "cpu": user, nice, system; then idle and iowait, which are no work; then irq and softirq. */
+    /** Indexes of the busy fields after the word "cpu": user, nice, system, irq, softirq. Skips idle and iowait. */
     private static final int[] BUSY_FIELDS = {1, 2, 3, 6, 7};
 
-    /** Returns zero if the kernel does not tell. */
+    /** Reads the file. Returns zero if it is unavailable. */
     static ProcessorTime read(Path file) {
         try {
             String[] fields = Files.readAllLines(file).getFirst().split("\\s+");

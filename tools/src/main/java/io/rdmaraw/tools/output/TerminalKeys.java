@@ -8,16 +8,16 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
 
 /**
- * Keys as they are pressed, while the standard input is a terminal: stty(1) ends its lines and its echo, and
- * {@link #close()} restores both. Without a terminal, or without stty, no key is ever pressed.
+ * Reads single key presses if the standard input is a terminal. stty(1) disables line buffering and echo;
+ * {@link #close()} restores both. Without a terminal or without stty, no key is ever reported.
  */
 public final class TerminalKeys implements AutoCloseable {
-    /** What {@link #await} returns when the time is over. */
+    /** The value returned by {@link #await} if no key was pressed. */
     public static final int NONE = -1;
     private static final long LOOK_NANOS = TimeUnit.MILLISECONDS.toNanos(50);
 
     private final InputStream input;
-    /** As {@code stty -g} has them; null where nothing was changed. */
+    /** The output of {@code stty -g}; null if no setting was changed. */
     private final String settings;
 
     private TerminalKeys(InputStream input, String settings) {
@@ -29,7 +29,7 @@ public final class TerminalKeys implements AutoCloseable {
         this(input, null);
     }
 
-    /** Takes the keys of the standard input, where that and the output are a terminal. */
+    /** Starts to read keys if both standard input and output are a terminal. */
     public static TerminalKeys open() {
         boolean terminal = System.console() != null && System.console().isTerminal();
         String settings = terminal ? stty("-g") : null;
@@ -37,7 +37,7 @@ public final class TerminalKeys implements AutoCloseable {
         return new TerminalKeys(taken ? System.in : InputStream.nullInputStream(), taken ? settings : null);
     }
 
-    /** Returns the next key, or {@link #NONE} after {@code nanos} without one, or when the command is to end. */
+    /** Waits for a key and returns it. Returns {@link #NONE} if the time is over or the command is to end. */
     public int await(long nanos, BooleanSupplier goOn) throws InterruptedException {
         long end = System.nanoTime() + nanos;
         while (!isPressed()) {
@@ -58,7 +58,7 @@ public final class TerminalKeys implements AutoCloseable {
         try {
             return input.available() > 0;
         } catch (IOException e) {
-            // The terminal is gone; the signal for that ends the command.
+            // The terminal has been closed; the resulting signal ends the command.
             return false;
         }
     }
@@ -70,7 +70,7 @@ public final class TerminalKeys implements AutoCloseable {
         }
     }
 
-    /** Returns what it printed, or null when it failed. */
+    /** Returns the output of stty, or null if it failed. */
     private static String stty(String... arguments) {
         String[] command = new String[arguments.length + 1];
         command[0] = "stty";

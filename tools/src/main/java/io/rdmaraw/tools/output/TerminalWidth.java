@@ -7,17 +7,19 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.stream.Collectors;
 
-/** How many columns the terminal of the standard output has now: it may change between two screens. */
+/** The current width of the terminal. It can change while a command runs. */
 public final class TerminalWidth {
     private static final int STDOUT = 1;
-    /** {@code TIOCGWINSZ} of ioctl_tty(2); the result is four words of 16 bits: rows, columns, and pixels. */
+    /** {@code TIOCGWINSZ} of ioctl_tty(2). The result is four 16-bit words: rows, columns, and the size in pixels. */
     private static final long WINDOW_SIZE = 0x5413;
     private static final long IOCTL = Libc.address("ioctl");
 
     private TerminalWidth() {
     }
 
-    /** Returns the columns, or {@link Integer#MAX_VALUE} where there is no terminal: a file has lines of any length. */
+    /**
+     * Returns the columns of the terminal; {@link Integer#MAX_VALUE} without a terminal, because a file has no width.
+     */
     public static int columns() {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment size = arena.allocate(ValueLayout.JAVA_SHORT, 4);
@@ -27,7 +29,7 @@ public final class TerminalWidth {
         }
     }
 
-    /** Returns the text with longer lines cut: one that a terminal folds shifts all that is below it. */
+    /** Cuts lines that are too long. A line that the terminal wraps would shift all lines below it. */
     public static String cut(String text, int columns) {
         return text.lines().map(line -> line.length() <= columns ? line : line.substring(0, Math.max(0, columns - 1))
                 + '…').collect(Collectors.joining("\n", "", "\n"));

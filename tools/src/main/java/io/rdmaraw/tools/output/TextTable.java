@@ -6,8 +6,8 @@ import java.util.Arrays;
 import java.util.List;
 
 /**
- * A text table. Columns are as wide as their longest cell; numbers are aligned to the right. Where there is no room
- * for all of them, those that may go are left out.
+ * A text table. A column is as wide as its longest cell; numbers are aligned to the right. If the table is too wide,
+ * dispensable columns are omitted.
  */
 public final class TextTable {
     private static final int GAP = 2;
@@ -22,9 +22,9 @@ public final class TextTable {
     }
 
     /**
-     * Names the columns that may be left out.
+     * Marks columns as dispensable.
      *
-     * @param headings in the order in which they go
+     * @param headings headings of the columns, in the order in which they are omitted
      */
     public TextTable dispensable(String... headings) {
         dispensable.addAll(List.of(headings));
@@ -43,7 +43,7 @@ public final class TextTable {
         print(out, Integer.MAX_VALUE);
     }
 
-    /** Prints it in as many columns of characters, if leaving out what may go is enough for that. */
+    /** Prints the table and omits dispensable columns until it fits the width, if possible. */
     public void print(PrintWriter out, int widthChars) {
         int[] widths = new int[columns];
         for (String[] row : rows) {

@@ -10,13 +10,13 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 
 /**
- * Reads the Ethernet frames of a classic pcap file with either byte order and either precision. Used by one thread.
- * Every fault of the file is a {@link PcapException} with its position.
+ * Reads the Ethernet frames of a classic pcap file of either byte order and precision. Faults of the file are reported
+ * as a {@link PcapException} with their position. Used by one thread.
  */
 public final class PcapReader implements AutoCloseable {
-    /** The section header block type at the beginning of a pcapng file; the same in both byte orders. */
+    /** The block type at the start of a pcapng file. It is the same in both byte orders. */
     private static final int PCAPNG_MAGIC = 0x0a0d0d0a;
-    /** The upper bits of the link type field hold the FCS length and flags. */
+    /** Mask of the link type. The upper bits of the field hold the FCS length and flags. */
     private static final int LINKTYPE_MASK = 0xffff;
 
     private final InputStream in;
@@ -36,7 +36,7 @@ public final class PcapReader implements AutoCloseable {
      * Opens a file and checks its header.
      *
      * @throws PcapException if it is not a pcap file of Ethernet frames
-     * @throws IOException   if it cannot be read
+     * @throws IOException if it cannot be read
      */
     public static PcapReader open(Path file) throws IOException {
         InputStream in = new BufferedInputStream(Files.newInputStream(file), 1 << 16);
@@ -48,7 +48,7 @@ public final class PcapReader implements AutoCloseable {
         }
     }
 
-    /** As {@link #open(Path)}, from a stream with a name for messages. */
+    /** Same as {@link #open(Path)} for a stream; the name is used in messages. */
     public static PcapReader open(InputStream in, String name) throws IOException {
         ByteBuffer header = ByteBuffer.wrap(in.readNBytes(PcapFormat.FILE_HEADER_BYTES));
         if (header.remaining() < Integer.BYTES) {
@@ -93,7 +93,7 @@ public final class PcapReader implements AutoCloseable {
     /**
      * Returns the next frame, or null after the last one.
      *
-     * @throws PcapException if the file ends inside a record or the record cannot be right
+     * @throws PcapException if the file ends inside a record or the record is invalid
      */
     public PcapFrame next() throws IOException {
         int headerBytes = in.readNBytes(recordHeader.array(), 0, PcapFormat.RECORD_HEADER_BYTES);

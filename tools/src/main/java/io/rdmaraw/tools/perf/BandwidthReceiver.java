@@ -3,7 +3,7 @@ package io.rdmaraw.tools.perf;
 import io.rdmaraw.tools.run.Counter;
 import java.util.function.BooleanSupplier;
 
-/** The server of {@code bw}: counts received frames. Used by one thread; the counts are read after it has ended. */
+/** The server side of {@code bw}: counts received frames. Runs on one thread; read the counts after it has ended. */
 final class BandwidthReceiver implements PerfEndpoint.FrameSink {
     private final PerfEndpoint endpoint;
     private final int stampOffset;
@@ -21,8 +21,8 @@ final class BandwidthReceiver implements PerfEndpoint.FrameSink {
     /**
      * Creates the receiving side.
      *
-     * @param frameBytes as the frames are expected to be
-     * @param endAfter   ends after so many frames; 0 to end when none has come for a second
+     * @param frameBytes length of each frame, for the report
+     * @param endAfter   number of frames after which the run ends; 0 to end when no frame has arrived for a second
      */
     BandwidthReceiver(PerfEndpoint endpoint, int stampOffset, int frameBytes, long endAfter) {
         this.endpoint = endpoint;
@@ -50,12 +50,12 @@ final class BandwidthReceiver implements PerfEndpoint.FrameSink {
                 peak.peakPerSecond(seconds == 0 ? 0 : frames / seconds), numbers.lost());
     }
 
-    /** Returns the received frames, including those of the warm-up. Thread-safe. */
+    /** Returns the number of received frames, including those of the warm-up. Thread-safe. */
     long arrived() {
         return arrived.get();
     }
 
-    /** Tells the server that the sender has ended: frames in flight arrive soon or never. Thread-safe. */
+    /** Announces that the sender has ended, which shortens the wait for frames in flight. Thread-safe. */
     void expectEnd() {
         ending = true;
     }

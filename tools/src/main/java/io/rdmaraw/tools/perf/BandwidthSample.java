@@ -3,9 +3,9 @@ package io.rdmaraw.tools.perf;
 /**
  * The result of one side of a bandwidth measurement.
  *
- * @param side  "client" (sent) or "server" (received); of the way back, where both ways are measured at once, with
- *              "back" behind it
- * @param lost  frames sent and not received; -1 where it cannot be told
+ * @param side "client" (sent) or "server" (received); followed by " back" for the reverse direction of a bidirectional
+ *             run
+ * @param lost frames sent but not received; -1 if unknown
  */
 record BandwidthSample(String side, int frameBytes, long frames, double seconds, double peakFramesPerSecond,
         long lost) {

@@ -2,7 +2,7 @@ package io.rdmaraw.tools.perf;
 
 import java.util.function.BooleanSupplier;
 
-/** The client of {@code bw}: keeps the send queues filled and counts completions. Used by one thread. */
+/** The client side of {@code bw}: keeps the send queues full and counts completions. Used by one thread. */
 final class BandwidthSender {
     private final PerfEndpoint endpoint;
     private final int frameBytes;
@@ -23,7 +23,11 @@ final class BandwidthSender {
         this.goOn = goOn;
     }
 
-    /** @param mark {@link Stamp#WARM_UP} for frames that no figure counts, or 0 */
+    /**
+     * Sends frames until the run has reached its length, and waits for their completions.
+     *
+     * @param mark {@link Stamp#WARM_UP} for frames that are excluded from the result, or 0
+     */
     BandwidthSample run(RunLength length, SendSchedule schedule, int mark) {
         long completedBefore = completed();
         sentBefore += sent;
@@ -59,14 +63,14 @@ final class BandwidthSender {
         if (count <= 0) {
             return 0;
         }
-        // Near the end every post is signalled, so that none is left over.
+        // Near the end, each post is signalled, so that its frames complete without a later post.
         boolean last = wanted <= (long) postList * endpoint.senders().size();
         lane.send(count, (int) sent & Stamp.NUMBER_MASK | mark, last);
         sent += count;
         return count;
     }
 
-    /** Sends one more, signalled frame: without it, the completion of the last unsignalled ones would not be known. */
+    /** Sends one more, signalled frame on each queue pair with unsignalled sends, so that these complete, too. */
     private void drain(int mark) {
         for (SendLane lane : endpoint.senders()) {
             if (lane.hasUnsignalled()) {

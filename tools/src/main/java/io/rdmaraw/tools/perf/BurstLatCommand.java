@@ -8,7 +8,7 @@ import picocli.CommandLine.Option;
 import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Spec;
 
-/** {@code rdma-raw burst-lat}. */
+/** The command {@code rdma-raw burst-lat}. */
 @Command(name = "burst-lat", mixinStandardHelpOptions = true, showDefaultValues = true, sortOptions = false,
         description = {"Latency under load, as perftest's raw_ethernet_burst_lat: bursts of pings go at a rate, every"
                 + " n-th ping is answered, whether or not the answers before are there.",
@@ -49,7 +49,7 @@ public final class BurstLatCommand implements Callable<Integer> {
     private LatencyRun.Pings pings(int frameBytes, PerfQueueOptions queues) {
         int burst = rate.burst(DEFAULT_BURST);
         double nanosPerBurst = rate.isLimited() ? burst * 1e9 / rate.framesPerSecond(frameBytes) : 0;
-        // Without a rate, as many pings as the receive queue of the other side takes can be unanswered.
+        // Without a rate, the window allows as many unanswered pings as half of the peer's receive queue.
         int window = rate.isLimited() ? Integer.MAX_VALUE : Math.max(1, queues.receiveDepth() / 2 / replyEvery);
         return new LatencyRun.Pings(burst, replyEvery, window, nanosPerBurst, false);
     }

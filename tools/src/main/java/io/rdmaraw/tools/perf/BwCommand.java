@@ -15,7 +15,7 @@ import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Spec;
 
-/** {@code rdma-raw bw}. */
+/** The command {@code rdma-raw bw}. */
 @Command(name = "bw", mixinStandardHelpOptions = true, showDefaultValues = true, sortOptions = false,
         description = "How many frames and bytes pass in a second, as perftest's raw_ethernet_bw: one side sends as"
                 + " fast as it can, the other counts. Without -Z and -P both run here.")
@@ -80,7 +80,7 @@ public final class BwCommand implements Callable<Integer> {
         }
     }
 
-    /** From which side to which, and what is sent. */
+    /** One direction of a measurement, and the frames sent in it. */
     private record Direction(PerfSide from, PerfSide to, PerfFrames sent) {
         Direction back() {
             return new Direction(to, from, sent.reversed());

@@ -1,16 +1,17 @@
 package io.rdmaraw.tools.perf;
 
 import io.rdmaraw.ffi.FdWaiter;
-import io.rdmaraw.verbs.CompletionChannel;
-import io.rdmaraw.verbs.CompletionQueue;
+import io.rdmaraw.verbs.objects.CompletionChannel;
+import io.rdmaraw.verbs.objects.CompletionQueue;
 
 /**
- * What a side does after a poll without completions: it spins, or with events it arms the queues, lets the caller poll
- * once more (a completion before the arming raises no event), and then sleeps.
+ * Waits after a poll without completions, either by spinning or for a completion event. With events, the first call
+ * arms the queues and returns, so that the caller polls once more: a completion from before the arming raises no event.
+ * The second call sleeps.
  */
 final class CompletionWait implements AutoCloseable {
     private static final int TURNS_BETWEEN_SAFEPOINTS = 4096;
-    /** Limits each sleep, because the end of a run must be noticed even if nothing arrives. */
+    /** Maximum duration of one sleep, so that the end of a run is noticed even if nothing arrives. */
     private static final long LONGEST_SLEEP_NANOS = 10_000_000;
 
     private final CompletionChannel channelOrNull;
@@ -25,7 +26,11 @@ final class CompletionWait implements AutoCloseable {
         waiter = channelOrNull == null ? null : new FdWaiter(channelOrNull.fd());
     }
 
-    /** @param longestNanos when the caller has something to do by itself, at the latest */
+    /**
+     * Spins once, arms the queues or sleeps.
+     *
+     * @param longestNanos time until the caller has other work to do
+     */
     void idle(long longestNanos) {
         letTheJvmIn();
         if (channelOrNull == null) {
@@ -42,9 +47,9 @@ final class CompletionWait implements AutoCloseable {
     }
 
     /**
-     * A call that is a safepoint. The JIT compiler treats every call as a safepoint and removes the check of the loop
-     * itself, but a critical downcall is not one: a loop of nothing but critical downcalls would block every safepoint
-     * of the JVM for ever.
+     * Executes a safepoint from time to time. The JIT compiler removes the safepoint check of a loop that makes calls,
+     * but a critical downcall is no safepoint. A loop that only makes critical downcalls would block every safepoint of
+     * the JVM for ever.
      */
     private void letTheJvmIn() {
         if (++turns % TURNS_BETWEEN_SAFEPOINTS == 0) {
@@ -60,7 +65,7 @@ final class CompletionWait implements AutoCloseable {
     private void disarm() {
         if (armed) {
             while (channelOrNull.pollEvent()) {
-                // An event says no more than: poll.
+                // The event carries no data; the caller polls the queues in any case.
             }
             armed = false;
         }

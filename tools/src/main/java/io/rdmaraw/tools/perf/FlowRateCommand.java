@@ -13,7 +13,7 @@ import picocli.CommandLine.Option;
 import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Spec;
 
-/** {@code rdma-raw flow-rate}. */
+/** The command {@code rdma-raw flow-rate}. */
 @Command(name = "flow-rate", mixinStandardHelpOptions = true, showDefaultValues = true, sortOptions = false,
         description = "How many flow rules a device makes in a second, as perftest's raw_ethernet_fs_rate, and how many"
                 + " it removes.")

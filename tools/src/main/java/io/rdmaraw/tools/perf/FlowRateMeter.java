@@ -1,15 +1,15 @@
 package io.rdmaraw.tools.perf;
 
-import io.rdmaraw.verbs.Flow;
-import io.rdmaraw.verbs.QueuePair;
 import io.rdmaraw.verbs.flow.FlowSpec;
+import io.rdmaraw.verbs.objects.Flow;
+import io.rdmaraw.verbs.objects.QueuePair;
 import java.util.ArrayList;
 import java.util.DoubleSummaryStatistics;
 import java.util.List;
 import java.util.function.IntFunction;
 import org.HdrHistogram.Histogram;
 
-/** Measures creating and removing rules, each separately. */
+/** Measures the creation and the removal of flow rules separately. */
 final class FlowRateMeter {
     private static final long LONGEST_NANOS = 60_000_000_000L;
     private static final int SIGNIFICANT_DIGITS = 3;
@@ -52,7 +52,7 @@ final class FlowRateMeter {
         return List.of(made, removed);
     }
 
-    /** All rounds of one operation. */
+    /** The measurements of one operation in all rounds. */
     static final class Sample {
         private final String operation;
         private final Histogram nanos = new Histogram(LONGEST_NANOS, SIGNIFICANT_DIGITS);

@@ -10,7 +10,11 @@ final class FrameNumbers {
     private long reordered;
     private long unnumbered;
 
-    /** @param stamp of a frame that is no warm-up, or {@link Stamp#NONE} */
+    /**
+     * Counts a received frame.
+     *
+     * @param stamp stamp of a frame that is not part of the warm-up, or {@link Stamp#NONE}
+     */
     void add(long stamp) {
         if (stamp == Stamp.NONE) {
             unnumbered++;
@@ -31,18 +35,18 @@ final class FrameNumbers {
         }
     }
 
-    /** Returns the number with these low 31 bits that is nearest to a known number. */
+    /** Extends a 31-bit number to the number nearest to {@code near} with the same low bits. */
     static long extend(long near, long stamp) {
         int unused = Integer.SIZE - NUMBER_BITS;
         return near + ((int) (stamp - near) << unused >> unused);
     }
 
-    /** Returns how many numbers are missing between the lowest and the highest; -1 if frames have no numbers. */
+    /** Returns the count of missing numbers between the lowest and the highest; -1 if frames carry no numbers. */
     long lost() {
         return unnumbered > 0 || received == 0 ? BandwidthSample.UNKNOWN : Math.max(0, highest - first + 1 - received);
     }
 
-    /** Returns how many frames arrived after one with a higher number. */
+    /** Returns the count of frames that arrived after one with a higher number. */
     long reordered() {
         return reordered;
     }

@@ -1,11 +1,11 @@
 package io.rdmaraw.tools.perf;
 
-import io.rdmaraw.verbs.VerbsContext;
-import io.rdmaraw.verbs.VerbsDevices;
+import io.rdmaraw.verbs.objects.VerbsContext;
+import io.rdmaraw.verbs.objects.VerbsDevices;
 import java.util.HexFormat;
 import picocli.CommandLine.Option;
 
-/** The options that describe the frames. Their names are those of the raw_ethernet programs of perftest. */
+/** The options that describe the frames, named as in perftest's raw_ethernet programs. */
 final class FrameOptions {
     private static final String LOCAL_MAC = "02:00:00:00:00:01";
     private static final String REMOTE_MAC = "02:00:00:00:00:02";
@@ -73,7 +73,10 @@ final class FrameOptions {
             description = "frames of a flow that follow one another")
     private int flowsBurst;
 
-    /** Returns the frames that the client of this process sends, or its server if only that runs here. */
+    /**
+     * Returns the frames sent by this process: those of the client, or those of the server if only the server runs
+     * here.
+     */
     PerfFrames frames(SideOptions sides, int queuePairs) {
         check(vlanId >= 0 && vlanId < 4095, "--vlan must be 0 to 4094");
         check(vlanPriority >= 0 && vlanPriority <= PerfFrames.EVERY_PRIORITY, "--vlan-pcp must be 0 to 8");
@@ -82,7 +85,7 @@ final class FrameOptions {
                 "--flows must be 1 to 16384 and --flows-burst 1 to 1024");
         int ipVersion = ipVersion(ports);
         check(ipVersion == 0 || etherType == null, "--ethertype goes with frames without IP");
-        // Each queue pair of the other side has a rule of its own only if there is a flow for it.
+        // With fewer flows than queue pairs, some queue pairs of the other side would have no flow rule.
         int enoughFlows = ports ? Math.max(flows, queuePairs) : 1;
         return new PerfFrames(local(sides, ipVersion, ports), remote(sides, ipVersion, ports),
                 etherType == null ? ETHER_TYPE_EXPERIMENTAL : etherType, ipVersion, tcp,
@@ -109,7 +112,7 @@ final class FrameOptions {
                 ip(destinationIp, ipVersion, sides, 2, "-J"), port(destinationPort, ports));
     }
 
-    /** RFC 2544 and RFC 5180 reserve these addresses for measurements. */
+    /** Returns the address to use. The defaults are reserved for measurements by RFC 2544 and RFC 5180. */
     private static String ip(String given, int ipVersion, SideOptions sides, int host, String option) {
         if (given != null || ipVersion == 0) {
             return given;

@@ -1,9 +1,9 @@
 package io.rdmaraw.tools.perf;
 
 /**
- * Decides when a receiver has got everything, if it does not know how much is sent: when nothing has arrived for a
- * while. The while is shorter if the sender is known to have ended. Never reads the clock; callers pass the current
- * time. Used by one thread.
+ * Detects the end of a run for a receiver that does not know how many frames are sent. The run ends when nothing has
+ * arrived for {@link #IDLE_NANOS}, or for {@link #IDLE_AT_END_NANOS} if the sender is known to have ended. Callers pass
+ * the current time. Used by one thread.
  */
 final class IdleEnd {
     static final long IDLE_NANOS = 1_000_000_000L;
@@ -12,14 +12,16 @@ final class IdleEnd {
     private boolean counting;
     private long sinceNanos;
 
-    /** Called when something has arrived. */
+    /** Records that frames have arrived. */
     void received(long nowNanos) {
         counting = true;
         sinceNanos = nowNanos;
     }
 
     /**
-     * @param announced whether nothing more is sent: what is under way comes soon or not at all, or nothing ever came
+     * Returns whether the run has ended.
+     *
+     * @param announced whether the sender has announced its end, so that only frames in flight can still arrive
      */
     boolean isOver(long nowNanos, boolean announced) {
         if (!counting) {

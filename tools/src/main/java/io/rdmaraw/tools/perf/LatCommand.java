@@ -5,7 +5,7 @@ import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 
-/** {@code rdma-raw lat}. */
+/** The command {@code rdma-raw lat}. */
 @Command(name = "lat", mixinStandardHelpOptions = true, showDefaultValues = true, sortOptions = false,
         description = {"How long a frame takes there, as perftest's raw_ethernet_lat: one side sends a ping and waits"
                 + " for the pong, over and over; half of the round trip counts.",

@@ -14,7 +14,7 @@ import java.util.function.IntFunction;
 import org.HdrHistogram.Histogram;
 import picocli.CommandLine.Option;
 
-/** The options that describe the output of latencies. */
+/** The options for the output of latencies. */
 final class LatencyOptions {
     @Option(names = {"-H", "--report-histogram"}, description = "print the whole distribution, as HdrHistogram does")
     private boolean histogram;
@@ -25,9 +25,9 @@ final class LatencyOptions {
     private final List<Histogram> measured = new ArrayList<>();
 
     /**
-     * Measures with every wanted length and prints the results.
+     * Measures with each selected frame length and prints the results.
      *
-     * @param pingsOfSize how pings of a length go
+     * @param pingsOfSize returns the parameters of the pings for a frame length
      */
     void print(PerfOptions options, PerfFrames frames, PerfQueueOptions queues, PerfReport report,
             IntFunction<LatencyRun.Pings> pingsOfSize) {

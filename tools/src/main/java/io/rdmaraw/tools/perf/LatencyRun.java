@@ -5,13 +5,14 @@ import java.io.PrintWriter;
 import java.util.Locale;
 import java.util.function.BooleanSupplier;
 
-/** Runs the wanted sides of {@code lat} and {@code burst-lat} for one length of frames. */
+/** Runs the selected sides of {@code lat} and {@code burst-lat} for one frame length. */
 final class LatencyRun {
     private static final int SCHEDULE_FACTOR = 2;
     private static final double CALIBRATION_SECONDS = 0.2;
     /**
-     * Long enough for the compiler to see what a paced run does, which waits between pings: the first wait after a
-     * closed loop throws the loop's compiled code away, and the backlog of those milliseconds would be the figure.
+     * Duration of the warm-up with a schedule. The first wait between pings deoptimizes the code that was compiled
+     * during the closed loop. Without this warm-up, the resulting backlog of some milliseconds would dominate the
+     * measured latencies.
      */
     private static final double PACED_WARM_UP_SECONDS = 0.5;
 
@@ -32,11 +33,11 @@ final class LatencyRun {
         this.progress = progress;
     }
 
-    /** How pings are sent. */
+    /** The parameters that control how pings are sent. */
     record Pings(int burst, int replyEvery, int window, double nanosPerBurst, boolean closedLoop) {
     }
 
-    /** @return null where only the answering side runs here */
+    /** Measures one frame length. Returns null if only the answering side runs here. */
     LatencySample measure(int frameBytes, Pings pings, BooleanSupplier goOn) {
         if (!sides.runsServer()) {
             return ask(frameBytes, pings, goOn);
@@ -79,7 +80,7 @@ final class LatencyRun {
         }
     }
 
-    /** Zeros would look like a very fast peer. */
+    /** Fails if no ping was answered. A result of zeros would look like a very fast peer. */
     private LatencySample answered(LatencySample sample, BooleanSupplier goOn) {
         if (goOn.getAsBoolean() && sample.lost() > 0 && sample.fromSend().getTotalCount() == 0) {
             throw new ToolException("no ping was answered by " + frames.remote().mac() + " through "
@@ -103,7 +104,10 @@ final class LatencyRun {
                 : SendSchedule.unlimited();
     }
 
-    /** If the user gives no rate, pings are sent at half the rate of a closed loop. */
+    /**
+     * Returns the schedule of the measurement. If the user gives no rate, pings are sent at half the rate of a closed
+     * loop.
+     */
     private SendSchedule schedule(Pinger pinger, Pings pings, BooleanSupplier goOn) {
         if (pings.closedLoop() || pings.nanosPerBurst() > 0) {
             return pings.closedLoop() ? SendSchedule.unlimited() : warmUpSchedule(pings);

@@ -5,7 +5,10 @@ import io.rdmaraw.tools.output.TextTable;
 import java.util.Locale;
 import org.HdrHistogram.Histogram;
 
-/** Latencies in perftest's columns, in microseconds: half of the round trip, as perftest has it, or the whole. */
+/**
+ * A table of latencies in microseconds with perftest's columns. Shows half of the round trip, as perftest does, or all
+ * of it.
+ */
 final class LatencyTable {
     private static final double[] PERCENTILES = {99, 99.9, 99.99};
 
@@ -22,7 +25,11 @@ final class LatencyTable {
         return table;
     }
 
-    /** @param from when the time begins: "schedule" or "send" */
+    /**
+     * Adds a row.
+     *
+     * @param from start of the measured time: "schedule" or "send"
+     */
     void add(int frameBytes, LatencySample sample, Histogram histogram, String from, ObjectNode row) {
         table.row(Integer.toString(frameBytes), Long.toString(sample.pings()), micros(histogram.getMinValue()),
                 micros(histogram.getMaxValue()), micros(histogram.getValueAtPercentile(50)),

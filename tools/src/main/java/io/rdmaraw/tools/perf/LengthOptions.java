@@ -4,9 +4,9 @@ import java.util.List;
 import java.util.stream.IntStream;
 import picocli.CommandLine.Option;
 
-/** The length of frames and of the run. */
+/** The options for the length of the frames and the duration of the run. */
 final class LengthOptions {
-    /** RFC 2544 section 9.1, without the four bytes of the FCS that the device adds. */
+    /** The lengths of RFC 2544 section 9.1 without the FCS, which the device appends. */
     private static final int[] ALL_SIZES = {60, 124, 252, 508, 1020, 1276, 1514};
 
     @Option(names = {"-s", "--size", "--length"}, paramLabel = "BYTES", defaultValue = "64",

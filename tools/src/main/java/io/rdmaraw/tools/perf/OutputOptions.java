@@ -4,7 +4,7 @@ import io.rdmaraw.tools.output.Environment;
 import java.io.PrintWriter;
 import picocli.CommandLine.Option;
 
-/** The options that describe the output. */
+/** The options that control the output. */
 final class OutputOptions {
     @Option(names = "--json", description = "print the result as one JSON object, with perftest's names in it")
     private boolean json;
@@ -15,7 +15,7 @@ final class OutputOptions {
     @Option(names = {"-F", "--CPU-freq"}, description = "say nothing of other programs that use the processors")
     private boolean quiet;
 
-    /** Warns before a measurement if other programs use the processors. */
+    /** Prints a warning if other programs use the processors. */
     void warnIfBusy(PrintWriter err) {
         if (!quiet) {
             Environment.warnIfBusy(err);

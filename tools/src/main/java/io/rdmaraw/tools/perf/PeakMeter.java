@@ -1,6 +1,6 @@
 package io.rdmaraw.tools.perf;
 
-/** The highest rate of all windows of a run. Used by one thread. */
+/** Determines the highest rate of all 10 ms windows of a run. Used by one thread. */
 final class PeakMeter {
     private static final long WINDOW_NANOS = 10_000_000;
 
@@ -23,7 +23,11 @@ final class PeakMeter {
         }
     }
 
-    /** @param averagePerSecond of the whole run, which counts when the run was shorter than a window */
+    /**
+     * Returns the highest rate.
+     *
+     * @param averagePerSecond average of the whole run, used if the run was shorter than a window
+     */
     double peakPerSecond(double averagePerSecond) {
         return Math.max(peakPerSecond, averagePerSecond);
     }

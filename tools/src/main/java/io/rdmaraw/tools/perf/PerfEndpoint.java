@@ -2,40 +2,42 @@ package io.rdmaraw.tools.perf;
 
 import io.rdmaraw.ffi.PageMemory;
 import io.rdmaraw.tools.command.ToolException;
-import io.rdmaraw.verbs.CompletionChannel;
-import io.rdmaraw.verbs.CompletionQueue;
-import io.rdmaraw.verbs.ProtectionDomain;
-import io.rdmaraw.verbs.QueuePair;
-import io.rdmaraw.verbs.QueuePairOptions;
-import io.rdmaraw.verbs.RssOptions;
-import io.rdmaraw.verbs.RwqIndirectionTable;
-import io.rdmaraw.verbs.VerbsContext;
-import io.rdmaraw.verbs.VerbsDevices;
-import io.rdmaraw.verbs.Wc;
-import io.rdmaraw.verbs.WorkQueue;
 import io.rdmaraw.verbs.abi.WcStatus;
 import io.rdmaraw.verbs.flow.FlowSpec;
+import io.rdmaraw.verbs.objects.CompletionChannel;
+import io.rdmaraw.verbs.objects.CompletionQueue;
+import io.rdmaraw.verbs.objects.ProtectionDomain;
+import io.rdmaraw.verbs.objects.QueuePair;
+import io.rdmaraw.verbs.objects.QueuePairOptions;
+import io.rdmaraw.verbs.objects.RssOptions;
+import io.rdmaraw.verbs.objects.RwqIndirectionTable;
+import io.rdmaraw.verbs.objects.VerbsContext;
+import io.rdmaraw.verbs.objects.VerbsDevices;
+import io.rdmaraw.verbs.objects.Wc;
+import io.rdmaraw.verbs.objects.WorkQueue;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
 import java.util.List;
 
 /**
- * One side of a measurement: queue pairs with their memory and rules, driven by verbs calls alone. A completion is
- * assigned to its queue pair by its {@code wr_id}, because on mlx5 the number in the completion of a raw receive is a
- * flow tag. Used by one thread.
+ * One side of a measurement: queue pairs with their memory and flow rules, driven by verbs calls only. The
+ * {@code wr_id} of a completion identifies its queue pair, because on mlx5 the queue pair number of a raw receive
+ * completion holds a flow tag. Used by one thread.
  */
 final class PerfEndpoint implements AutoCloseable {
     private static final int POLL_ENTRIES = 64;
     private static final long SEND_LIMIT_NANOS = 5_000_000_000L;
 
-    /** Receives each frame, which it may read until it returns. */
+    /** Receives frames. The memory of a frame is valid until the call returns. */
     interface FrameSink {
         void frame(long address, int lengthBytes);
     }
 
     private final Deque<AutoCloseable> resources = new ArrayDeque<>();
-    /** Rules and queues are closed first, because the device uses the memory as long as they exist. */
+    /**
+     * Flow rules and queues. They are closed before {@link #resources}, because the device uses the memory until then.
+     */
     private final Deque<AutoCloseable> queues = new ArrayDeque<>();
     private final PerfQueueOptions options;
     private final VerbsContext context;
@@ -43,7 +45,10 @@ final class PerfEndpoint implements AutoCloseable {
     private final CompletionQueue sendCompletions;
     private final CompletionQueue receiveCompletions;
     private final CompletionWait wait;
-    /** Two lists, because the receiver of a frame may send, and poll for room. */
+    /**
+     * Separate buffer for send completions: a frame sink may send, and poll for send completions, while the received
+     * ones are being processed.
+     */
     private final long sendWorkCompletions;
     private final long receiveWorkCompletions;
     private final List<SendLane> senders = new ArrayList<>();
@@ -64,11 +69,11 @@ final class PerfEndpoint implements AutoCloseable {
     }
 
     /**
-     * Opens the queues. Frames are received from here on.
+     * Opens the queues and starts to receive frames.
      *
-     * @param frames    what is sent, and with its rules received
-     * @param receives  whether anything is; a side that only sends makes no rules
-     * @param moreRules beside those of the frames
+     * @param frames    frames to send; their reverse direction determines the flow rules
+     * @param receives  whether this side receives; if false, no flow rules are created
+     * @param moreRules flow rules in addition to those of the frames
      */
     static PerfEndpoint open(PerfSide side, PerfQueueOptions options, PerfFrames frames, int frameBytes,
             boolean receives, List<FlowSpec> moreRules) {
@@ -162,7 +167,7 @@ final class PerfEndpoint implements AutoCloseable {
         }
     }
 
-    /** Returns the queue pair of the rules. */
+    /** Returns the first queue pair to which flow rules are attached. */
     QueuePair ruleTarget() {
         return ruleTargets.getFirst();
     }
@@ -175,12 +180,12 @@ final class PerfEndpoint implements AutoCloseable {
         return senders;
     }
 
-    /** Lets the device limit the rate of each queue pair. */
+    /** Sets the rate limit of each queue pair in the device. */
     void limitRate(int kilobitsPerSecond) {
         senders.forEach(lane -> lane.limitRate(kilobitsPerSecond));
     }
 
-    /** Polls completions of sends and returns their number. */
+    /** Polls send completions and returns their number. */
     int pollSends() {
         int count = sendCompletions.poll(POLL_ENTRIES, sendWorkCompletions);
         for (int i = 0; i < count; i++) {
@@ -192,9 +197,7 @@ final class PerfEndpoint implements AutoCloseable {
         return count;
     }
 
-    /**
-     * Waits until the device has sent everything that was posted. A signalled request must follow the unsignalled ones.
-     */
+    /** Waits until the device has sent all posted frames. The last post of each queue pair must be signalled. */
     void awaitSends() {
         long start = System.nanoTime();
         for (SendLane lane : senders) {
@@ -237,12 +240,16 @@ final class PerfEndpoint implements AutoCloseable {
         }
     }
 
-    /** Called after a poll without completions: spins or, if asked for, sleeps until an event for a limited time. */
+    /**
+     * Waits after a poll without completions: spins, or sleeps until an event if events are enabled.
+     *
+     * @param longestNanos maximum duration of the wait
+     */
     void idle(long longestNanos) {
         wait.idle(longestNanos);
     }
 
-    /** Called after a poll with completions. */
+    /** Records that a poll returned completions. */
     void busy() {
         wait.busy();
     }

@@ -8,20 +8,20 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * The frames that one side sends and receives. Those of the other side are {@link #reversed()}.
+ * The frames that one side sends and receives. {@link #reversed()} returns those of the other side.
  *
- * @param local     this side: where its frames come from, and what its rules match as destination
- * @param remote    the other side
- * @param ipVersion 4 or 6; 0 for Ethernet alone
- * @param tcp       whether ports are those of TCP; UDP otherwise
- * @param vlanId    0 for no VLAN tag
- * @param vlanPriority 0 to 7; {@link #EVERY_PRIORITY} for each in turn
- * @param flows     flows that differ in both ports, counted up from those given
- * @param flowsBurst frames of a flow that follow one another
+ * @param local        addresses of this side: the source of its frames and the destination in its flow rules
+ * @param remote       addresses of the other side
+ * @param ipVersion    4, 6, or 0 for frames without IP
+ * @param tcp          whether the ports are TCP ports; UDP otherwise
+ * @param vlanId       VLAN of the frames, or 0 for untagged frames
+ * @param vlanPriority 0 to 7, or {@link #EVERY_PRIORITY} to cycle through all of them
+ * @param flows        number of flows; the ports of both sides count up from the given ones
+ * @param flowsBurst   number of consecutive frames of the same flow
  */
 record PerfFrames(PerfAddress local, PerfAddress remote, int etherType, int ipVersion, boolean tcp, int vlanId,
         int vlanPriority, int trafficClass, int hopLimit, int flowLabel, int flows, int flowsBurst) {
-    /** perftest's way to say it. */
+    /** The value by which perftest requests all priorities in turn. */
     static final int EVERY_PRIORITY = 8;
     private static final int PRIORITIES = 8;
 
@@ -34,7 +34,7 @@ record PerfFrames(PerfAddress local, PerfAddress remote, int etherType, int ipVe
                 flowLabel, flows, flowsBurst);
     }
 
-    /** Returns the bytes before what the MTU bounds. */
+    /** Returns the length of the headers that do not count towards the MTU. */
     int linkHeaderBytes() {
         return 14 + (vlanId > 0 ? 4 : 0);
     }
@@ -58,7 +58,8 @@ record PerfFrames(PerfAddress local, PerfAddress remote, int etherType, int ipVe
                 byte[] frame = template(flow, priorities == 1 ? vlanPriority : i % priorities).build(frameBytes);
                 int stamp = stampOffset(frameBytes);
                 if (stamp != Stamp.NO_OFFSET) {
-                    // The checksum has been made over these bytes, so what replaces them must sum to as much.
+                    // Reserve the bytes of the stamp with a placeholder of the same sum, so that a stamp keeps the
+                    // checksum valid.
                     frame = stamped(flow, priorities == 1 ? vlanPriority : i % priorities, frameBytes);
                 }
                 frames.add(frame);
@@ -98,7 +99,7 @@ record PerfFrames(PerfAddress local, PerfAddress remote, int etherType, int ipVe
         return text.toString();
     }
 
-    /** Returns the rules for the frames of the other side, one for each flow. */
+    /** Returns the flow rules for the frames of the other side, one for each flow. */
     List<FlowSpec> rules(int portNumber, boolean allowHostTraffic) {
         List<FlowSpec> rules = new ArrayList<>();
         for (int flow = 0; flow < flows; flow++) {
@@ -107,7 +108,7 @@ record PerfFrames(PerfAddress local, PerfAddress remote, int etherType, int ipVe
         return rules;
     }
 
-    /** Returns the rule of one flow; {@code flow} may be greater than {@link #flows()}. */
+    /** Returns the flow rule of one flow; {@code flow} may exceed {@link #flows()}. */
     FlowSpec rule(int flow, int portNumber, boolean allowHostTraffic) {
         FlowSpecBuilder rule = FlowSpec.builder().port(portNumber).destinationMac(local.mac());
         if (vlanId > 0) {
@@ -121,7 +122,7 @@ record PerfFrames(PerfAddress local, PerfAddress remote, int etherType, int ipVe
             rule.etherType(etherType);
         }
         if (hasPorts()) {
-            // Both ports, always: a rule with one of them given would need a mask for the other.
+            // Match both ports: a rule that matches only one of them would need a mask for the other.
             (tcp ? rule.tcp() : rule.udp()).destinationPort(local.port() + flow).sourcePort(remote.port() + flow);
         }
         if (allowHostTraffic) {
@@ -132,7 +133,7 @@ record PerfFrames(PerfAddress local, PerfAddress remote, int etherType, int ipVe
         return built;
     }
 
-    /** Returns these frames with IPv4 and UDP if they have no ports. */
+    /** Returns these frames with IP addresses and port 0 if they have no ports. */
     PerfFrames withPorts() {
         if (hasPorts()) {
             return this;
@@ -144,7 +145,7 @@ record PerfFrames(PerfAddress local, PerfAddress remote, int etherType, int ipVe
                 flowLabel, flows, flowsBurst);
     }
 
-    /** The rule of these frames with other ports. */
+    /** Returns the flow rule of these frames with other ports. */
     FlowSpec ruleOfPorts(int sourcePort, int destinationPort, int portNumber) {
         PerfAddress from = new PerfAddress(local.mac(), local.ip(), destinationPort);
         PerfAddress to = new PerfAddress(remote.mac(), remote.ip(), sourcePort);

@@ -7,7 +7,7 @@ import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Spec;
 
-/** What {@code bw}, {@code lat} and {@code burst-lat} have in common. */
+/** The options shared by {@code bw}, {@code lat} and {@code burst-lat}. */
 final class PerfOptions {
     @Mixin
     private SideOptions sides;
@@ -25,7 +25,7 @@ final class PerfOptions {
     @Spec(Spec.Target.MIXEE)
     private CommandSpec spec;
 
-    /** Checks which sides run. */
+    /** Checks the options that select the sides. */
     void check() {
         PerfUsage.check(spec.commandLine(), sides::check);
     }
@@ -46,22 +46,22 @@ final class PerfOptions {
         return output;
     }
 
-    /** The queues of one side; a message about the usage when options are out of range. */
+    /** Returns the queues of one side. Fails with a usage error if an option is out of range. */
     PerfQueueOptions queues() {
         return checked(() -> queues.options(sides.events()));
     }
 
-    /** The frames of the client, of one flow. */
+    /** Returns the frames of the client. */
     PerfFrames frames() {
         return checked(() -> frames.frames(sides, 1));
     }
 
-    /** The frames of the client, with a flow for each queue pair. */
+    /** Returns the frames of the client, with at least one flow for each queue pair. */
     PerfFrames framesOfAllQueues() {
         return checked(() -> frames.frames(sides, queues.queuePairs()));
     }
 
-    /** The lengths to measure with. */
+    /** Returns the frame lengths to measure with. */
     List<Integer> sizes(PerfFrames of) {
         return checked(() -> lengths.sizes(of));
     }

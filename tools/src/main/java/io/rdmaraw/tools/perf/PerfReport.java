@@ -7,9 +7,9 @@ import io.rdmaraw.tools.output.Environment;
 import io.rdmaraw.tools.output.Json;
 
 /**
- * A result with perftest's names: {@code test_info}, and in {@code results} the row that perftest would have: of this
- * side, and of latencies the one that counts from when a ping went. {@code rows} has all of them, for both sides and
- * every length.
+ * A result in JSON with perftest's names. {@code results} holds the single row that perftest would report: the first
+ * row of this side, or for latencies the first row measured from the actual send time. {@code rows} holds all rows, of
+ * both sides and all lengths.
  */
 final class PerfReport {
     private final ObjectNode root = Json.object();

@@ -1,9 +1,9 @@
 package io.rdmaraw.tools.perf;
 
 /**
- * Where one side runs.
+ * The device of one side.
  *
- * @param allowHostTraffic whether its rules may take traffic that the host needs
+ * @param allowHostTraffic whether flow rules may redirect traffic that the host needs
  */
 record PerfSide(String device, int portNumber, boolean allowHostTraffic) {
 }

@@ -4,7 +4,7 @@ import java.util.function.Supplier;
 import picocli.CommandLine;
 import picocli.CommandLine.ParameterException;
 
-/** Makes of what the options' own checks find a message about the usage: nothing has been tried yet. */
+/** Converts failures of the options' own checks to usage errors. */
 final class PerfUsage {
     private PerfUsage() {
     }

@@ -5,9 +5,9 @@ import java.util.function.BooleanSupplier;
 import org.HdrHistogram.Histogram;
 
 /**
- * The client of {@code lat} and {@code burst-lat}. Pings go by a schedule, and a pong's time is counted from when its
- * ping was meant to go: a stall is charged to every ping that it held up, not to one alone (coordinated omission). What
- * passed since the ping really went is recorded beside it. One thread.
+ * The client side of {@code lat} and {@code burst-lat}. Pings are sent on a schedule. The latency of a ping is measured
+ * from its scheduled send time. A stall is thus charged to every ping that it delayed, which avoids coordinated
+ * omission. The latency from the actual send time is recorded as well. Used by one thread.
  */
 final class Pinger implements PerfEndpoint.FrameSink {
     private static final long LONGEST_NANOS = 60_000_000_000L;
@@ -23,7 +23,7 @@ final class Pinger implements PerfEndpoint.FrameSink {
     private final int window;
     private final Histogram fromSchedule = new Histogram(LONGEST_NANOS, SIGNIFICANT_DIGITS);
     private final Histogram fromSend = new Histogram(LONGEST_NANOS, SIGNIFICANT_DIGITS);
-    /** When the last pings were sent and were due; 0 once answered. */
+    /** Actual and scheduled send times of the last pings, indexed by number. {@code sentNanos} is 0 once answered. */
     private final long[] sentNanos = new long[TIMES];
     private final long[] intendedNanos = new long[TIMES];
     private int mark;
@@ -38,9 +38,9 @@ final class Pinger implements PerfEndpoint.FrameSink {
     /**
      * Creates the side that sends pings.
      *
-     * @param burst      pings that go at once
-     * @param replyEvery the server answers every so many pings
-     * @param window     most answers that may be missing when the next burst goes
+     * @param burst      number of pings sent at once
+     * @param replyEvery number of pings per answer of the server
+     * @param window     maximum number of missing answers when a burst starts
      */
     Pinger(PerfEndpoint endpoint, int stampOffset, int burst, int replyEvery, int window, BooleanSupplier goOn) {
         this.endpoint = endpoint;
@@ -89,7 +89,7 @@ final class Pinger implements PerfEndpoint.FrameSink {
         return expectedPongs - pongs - givenUp;
     }
 
-    /** Sends the rest of a burst, or starts the next one when it is due and few enough answers are missing. */
+    /** Sends the rest of a burst, or starts the next one if it is due and the window allows it. */
     private int sendDue(SendSchedule schedule, RunLength length, long start) {
         SendLane lane = endpoint.senders().getFirst();
         boolean inBurst = sent % burst != 0;
@@ -120,7 +120,7 @@ final class Pinger implements PerfEndpoint.FrameSink {
         if (stamp != Stamp.NONE && ((int) stamp & Stamp.WARM_UP) != mark) {
             return;
         }
-        // A peer that numbers nothing (another program, or frames too short) answers in order.
+        // A peer that does not return the number (another program, or frames too short) is assumed to answer in order.
         long number = stamp == Stamp.NONE ? (pongs + givenUp + 1) * replyEvery - 1
                 : FrameNumbers.extend(sent, stamp & Stamp.NUMBER_MASK);
         int place = (int) number & TIMES - 1;
@@ -134,7 +134,9 @@ final class Pinger implements PerfEndpoint.FrameSink {
         sentNanos[place] = 0;
     }
 
-    /** Counts the missing answers as lost after a long silence; the measurement continues without them. */
+    /**
+     * Counts the missing answers as lost if nothing has arrived for a second. The measurement continues without them.
+     */
     private void giveUpLost() {
         if (missing() > 0 && nowNanos - lastProgressNanos > LOSS_NANOS) {
             givenUp += missing();

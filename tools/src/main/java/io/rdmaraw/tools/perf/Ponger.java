@@ -2,7 +2,7 @@ package io.rdmaraw.tools.perf;
 
 import java.util.function.BooleanSupplier;
 
-/** The server of {@code lat} and {@code burst-lat}: answers every n-th ping with a frame of the same number. */
+/** The server side of {@code lat} and {@code burst-lat}: answers every n-th ping with a frame of the same number. */
 final class Ponger implements PerfEndpoint.FrameSink {
     private final PerfEndpoint endpoint;
     private final int stampOffset;
@@ -30,7 +30,7 @@ final class Ponger implements PerfEndpoint.FrameSink {
     public void frame(long address, int lengthBytes) {
         long stamp = stampOffset == Stamp.NO_OFFSET ? Stamp.NONE : Stamp.read(address + stampOffset);
         pings++;
-        // By the ping's own number, so that a lost one does not shift all that follow.
+        // Count by the number in the ping, so that a lost ping does not shift the answers to all later ones.
         long number = stamp == Stamp.NONE ? pings : (stamp & Stamp.NUMBER_MASK) + 1;
         if (number % replyEvery != 0) {
             return;
@@ -46,12 +46,12 @@ final class Ponger implements PerfEndpoint.FrameSink {
         }
     }
 
-    /** Pings that came. */
+    /** Returns the number of received pings. */
     long pings() {
         return pings;
     }
 
-    /** Pings that got no answer because the send queue was full. */
+    /** Returns the number of pings that were not answered because the send queue was full. */
     long unanswered() {
         return unanswered;
     }

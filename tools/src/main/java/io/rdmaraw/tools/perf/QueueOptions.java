@@ -2,7 +2,7 @@ package io.rdmaraw.tools.perf;
 
 import picocli.CommandLine.Option;
 
-/** The sizes of the queues and how they are used. */
+/** The options for the sizes and the use of the queues. */
 final class QueueOptions {
     @Option(names = {"-q", "--qp"}, paramLabel = "N", defaultValue = "1", description = "queue pairs, 1 to 64")
     private int queuePairs;

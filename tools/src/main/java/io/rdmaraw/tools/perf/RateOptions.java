@@ -2,14 +2,14 @@ package io.rdmaraw.tools.perf;
 
 import picocli.CommandLine.Option;
 
-/** The options for the rate. */
+/** The options for the send rate. */
 final class RateOptions {
-    /** The letters of perftest. */
+    /** The units, with the letters of perftest. */
     enum Unit {
         M, G, P
     }
 
-    /** Which part limits the rate. */
+    /** Whether this program (SW) or the device (HW) limits the rate. */
     enum Limiter {
         SW, HW
     }
@@ -61,7 +61,7 @@ final class RateOptions {
                 : SendSchedule.ofRate(framesPerSecond(frameBytes), burst(defaultBurst));
     }
 
-    /** Lets the device limit the rate, with an equal share for each queue pair. */
+    /** Sets the rate limit in the device, with an equal share for each queue pair. */
     void applyTo(PerfEndpoint endpoint, int frameBytes) {
         if (limiter == Limiter.HW && isLimited()) {
             double kilobits = framesPerSecond(frameBytes) * frameBytes * 8 / 1e3 / endpoint.senders().size();

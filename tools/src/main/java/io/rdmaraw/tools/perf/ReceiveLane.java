@@ -4,15 +4,15 @@ import io.rdmaraw.ffi.Errno;
 import io.rdmaraw.ffi.NativeMemory;
 import io.rdmaraw.ffi.PageMemory;
 import io.rdmaraw.tools.command.ToolException;
-import io.rdmaraw.verbs.MemoryRegion;
-import io.rdmaraw.verbs.ProtectionDomain;
-import io.rdmaraw.verbs.ReceiveWr;
-import io.rdmaraw.verbs.VerbsContext;
 import io.rdmaraw.verbs.abi.Sge;
+import io.rdmaraw.verbs.objects.MemoryRegion;
+import io.rdmaraw.verbs.objects.ProtectionDomain;
+import io.rdmaraw.verbs.objects.ReceiveWr;
+import io.rdmaraw.verbs.objects.VerbsContext;
 
 /**
- * The receiving half of a queue pair, or a work queue of RSS: buffers that are posted again after they are read. Used
- * by one thread.
+ * The receive buffers of a queue pair or of an RSS work queue. Each buffer is posted again after its frame has been
+ * read. Used by one thread.
  */
 final class ReceiveLane implements AutoCloseable {
     private static final int LANE_SHIFT = 32;
@@ -65,12 +65,12 @@ final class ReceiveLane implements AutoCloseable {
         return (int) (wrId >>> LANE_SHIFT);
     }
 
-    /** Returns the address of the frame of a completion. */
+    /** Returns the address of the received frame. */
     long frameAddress(long wrId) {
         return memory.address() + (wrId & 0xffff_ffffL) * slotBytes;
     }
 
-    /** Takes back the buffer of a frame that has been read. It is posted with others, or by {@link #post()}. */
+    /** Releases the buffer of a frame. It is posted when a batch is full, or by {@link #post()}. */
     void giveBack(long wrId) {
         long request = request(waiting);
         ReceiveWr.wrId(request, (long) index << LANE_SHIFT | (int) wrId);
@@ -81,7 +81,7 @@ final class ReceiveLane implements AutoCloseable {
         }
     }
 
-    /** Posts the buffers that wait. */
+    /** Posts the released buffers. */
     void post() {
         if (waiting == 0) {
             return;

@@ -3,8 +3,8 @@ package io.rdmaraw.tools.perf;
 /**
  * The length of a measurement.
  *
- * @param iterations    frames, or 0 for a duration
- * @param durationNanos when {@code iterations} is 0
+ * @param iterations    number of frames, or 0 to limit the duration
+ * @param durationNanos duration, used if {@code iterations} is 0
  */
 record RunLength(long iterations, long durationNanos) {
     static RunLength ofSeconds(double seconds) {

@@ -4,18 +4,18 @@ import io.rdmaraw.ffi.Errno;
 import io.rdmaraw.ffi.NativeMemory;
 import io.rdmaraw.ffi.PageMemory;
 import io.rdmaraw.tools.command.ToolException;
-import io.rdmaraw.verbs.MemoryRegion;
-import io.rdmaraw.verbs.ProtectionDomain;
-import io.rdmaraw.verbs.QueuePair;
-import io.rdmaraw.verbs.SendWr;
-import io.rdmaraw.verbs.VerbsContext;
 import io.rdmaraw.verbs.abi.Sge;
+import io.rdmaraw.verbs.objects.MemoryRegion;
+import io.rdmaraw.verbs.objects.ProtectionDomain;
+import io.rdmaraw.verbs.objects.QueuePair;
+import io.rdmaraw.verbs.objects.SendWr;
+import io.rdmaraw.verbs.objects.VerbsContext;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
 
 /**
- * The sending half of a queue pair: prepared frames in registered memory, posted in turn. A buffer is used again when
- * its send has completed. Used by one thread.
+ * The send buffers of a queue pair: prepared frames in registered memory, posted in turn. A buffer is reused after its
+ * send has completed. Used by one thread.
  */
 final class SendLane implements AutoCloseable {
     private static final int LANE_SHIFT = 48;
@@ -45,7 +45,7 @@ final class SendLane implements AutoCloseable {
         this.stampOffset = stampOffset;
         frameBytes = frames.getFirst().length;
         slotBytes = PerfQueueOptions.slotBytes(frameBytes);
-        // Whole rounds over the frames, and at least as many places as can be outstanding.
+        // A multiple of the number of frames, and at least one slot for each outstanding send.
         slots = frames.size() * Math.ceilDiv(options.sendDepth(), frames.size());
         long slotsBytes = (long) slots * slotBytes;
         long requestBytes = (long) options.postList() * SendWr.SIZE_BYTES;
@@ -94,12 +94,12 @@ final class SendLane implements AutoCloseable {
         return (int) (posted - completed);
     }
 
-    /** Lets the device limit the rate, in kilobits per second. */
+    /** Sets the rate limit in the device, in kilobits per second. */
     void limitRate(int kilobitsPerSecond) {
         queuePair.rateLimit(kilobitsPerSecond);
     }
 
-    /** Returns whether the last posted frames complete only with a later one. */
+    /** Returns whether the last posted frames are unsignalled, so that a later signalled send must complete them. */
     boolean hasUnsignalled() {
         return sinceSignal > 0;
     }
@@ -107,9 +107,9 @@ final class SendLane implements AutoCloseable {
     /**
      * Posts frames with one doorbell.
      *
-     * @param count    at most {@link #room()} and the length of the post list
-     * @param firstNumber the number of the first; the next ones count up
-     * @param flush    whether the last frame must be signalled, so that all of them complete
+     * @param count       number of frames, at most {@link #room()} and the length of the post list
+     * @param firstNumber number of the first frame; the next ones count up
+     * @param flush       whether to signal the last frame, so that all of them complete
      */
     void send(int count, int firstNumber, boolean flush) {
         for (int i = 0; i < count; i++) {
@@ -133,7 +133,7 @@ final class SendLane implements AutoCloseable {
         SendWr.next(request, request + SendWr.SIZE_BYTES);
         posted++;
         int flags = frameBytes <= options.inlineBytes() ? SendWr.FLAG_INLINE : 0;
-        // A full ring without a signalled request in it would never empty.
+        // A full ring needs a signalled request; without one, it would never be released.
         if (++sinceSignal >= options.signalInterval() || mustSignal || room() == 0) {
             sinceSignal = 0;
             flags |= SendWr.FLAG_SIGNALED;
@@ -141,7 +141,7 @@ final class SendLane implements AutoCloseable {
         SendWr.sendFlags(request, flags);
     }
 
-    /** Called when a request, and with it all earlier ones, has completed. */
+    /** Records the completion of a request and thereby of all earlier ones. */
     void complete(long wrId) {
         completed = Math.max(completed, (wrId & SEQUENCE_MASK) + 1);
     }
@@ -155,7 +155,7 @@ final class SendLane implements AutoCloseable {
         return completed;
     }
 
-    /** The queue pair must be closed first, because the device reads the memory until then. */
+    /** Releases the memory. The queue pair must be closed first, because the device reads the memory until then. */
     @Override
     public void close() {
         region.close();

@@ -1,8 +1,8 @@
 package io.rdmaraw.tools.perf;
 
 /**
- * When frames are due: bursts at a fixed interval from the start. Late frames stay due, so the sender catches up after
- * a stall and keeps the rate, and the due time of each frame is known however late it was sent.
+ * A schedule of bursts at a fixed interval from the start. Late frames stay due, so the sender catches up after a stall
+ * and keeps the rate. The scheduled time of a frame does not depend on when it was sent.
  */
 final class SendSchedule {
     private final int burst;
@@ -14,7 +14,7 @@ final class SendSchedule {
         this.nanosPerBurst = nanosPerBurst;
     }
 
-    /** Returns a schedule on which every frame is due at once. */
+    /** Returns a schedule on which all frames are due immediately. */
     static SendSchedule unlimited() {
         return new SendSchedule(1, 0);
     }
@@ -35,12 +35,12 @@ final class SendSchedule {
         return nanosPerBurst == 0;
     }
 
-    /** Returns how many frames are due by now. */
+    /** Returns the number of frames due by now, counted from the start. */
     long due(long nowNanos) {
         return isUnlimited() ? Long.MAX_VALUE : ((long) ((nowNanos - startNanos) / nanosPerBurst) + 1) * burst;
     }
 
-    /** Returns when the frame with this number, counted from 0, was due. */
+    /** Returns the scheduled time of the frame with this number, counted from 0. */
     long intendedNanos(long number) {
         return startNanos + (long) (number / burst * nanosPerBurst);
     }

@@ -4,13 +4,17 @@ import io.rdmaraw.tools.run.RunFailure;
 import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
 
-/** Runs the receiving side on a thread of its own, if both sides run in this process. */
+/** Runs the receiving side on a separate thread if both sides run in this process. */
 final class ServerThread implements AutoCloseable {
     private final RunFailure failure = new RunFailure();
     private final Thread thread;
     private volatile boolean running = true;
 
-    /** @param server runs until the condition it is given is false */
+    /**
+     * Starts the thread.
+     *
+     * @param server runs until the condition passed to it is false
+     */
     ServerThread(Consumer<BooleanSupplier> server) {
         thread = Thread.ofPlatform().daemon().name("perf server").start(() -> {
             try {
@@ -21,12 +25,12 @@ final class ServerThread implements AutoCloseable {
         });
     }
 
-    /** Returns whether the other side should continue. */
+    /** Returns whether the server has not failed, so that the other side can continue. */
     boolean isWell() {
         return failure.latch().getCount() > 0;
     }
 
-    /** Waits until the thread has ended by itself. */
+    /** Waits until the server has returned. */
     void await() throws InterruptedException {
         thread.join();
         failure.throwIfReported("the receiving side");

@@ -3,7 +3,7 @@ package io.rdmaraw.tools.perf;
 import io.rdmaraw.tools.run.OwnFrames;
 import picocli.CommandLine.Option;
 
-/** The options that choose the side and its device. */
+/** The options that select the side and its device. */
 final class SideOptions {
     @Option(names = {"-d", "--device", "--ib-dev"}, paramLabel = "D", defaultValue = "soft:loop",
             description = "the device: see ./rdma-raw devinfo --list")

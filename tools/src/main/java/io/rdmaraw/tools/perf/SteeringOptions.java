@@ -6,7 +6,7 @@ import java.util.ArrayList;
 import java.util.List;
 import picocli.CommandLine.Option;
 
-/** Options for more rules than those of the frames. */
+/** The options for additional flow rules. */
 final class SteeringOptions {
     @Option(names = "--promiscuous", description = "also receive frames that neither a rule nor the kernel takes")
     private boolean promiscuous;
@@ -14,7 +14,7 @@ final class SteeringOptions {
     @Option(names = "--sniffer", description = "also receive a copy of everything that the port receives and sends")
     private boolean sniffer;
 
-    /** Returns whether a frame may arrive more than once. */
+    /** Returns whether a frame may be received more than once. */
     boolean copies() {
         return sniffer;
     }

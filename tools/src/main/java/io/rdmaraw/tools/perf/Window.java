@@ -3,8 +3,8 @@ package io.rdmaraw.tools.perf;
 import java.util.function.LongSupplier;
 
 /**
- * Limits the frames in flight to the buffers of the other side, if both sides run in one process. Lost frames leave the
- * window after a while, so that a loss does not stop the run. Used by one thread.
+ * Limits the frames in flight to the receive buffers of the other side if both sides run in one process. Lost frames
+ * leave the window after {@link #GIVE_UP_NANOS}, so that a loss does not stop the run. Used by one thread.
  */
 final class Window {
     private static final long GIVE_UP_NANOS = 500_000_000;
@@ -15,7 +15,12 @@ final class Window {
     private long lastArrived;
     private long lastProgressNanos;
 
-    /** @param arrived frames that the other side has seen, ever */
+    /**
+     * Creates a window.
+     *
+     * @param arrived returns the number of frames received by the other side since the start
+     * @param frames  maximum number of frames in flight
+     */
     Window(LongSupplier arrived, long frames) {
         this.arrived = arrived;
         this.frames = frames;
@@ -26,7 +31,11 @@ final class Window {
         return new Window(() -> 0, Long.MAX_VALUE);
     }
 
-    /** @param sent frames that this side has sent, ever */
+    /**
+     * Returns how many more frames may be sent.
+     *
+     * @param sent number of frames sent since the start
+     */
     long room(long sent, long nowNanos) {
         if (frames == Long.MAX_VALUE) {
             return frames;

@@ -1,6 +1,6 @@
 /**
- * {@code bw}, {@code lat}, {@code burst-lat} and {@code flow-rate}: the family of perftest's raw_ethernet programs,
- * with their columns, on any provider, driven by verbs calls alone. {@link io.rdmaraw.tools.perf.PerfEndpoint} is one
- * side.
+ * The commands {@code bw}, {@code lat}, {@code burst-lat} and {@code flow-rate}: counterparts of perftest's
+ * raw_ethernet programs with the same columns. They run on any provider and use verbs calls only.
+ * {@link io.rdmaraw.tools.perf.PerfEndpoint} is one side of a measurement.
  */
 package io.rdmaraw.tools.perf;

@@ -1,14 +1,14 @@
 package io.rdmaraw.tools.pktgen;
 
-import io.rdmaraw.verbs.VerbsContext;
-import io.rdmaraw.verbs.VerbsDevices;
+import io.rdmaraw.verbs.objects.VerbsContext;
+import io.rdmaraw.verbs.objects.VerbsDevices;
 import io.rdmaraw.verbs.softverbs.Softverbs;
 import io.rdmaraw.verbs.softverbs.SoftverbsQueueCounters;
 import java.lang.reflect.RecordComponent;
 import java.util.Map;
 import java.util.TreeMap;
 
-/** Counts of softverbs on a device while this is open: frames, and drops and copies by reason. */
+/** Counters of a softverbs device since this was opened: frames, and drops and copies by reason. */
 final class DeviceCounts implements AutoCloseable {
     private final VerbsContext context;
     private final Map<String, Long> before;
@@ -18,7 +18,7 @@ final class DeviceCounts implements AutoCloseable {
         before = all();
     }
 
-    /** Returns the counts that have changed; empty with other providers, which do not publish counts. */
+    /** Returns the counters that have changed. Empty for other providers, which publish no counters. */
     Map<String, Long> grown() {
         Map<String, Long> grown = new TreeMap<>();
         all().forEach((name, count) -> {
@@ -30,7 +30,7 @@ final class DeviceCounts implements AutoCloseable {
         return grown;
     }
 
-    /** Returns the frames sent since the start that no rule of a receiver matched. */
+    /** Returns the number of sent frames that matched no rule of a receiver. */
     long unmatched() {
         return grown().getOrDefault("sent.noMatch", 0L);
     }

@@ -1,6 +1,6 @@
 package io.rdmaraw.tools.pktgen;
 
-/** The words of a flow rule, for a help text. {@code FlowSpec.parse} reads them. */
+/** The syntax of flow rules for help texts. {@code FlowSpec.parse} implements it. */
 final class FlowRuleHelp {
     static final String SYNTAX = "%nA rule is words and their values: all | port N, priority N |"
             + " dst-mac MAC[/MASK], src-mac MAC[/MASK], ether-type N[/MASK], vlan ID |"

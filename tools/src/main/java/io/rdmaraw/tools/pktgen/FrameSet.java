@@ -10,9 +10,9 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 
-/** The frames that pktgen sends repeatedly, in memory. */
+/** The frames that pktgen sends repeatedly. They are held in memory. */
 final class FrameSet {
-    /** Simple IMIX: 7:4:1 frames of 64, 594 and 1518 bytes with FCS, distributed evenly. */
+    /** Simple IMIX: frames of 64, 594 and 1518 bytes including FCS in the ratio 7:4:1, evenly distributed. */
     static final int[] IMIX = {60, 590, 60, 60, 590, 60, 1514, 60, 590, 60, 60, 590};
     private static final int MIN_FRAME_BYTES = 14;
     private static final long MAX_TOTAL_BYTES = 1L << 30;
@@ -27,11 +27,11 @@ final class FrameSet {
     }
 
     /**
-     * Builds the frames of templates, one flow after the other for each length.
+     * Builds the frames of templates: for each length, one frame of each flow.
      *
-     * @param templates     may have ranges: each combination of values is a flow
-     * @param lengthsBytes  of the frames, in turn; none for the templates' own
-     * @param probes        whether each frame ends with a {@link TrafficProbe}
+     * @param templates    templates, possibly with ranges; each combination of values is a flow
+     * @param lengthsBytes frame lengths, used in turn; empty to use the length of each template
+     * @param probes       whether each frame ends with a {@link TrafficProbe}
      */
     static FrameSet ofTemplates(List<String> templates, int[] lengthsBytes, boolean probes) {
         List<FrameTemplate> flows = templates.stream().flatMap(text -> TemplateRanges.expand(text).stream())
@@ -56,12 +56,12 @@ final class FrameSet {
             return template.build(lengthBytes);
         }
         int leastBytes = template.headerBytes() + TrafficProbe.LENGTH_BYTES;
-        // A shorter frame would be padded on its way, and end with the padding.
+        // A shorter frame would be padded to 60 bytes in transit, and would no longer end with the probe.
         int probedBytes = Math.max(lengthBytes, Math.max(leastBytes, 60));
         return template.build(probedBytes, payload -> TrafficProbe.prepare(payload, stream));
     }
 
-    /** Reads a whole pcap file. A frame that cannot be sent as it was captured is an error; it is not skipped. */
+    /** Reads a whole pcap file. Fails if a frame cannot be sent exactly as it was captured; no frame is skipped. */
     static FrameSet ofPcap(Path file) {
         List<byte[]> frames = new ArrayList<>();
         List<Long> timestamps = new ArrayList<>();
@@ -101,7 +101,7 @@ final class FrameSet {
         return frames.length;
     }
 
-    /** Returns when the frames were captured; empty for frames that were not captured. */
+    /** Returns the capture times of the frames; empty if the frames come from templates. */
     long[] timestampsNanos() {
         return timestampsNanos;
     }
@@ -111,7 +111,7 @@ final class FrameSet {
         return frames[next].length;
     }
 
-    /** Returns the next frame; after the last one the first one follows. */
+    /** Returns the next frame. The first frame follows the last one. */
     byte[] next() {
         byte[] frame = frames[next];
         next = next + 1 == frames.length ? 0 : next + 1;

@@ -5,10 +5,10 @@ interface Pace {
     /** Returns whether a frame of this length may be sent now. */
     boolean mayGo(long nowNanos, int frameBytes);
 
-    /** Called when the frame has been sent. */
+    /** Records that a frame has been sent. */
     void went(int frameBytes);
 
-    /** Returns the nanoseconds until the next frame may be sent, 0 for now. */
+    /** Returns the nanoseconds until the next frame may be sent; 0 if it may be sent now. */
     long nanosUntilNext(long nowNanos);
 
     /** Returns a pace without a limit. */
@@ -21,7 +21,7 @@ interface Pace {
 
             @Override
             public void went(int frameBytes) {
-                // Nothing follows from it.
+                // An unlimited pace keeps no state.
             }
 
             @Override

@@ -5,7 +5,7 @@ import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Spec;
 
-/** {@code rdma-raw pktgen}. */
+/** The command {@code rdma-raw pktgen}. */
 @Command(name = "pktgen", mixinStandardHelpOptions = true, synopsisSubcommandLabel = "(tx | rx)",
         subcommands = {TransmitCommand.class, ReceiveCommand.class},
         description = "Sends frames, or receives and counts them.")

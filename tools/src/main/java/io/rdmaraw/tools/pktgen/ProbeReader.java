@@ -9,7 +9,7 @@ import java.util.function.ToLongFunction;
 import java.util.stream.Stream;
 import org.HdrHistogram.Histogram;
 
-/** Measures loss, reordering and latency of frames that carry a {@link TrafficProbe}. Used by one thread at a time. */
+/** Measures loss, reordering and latency of frames that carry a {@link TrafficProbe}. Not thread-safe. */
 final class ProbeReader {
     private static final long LONGEST_NANOS = 5_000_000_000L;
     private static final int SIGNIFICANT_DIGITS = 3;
@@ -38,7 +38,7 @@ final class ProbeReader {
         return Stream.of(streams).filter(Objects::nonNull).mapToLong(count).sum();
     }
 
-    /** Adds the findings to a result. */
+    /** Adds the measurements to a result. */
     void addTo(ObjectNode json) {
         ObjectNode probe = json.putObject("probe");
         probe.put("streams", Stream.of(streams).filter(Objects::nonNull).count());
@@ -54,7 +54,7 @@ final class ProbeReader {
         micros.put("max", Json.rounded(latency.getMaxValue() / 1e3)).put("mean", Json.rounded(latency.getMean() / 1e3));
     }
 
-    /** Returns the findings in a sentence or two. */
+    /** Returns the measurements as text. */
     String toText() {
         return String.format(Locale.ROOT, "%,d frames in %d streams: %,d lost, %,d reordered, %,d duplicated;"
                 + " latency in us:"

@@ -1,10 +1,10 @@
 package io.rdmaraw.tools.pktgen;
 
 /**
- * Holds a rate of frames or of bits by what has gone since the start, so that the mean is right however late single
- * calls are. What a stall of up to {@link #MAX_LATE_NANOS} held up, such as the compiler's start, is all made up for,
- * but what is more than {@link #MAX_BURST_NANOS} of it at twice the rate at most: else a generator that was stopped
- * would answer with a flood.
+ * Keeps a rate of frames or bits, relative to the start of the run: late calls do not lower the average. A stall of up
+ * to {@link #MAX_LATE_NANOS}, such as JIT compilation at the start, is fully made up for. Up to
+ * {@link #MAX_BURST_NANOS} of it may be sent as one burst, and the rest at most at twice the rate. Without these
+ * limits, a generator that was suspended would flood the network when it resumes.
  */
 final class RatePace implements Pace {
     static final long MAX_LATE_NANOS = 1_000_000_000;
@@ -13,7 +13,10 @@ final class RatePace implements Pace {
 
     private final TrafficRate rate;
     private final double nanosPerUnit;
-    /** When the next frame is due, and when it may be sent at the earliest while catching up after a stall. */
+    /**
+     * Time at which the next frame is due, and the earliest time at which it may be sent while catching up after a
+     * stall.
+     */
     private double dueNanos;
     private double earliestNanos;
 

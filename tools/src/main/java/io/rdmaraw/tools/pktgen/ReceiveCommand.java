@@ -22,7 +22,7 @@ import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Spec;
 
-/** {@code rdma-raw pktgen rx}. */
+/** The command {@code rdma-raw pktgen rx}. */
 @Command(name = "rx", mixinStandardHelpOptions = true, showDefaultValues = true,
         description = {"Receives the frames that a flow rule matches, counts them, and writes them to a file if"
                 + " asked to.", FlowRuleHelp.SYNTAX})

@@ -9,7 +9,7 @@ import io.rdmaraw.tools.run.RunFailure;
 import java.io.IOException;
 import java.util.concurrent.CountDownLatch;
 
-/** Counts frames, and writes them to a file if there is one. */
+/** Counts frames, and writes them to a file if one is given. */
 final class Receiver extends ChannelInboundHandlerAdapter {
     private final long maxFrames;
     private final PcapWriter fileOrNull;
@@ -21,9 +21,11 @@ final class Receiver extends ChannelInboundHandlerAdapter {
     private byte[] copy = new byte[2048];
 
     /**
-     * @param maxFrames  0 for no end
+     * Creates the handler.
+     *
+     * @param maxFrames   number of frames to receive; 0 for no limit
+     * @param fileOrNull  file to write to; used on the loop until {@code done} opens or the channel is closed
      * @param probeOrNull measures frames that carry a probe
-     * @param fileOrNull used on the loop until {@code done} opens or the channel is closed
      */
     Receiver(long maxFrames, PcapWriter fileOrNull, ProbeReader probeOrNull, RunFailure failure, CountDownLatch done) {
         this.maxFrames = maxFrames;

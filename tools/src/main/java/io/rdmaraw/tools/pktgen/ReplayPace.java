@@ -1,6 +1,6 @@
 package io.rdmaraw.tools.pktgen;
 
-/** Sends frames at the intervals at which they were captured, divided by a speed, round after round. */
+/** Sends frames at the intervals at which they were captured, divided by a speed. Repeats the sequence. */
 final class ReplayPace implements Pace {
     private final long[] offsetsNanos;
     private final long roundNanos;
@@ -9,8 +9,10 @@ final class ReplayPace implements Pace {
     private long gone;
 
     /**
-     * @param timestampsNanos of the frames, in the order in which they are sent
-     * @param speed           2 for twice as fast as it was captured
+     * Creates the pace.
+     *
+     * @param timestampsNanos capture times of the frames, in the order in which they are sent
+     * @param speed           factor of the speed; 2 is twice as fast as captured
      */
     ReplayPace(long[] timestampsNanos, double speed, long nowNanos) {
         this.speed = speed;
@@ -18,11 +20,11 @@ final class ReplayPace implements Pace {
         offsetsNanos = new long[timestampsNanos.length];
         long latest = 0;
         for (int i = 0; i < timestampsNanos.length; i++) {
-            // A clock that was set back during the capture must not send frames out of order.
+            // If the clock was set back during the capture, the frames still keep their order.
             latest = Math.max(latest, timestampsNanos[i] - timestampsNanos[0]);
             offsetsNanos[i] = latest;
         }
-        // The next round follows at the mean distance of the frames.
+        // The next round starts after the mean interval between two frames.
         roundNanos = latest + (offsetsNanos.length > 1 ? latest / (offsetsNanos.length - 1) : 0);
     }
 

@@ -5,7 +5,7 @@ import picocli.CommandLine;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.ParameterException;
 
-/** Options that sending and receiving share. */
+/** The options shared by sending and receiving. */
 final class RunOptions {
     @Option(names = {"-d", "--device"}, paramLabel = "D", defaultValue = "soft:loop",
             description = "the device: see ./rdma-raw devinfo --list")

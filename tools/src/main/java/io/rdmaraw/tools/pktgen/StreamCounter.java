@@ -2,7 +2,7 @@ package io.rdmaraw.tools.pktgen;
 
 /** Computes lost, late and duplicate frames from the numbers of one stream. Used by one thread. */
 final class StreamCounter {
-    /** How many frames before the newest are checked for duplicates. */
+    /** Number of frames before the newest that are checked for duplicates. */
     private static final int MEMORY = 1024;
 
     private final long[] seen = new long[MEMORY / Long.SIZE];
@@ -22,7 +22,7 @@ final class StreamCounter {
             received = 1;
             return;
         }
-        // The number nearest to the highest one whose low bits are these.
+        // The number with these low bits that is nearest to the highest one.
         long extended = highest + (number - (int) highest);
         if (extended > highest) {
             forget(highest + 1, extended);
@@ -62,7 +62,7 @@ final class StreamCounter {
         return received;
     }
 
-    /** Returns the missing numbers between the lowest and the highest. */
+    /** Returns the count of missing numbers between the lowest and the highest. */
     long lost() {
         return begun ? highest - first + 1 - received : 0;
     }

@@ -38,7 +38,7 @@ final class TrafficOptions {
     @Option(names = "--probe", description = "put a number and the time into each frame, for pktgen rx --probe")
     private boolean probes;
 
-    /** The source of the frames: one or the other. */
+    /** The source of the frames: templates or a pcap file. */
     static final class Source {
         @Option(names = {"-T", "--template"}, paramLabel = "TEMPLATE", description = {FrameTemplate.SYNTAX
                 + "; again for more flows.", "A value may be a range: udp(src=1000..1999),"
@@ -51,7 +51,11 @@ final class TrafficOptions {
         private Path pcap;
     }
 
-    /** @throws IllegalArgumentException for options that contradict each other */
+    /**
+     * Checks the options.
+     *
+     * @throws IllegalArgumentException if options contradict each other
+     */
     void check() {
         boolean file = source.pcap != null;
         require(!file || frameBytes == 0 && !imix && !probes, "--length, --imix and --probe go with --template: the"
@@ -84,7 +88,7 @@ final class TrafficOptions {
         return replay ? new ReplayPace(frames.timestampsNanos(), speed, nowNanos) : rate.pace(nowNanos);
     }
 
-    /** Returns the share of the requested rate that was reached; 0 if no rate was requested. */
+    /** Returns the reached share of the requested rate; 0 if no rate was requested. */
     double reached(TrafficResult result) {
         return rate.reached(result.frames(), result.frameBytes(), result.seconds());
     }

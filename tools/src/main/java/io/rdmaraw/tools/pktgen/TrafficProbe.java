@@ -3,10 +3,10 @@ package io.rdmaraw.tools.pktgen;
 import io.netty.buffer.ByteBuf;
 
 /**
- * The last 18 bytes of a frame that its receiver can measure by: the stream, a number within it, and when the frame was
- * sent. Number and time are each followed by their complement: the frame's checksums stay right, and other frames are
- * not taken for such. The time is the low half of {@link System#nanoTime()}, which all processes of a host share;
- * latencies below 4.29 s can be told.
+ * The last 18 bytes of a frame, from which the receiver computes loss, reordering and latency: a stream, a number
+ * within the stream, and the send time. The number and the time are each followed by their complement. This keeps the
+ * checksums of the frame valid and distinguishes probes from other frames. The time is the low half of
+ * {@link System#nanoTime()}, which all processes of a host share, so latencies of up to 4.29 s can be measured.
  */
 final class TrafficProbe {
     static final int LENGTH_BYTES = 18;
@@ -16,7 +16,8 @@ final class TrafficProbe {
     }
 
     /**
-     * Writes the stream, and placeholders with the same checksum for the rest. Called before checksums are computed.
+     * Writes the stream, and placeholders with the checksum of the final values for the rest. Must be called before
+     * checksums are computed.
      */
     static void prepare(byte[] payload, int stream) {
         int at = payload.length - LENGTH_BYTES;
@@ -34,7 +35,7 @@ final class TrafficProbe {
         }
     }
 
-    /** Writes number and time into a prepared frame. */
+    /** Writes the number and the time into a prepared frame. */
     static void write(ByteBuf frame, int number, long nowNanos) {
         int at = frame.writerIndex() - LENGTH_BYTES + 2;
         frame.setInt(at, number).setInt(at + 4, ~number);

@@ -7,10 +7,11 @@ import picocli.CommandLine.ITypeConverter;
 import picocli.CommandLine.TypeConversionException;
 
 /**
- * A rate as a user writes it: {@code 1.5M} or {@code 1.5Mpps} frames per second, {@code 10Gbit} bits per second. The
- * bits are those of the frames without FCS, preamble and gap.
+ * A rate as written by a user: {@code 1.5M} or {@code 1.5Mpps} frames per second, {@code 10Gbit} bits per second. Bits
+ * are counted without FCS, preamble and inter-frame gap.
  *
- * @param perSecond 0 for no limit
+ * @param perSecond frames or bits per second; 0 for no limit
+ * @param bits      whether the rate counts bits
  */
 record TrafficRate(double perSecond, boolean bits) {
     private static final Pattern FORM = Pattern.compile("([0-9.]+(?:e[0-9]+)?)([kmg]?)(pps|fps|bit/s|bit|bps|)",
@@ -35,9 +36,7 @@ record TrafficRate(double perSecond, boolean bits) {
         return bits ? frameBytes * 8.0 : 1;
     }
 
-    /**
-     * Returns the share of this rate that a number of frames and bytes in a time reached; 0 if no rate was requested.
-     */
+    /** Returns the share of this rate that was reached; 0 if no rate was requested. */
     double reached(long frames, long frameBytes, double seconds) {
         return perSecond == 0 || seconds == 0 ? 0 : (bits ? frameBytes * 8.0 : frames) / seconds / perSecond;
     }
@@ -46,7 +45,7 @@ record TrafficRate(double perSecond, boolean bits) {
         return perSecond == 0 ? Pace.unlimited() : new RatePace(this, nowNanos);
     }
 
-    /** Used by picocli. */
+    /** Converts option values for picocli. */
     static final class Converter implements ITypeConverter<TrafficRate> {
         @Override
         public TrafficRate convert(String text) {

@@ -9,11 +9,11 @@ import java.util.Map;
 /**
  * The result of a transmission or reception.
  *
- * @param direction "tx" or "rx"
+ * @param direction  "tx" or "rx"
  * @param frameBytes bytes of all frames, without FCS
- * @param dropped   of a reception, frames that reached the channel but not the count; of a transmission on softverbs,
- *                  frames that no rule matched
- * @param counts    what softverbs counted during the run
+ * @param dropped    for a reception, frames that the channel dropped; for a transmission on softverbs, frames that
+ *                   matched no rule
+ * @param counts     counters of softverbs that changed during the run
  */
 record TrafficResult(String direction, String device, long frames, long frameBytes, long dropped, double seconds,
         Map<String, Long> counts) {
@@ -26,7 +26,11 @@ record TrafficResult(String direction, String device, long frames, long frameByt
         return seconds == 0 ? 0 : frameBytes * 8 / seconds / 1e9;
     }
 
-    /** @param rateReached share of the rate that was asked for, or 0 */
+    /**
+     * Prints the result of a transmission.
+     *
+     * @param rateReached reached share of the requested rate, or 0
+     */
     void print(PrintWriter out, boolean json, double rateReached) {
         if (json) {
             ObjectNode result = toJson();
@@ -39,7 +43,11 @@ record TrafficResult(String direction, String device, long frames, long frameByt
         }
     }
 
-    /** @param probeOrNull what frames with probes told */
+    /**
+     * Prints the result of a reception.
+     *
+     * @param probeOrNull measurements of frames with probes
+     */
     void print(PrintWriter out, boolean json, ProbeReader probeOrNull) {
         if (json) {
             ObjectNode result = toJson();

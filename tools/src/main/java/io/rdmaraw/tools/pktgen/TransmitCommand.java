@@ -19,7 +19,7 @@ import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Spec;
 
-/** {@code rdma-raw pktgen tx}. */
+/** The command {@code rdma-raw pktgen tx}. */
 @Command(name = "tx", mixinStandardHelpOptions = true, showDefaultValues = true,
         description = "Sends the frames of templates or of a pcap file repeatedly, at a fixed rate.")
 final class TransmitCommand implements Callable<Integer> {

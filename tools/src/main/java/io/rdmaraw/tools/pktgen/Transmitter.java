@@ -10,10 +10,13 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.function.LongFunction;
 
-/** Sends frames from its loop, burst by burst, as fast as the rate and the device allow. */
+/** Sends frames from its event loop in bursts, as fast as the rate and the device allow. */
 final class Transmitter extends ChannelInboundHandlerAdapter implements Runnable {
     static final int BURST = 64;
-    /** The shortest wait for a timer: shorter waits keep the event loop running, because a timer would be late. */
+    /**
+     * The shortest wait that uses a timer. For shorter waits the event loop keeps running, because a timer would be
+     * late.
+     */
     private static final long MIN_TIMER_NANOS = TimeUnit.MICROSECONDS.toNanos(100);
 
     private final FrameSet frames;
@@ -35,10 +38,12 @@ final class Transmitter extends ChannelInboundHandlerAdapter implements Runnable
     private volatile boolean stopping;
 
     /**
-     * @param paceFrom  makes the pace when the first frame goes
+     * Creates the handler.
+     *
+     * @param paceFrom  creates the pace when the first frame is sent
      * @param probes    whether the frames end with a {@link TrafficProbe}
-     * @param maxFrames 0 for no end but {@link #stop()}
-     * @param done      opened when the device has taken the last frame
+     * @param maxFrames number of frames to send; 0 to send until {@link #stop()}
+     * @param done      opened when the device has sent the last frame
      */
     Transmitter(FrameSet frames, LongFunction<Pace> paceFrom, boolean probes, long maxFrames, RunFailure failure,
             CountDownLatch done) {
@@ -67,7 +72,7 @@ final class Transmitter extends ChannelInboundHandlerAdapter implements Runnable
         stopping = true;
         ChannelHandlerContext current = ctx;
         if (current != null) {
-            // A slow rate may have set a timer that is far away.
+            // At a slow rate, the timer of the next frame may be far away.
             current.executor().execute(this);
         }
     }
@@ -129,7 +134,10 @@ final class Transmitter extends ChannelInboundHandlerAdapter implements Runnable
         return promise;
     }
 
-    /** Ends once the device has taken all frames so far: with one more awaited frame, or with none. */
+    /**
+     * Sends one more frame and opens {@code done} when the device has sent it, and thereby all earlier frames. Does
+     * nothing if the last frame has been written.
+     */
     private void end() {
         if (!ended) {
             ended = true;
@@ -153,7 +161,7 @@ final class Transmitter extends ChannelInboundHandlerAdapter implements Runnable
     public void channelWritabilityChanged(ChannelHandlerContext context) {
         if (waitingForRoom && context.channel().isWritable()) {
             waitingForRoom = false;
-            // Not from here: this is called in the middle of a flush.
+            // Not called directly, because this callback runs in the middle of a flush.
             context.executor().execute(this);
         }
         context.fireChannelWritabilityChanged();
@@ -166,7 +174,7 @@ final class Transmitter extends ChannelInboundHandlerAdapter implements Runnable
         done.countDown();
     }
 
-    /** Returns the time between the first and the last frame, without the opening of the device. */
+    /** Returns the time between the first and the last frame, which excludes the opening of the device. */
     double seconds() {
         return (lastNanos - firstNanos) / 1e9;
     }

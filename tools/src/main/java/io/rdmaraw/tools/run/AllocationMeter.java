@@ -5,7 +5,7 @@ import java.lang.management.ManagementFactory;
 import java.util.Arrays;
 import java.util.Collection;
 
-/** Counts the bytes that some threads allocate on the Java heap, by the counters of the JVM per thread. */
+/** Counts the bytes that a set of threads allocates on the Java heap, based on the JVM's counters per thread. */
 public final class AllocationMeter {
     private static final ThreadMXBean THREADS = (ThreadMXBean) ManagementFactory.getThreadMXBean();
 
@@ -18,12 +18,12 @@ public final class AllocationMeter {
         start();
     }
 
-    /** Starts counting from zero. */
+    /** Resets the count to zero. */
     public void start() {
         startBytes = total();
     }
 
-    /** Returns the bytes that all of the threads have allocated since the start. */
+    /** Returns the bytes allocated by all of the threads since the start. */
     public long bytes() {
         return total() - startBytes;
     }

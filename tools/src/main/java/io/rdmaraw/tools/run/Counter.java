@@ -4,8 +4,8 @@ import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 
 /**
- * A counter with one writing thread: no lock and no fence on the writing side. It has cache lines of its own, so that
- * readers on other cores do not slow down accesses to other fields of the writer.
+ * A counter with a single writing thread, which needs neither a lock nor a fence. The counter is padded to separate
+ * cache lines, so that readers on other cores do not slow down accesses to other fields of the writer.
  */
 public final class Counter {
     private static final VarHandle ELEMENT = MethodHandles.arrayElementVarHandle(long[].class);
@@ -14,12 +14,12 @@ public final class Counter {
 
     private final long[] value = new long[2 * PADDING + 1];
 
-    /** Called by the one writing thread. */
+    /** Adds an amount. Called only by the writing thread. */
     public void add(long amount) {
         ELEMENT.setOpaque(value, PADDING, value[PADDING] + amount);
     }
 
-    /** Called by any thread. */
+    /** Returns the value. Thread-safe. */
     public long get() {
         return (long) ELEMENT.getOpaque(value, PADDING);
     }

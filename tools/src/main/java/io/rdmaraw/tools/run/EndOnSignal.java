@@ -5,8 +5,8 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
 
 /**
- * Lets an interrupted command (Ctrl-C, SIGTERM) end in order: the command notices, prints its result and closes its
- * files, and only then the JVM exits. True until the interruption.
+ * Ends an interrupted command (Ctrl-C, SIGTERM) in an orderly way. The command polls this condition, prints its result
+ * and closes its files; only then the JVM exits.
  */
 public final class EndOnSignal implements BooleanSupplier, AutoCloseable {
     private static final long PATIENCE_SECONDS = 5;
@@ -28,20 +28,20 @@ public final class EndOnSignal implements BooleanSupplier, AutoCloseable {
         }
     }
 
-    /** Returns whether the command may continue. */
+    /** Returns true until the interruption. */
     @Override
     public boolean getAsBoolean() {
         return running;
     }
 
-    /** The command has finished. */
+    /** Records that the command has finished. */
     @Override
     public void close() {
         finished.countDown();
         try {
             Runtime.getRuntime().removeShutdownHook(hook);
         } catch (IllegalStateException goingDown) {
-            // Then the hook is what waited for us.
+            // The JVM is shutting down, so the hook is already running.
         }
     }
 }

@@ -3,15 +3,15 @@ package io.rdmaraw.tools.run;
 import java.util.ArrayList;
 import java.util.List;
 
-/** Builds the command of another JVM with the same class path. */
+/** Builds the command line of another JVM with the same class path. */
 public final class JavaCommand {
-    /** Names the project's directory; the launcher sets it. */
+    /** The system property with the project's directory, set by the launcher. */
     private static final String HOME = "rdmaraw.home";
 
     private JavaCommand() {
     }
 
-    /** Returns a command, to which arguments can be added, that runs a class with the user's own JVM options. */
+    /** Returns a command line that runs a class with the user's JVM options. The caller may add arguments. */
     public static List<String> of(String mainClass) {
         List<String> command = new ArrayList<>(List.of(ProcessHandle.current().info().command().orElseThrow(),
                 "--enable-native-access=ALL-UNNAMED"));

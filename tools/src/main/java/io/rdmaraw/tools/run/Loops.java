@@ -5,7 +5,7 @@ import io.rdmaraw.channel.RdmaRawEventLoopGroup;
 import java.util.concurrent.TimeUnit;
 
 /**
- * A group of event loops for try-with-resources. {@code close} of the group itself would reject tasks at once,
+ * A group of event loops for try-with-resources. {@code close} of the group itself would immediately reject tasks,
  * including those that its channels need to close.
  */
 public final class Loops implements AutoCloseable {

@@ -1,13 +1,16 @@
 package io.rdmaraw.tools.run;
 
-import io.rdmaraw.verbs.QueuePairOptions;
+import io.rdmaraw.verbs.objects.QueuePairOptions;
 
-/** Runs of a tool whose two ends are on one device: a port of a card receives nothing of its own unless asked to. */
+/**
+ * Enables self-loopback for tools that use the same device for both ends. By default, a port of a card does not receive
+ * its own frames.
+ */
 public final class OwnFrames {
     private OwnFrames() {
     }
 
-    /** Has the queue pairs that are made from now on receive what their own ports send. The user's setting stays. */
+    /** Enables self-loopback for queue pairs created from now on, unless the user has set the property. */
     public static void receive() {
         if (System.getProperty(QueuePairOptions.SELF_LOOPBACK_PROPERTY) == null) {
             System.setProperty(QueuePairOptions.SELF_LOOPBACK_PROPERTY, "true");

@@ -4,12 +4,12 @@ import io.rdmaraw.tools.command.ToolException;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicReference;
 
-/** The first failure on an event loop, for the thread that waits for the run. Thread-safe. */
+/** Passes the first failure on an event loop to the thread that waits for the run. Thread-safe. */
 public final class RunFailure {
     private final AtomicReference<Throwable> cause = new AtomicReference<>();
     private final CountDownLatch reportedLatch = new CountDownLatch(1);
 
-    /** Only the first report counts. */
+    /** Reports a failure. Later reports are ignored. */
     public void report(Throwable failure) {
         cause.compareAndSet(null, failure);
         reportedLatch.countDown();
@@ -20,7 +20,7 @@ public final class RunFailure {
         return reportedLatch;
     }
 
-    /** Throws an exception with one sentence if there was a failure. */
+    /** Throws an exception with a message of one sentence if a failure was reported. */
     public void throwIfReported(String what) {
         Throwable reported = cause.get();
         if (reported != null) {

@@ -18,8 +18,8 @@ import java.util.Arrays;
 import java.util.List;
 
 /**
- * A veth pair between two namespaces: servers of {@code examples/} run at one end, each in a process, and stock
- * programs are their clients at the other end.
+ * A veth pair between two namespaces. Servers of {@code examples/} run at one end, each in its own process, and stock
+ * client programs at the other end.
  */
 public final class ServerNetwork implements AutoCloseable {
     private static final Duration START_LIMIT = Duration.ofSeconds(60);
@@ -29,12 +29,12 @@ public final class ServerNetwork implements AutoCloseable {
     private final TestNetwork network = new TestNetwork("server", Path.of("."));
     private final VethPair pair;
 
-    /** A pair as the kernel makes it, with all offloads, as containers have it. */
+    /** Creates a pair with the kernel's default offloads, which are all enabled, as for containers. */
     public ServerNetwork() {
         this(Offloads.AS_MADE);
     }
 
-    /** A pair with these offloads. */
+    /** Creates a pair with the given offloads. */
     public ServerNetwork(Offloads offloads) {
         try {
             pair = network.withoutCapture().offloads(offloads).vethPair(network.namespace(), network.namespace());
@@ -75,8 +75,8 @@ public final class ServerNetwork implements AutoCloseable {
     }
 
     /**
-     * Makes the kernel receive on a core of the receiving end, as if a card interrupted it there, and not on the core
-     * of the sender.
+     * Sets the core on which the kernel receives at each end, as the interrupt of a card would. By default, veth
+     * receives on the core of the sender.
      */
     public void receiveOn(int serverCore, int clientCore) {
         receiveOn(serverCore, pair.ours());
@@ -89,8 +89,8 @@ public final class ServerNetwork implements AutoCloseable {
     }
 
     /**
-     * Routes what the server sends beyond the link to a router that does not exist, except for its MAC address. The
-     * kernel of the client sees a frame for another host and drops it at once.
+     * Routes off-link traffic of the server to a MAC address that no host has. The kernel of the client drops these
+     * frames immediately, because they are addressed to another host.
      */
     public void discardOffLinkTraffic() {
         String client = pair.peer().ipv4();
@@ -104,14 +104,14 @@ public final class ServerNetwork implements AutoCloseable {
     /**
      * Starts a server and waits until it listens.
      *
-     * @param prefix  what the command begins with, such as {@code taskset -c 1}
-     * @param example its name in {@code ./rdma-raw example}
+     * @param prefix  start of the command line, such as {@code taskset -c 1}
+     * @param example name of the server in {@code ./rdma-raw example}
      */
     public PeerProcess start(List<String> prefix, String example, String... options) {
         return start(prefix, exampleCommand(example), options);
     }
 
-    /** As {@link #start(List, String, String...)}, for the command of a server that takes the same options. */
+    /** Same as {@link #start(List, String, String...)} for the command of any server that accepts the same options. */
     public PeerProcess start(List<String> prefix, List<String> server, String... options) {
         List<String> command = new ArrayList<>(prefix);
         command.addAll(server);
@@ -120,7 +120,7 @@ public final class ServerNetwork implements AutoCloseable {
         return awaitListening(serverSide().start(command.toArray(String[]::new)));
     }
 
-    /** Returns the command that runs an example in a JVM with the same class path. */
+    /** Returns the command line that runs an example in a JVM with the same class path. */
     public static List<String> exampleCommand(String example) {
         List<String> command = JavaCommand.of("io.rdmaraw.examples.Main");
         command.add(example);
@@ -140,7 +140,7 @@ public final class ServerNetwork implements AutoCloseable {
         }
     }
 
-    /** Runs a client to its end and returns its output. */
+    /** Runs a client until it exits and returns its output. */
     public String runClient(String... command) {
         CommandResult result = clientSide().attempt(command);
         if (result.exitCode() != 0) {

@@ -4,9 +4,9 @@ import io.rdmaraw.ffi.FdWaiter;
 import io.rdmaraw.tools.command.DeviceChoice;
 import io.rdmaraw.tools.output.Json;
 import io.rdmaraw.tools.run.EndOnSignal;
-import io.rdmaraw.verbs.AsyncEvent;
-import io.rdmaraw.verbs.VerbsContext;
-import io.rdmaraw.verbs.VerbsDevices;
+import io.rdmaraw.verbs.objects.AsyncEvent;
+import io.rdmaraw.verbs.objects.VerbsContext;
+import io.rdmaraw.verbs.objects.VerbsDevices;
 import java.io.PrintWriter;
 import java.time.LocalDateTime;
 import java.time.temporal.ChronoUnit;
@@ -17,7 +17,7 @@ import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Spec;
 
-/** {@code rdma-raw asyncwatch}. */
+/** The command {@code rdma-raw asyncwatch}. */
 @Command(name = "asyncwatch", mixinStandardHelpOptions = true, showDefaultValues = true,
         description = "Prints the asynchronous events of a device as they come, as ibv_asyncwatch does: ports that lose"
                 + " or find their link, a device that fails.")

@@ -14,9 +14,9 @@ import javax.management.remote.JMXConnector;
 import javax.management.remote.JMXConnectorFactory;
 import javax.management.remote.JMXServiceURL;
 
-/** A JVM on this host that uses the transport, attached to by its process ID. Opens no port to the network. */
+/** Another JVM on this host that uses the transport, accessed with the attach API. Opens no port to the network. */
 final class JavaProcess implements AutoCloseable {
-    /** The system property that the transport sets where its MBean is registered. */
+    /** The system property that the transport sets when it registers its MBean. */
     private static final String MARK = "io.rdmaraw.jmx.registered";
 
     private final String pid;
@@ -36,7 +36,7 @@ final class JavaProcess implements AutoCloseable {
         try {
             VirtualMachine machine = VirtualMachine.attach(pid);
             try {
-                // Its management agent listens on the loopback address of its own network namespace.
+                // The management agent listens on the loopback address of the process's own network namespace.
                 NamespaceSockets.enter(namespaces.isElsewhere(pid) ? pid : null);
                 JMXServiceURL url = ManagementReplies.localAgent(machine.startLocalManagementAgent());
                 String title = machine.getSystemProperties().getProperty("sun.java.command", "");
@@ -49,7 +49,10 @@ final class JavaProcess implements AutoCloseable {
         }
     }
 
-    /** To enter a network namespace takes CAP_SYS_ADMIN, which its user may have where we have not. */
+    /**
+     * Returns the message for a failure. Entering a network namespace requires CAP_SYS_ADMIN. The message suggests
+     * nsenter, because the user may hold this capability although this process does not.
+     */
     static String whyNot(String pid, Exception e, NetworkNamespaces namespaces) {
         if (!namespaces.hasProcess(pid)) {
             return "no such process: " + pid;
@@ -62,7 +65,7 @@ final class JavaProcess implements AutoCloseable {
                 + " host, and not run with -XX:+DisableAttachMechanism)";
     }
 
-    /** Finds the only process that uses the transport. Other processes are only asked for their system properties. */
+    /** Finds the only process that uses the transport. For other processes, only the system properties are read. */
     static JavaProcess find() {
         List<String> found = new ArrayList<>();
         String pid = null;
@@ -91,7 +94,7 @@ final class JavaProcess implements AutoCloseable {
                 machine.detach();
             }
         } catch (AttachNotSupportedException | IOException e) {
-            // It has ended or cannot be attached to, so it cannot be shown.
+            // The process has ended or cannot be attached to, so it cannot be shown.
             return false;
         }
     }

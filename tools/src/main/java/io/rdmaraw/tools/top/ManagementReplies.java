@@ -6,13 +6,13 @@ import java.net.MalformedURLException;
 import javax.management.remote.JMXServiceURL;
 
 /**
- * What is believed of a process that is attached to. Root looks into the containers of others by these tools, and what
- * runs there may be hostile: its management agent chooses the URL and every object that is read from it.
+ * Validates the replies of the attached process. Root uses these tools on containers of others, which may run hostile
+ * programs: the process controls the URL of its management agent and every object that is read from it.
  */
 final class ManagementReplies {
     /**
-     * The classes of JMX over RMI and of open types (JSR 160, {@code javax.management.openmbean}), and nothing that a
-     * program brings along.
+     * Permits the classes of JMX over RMI and of open types (JSR 160, {@code javax.management.openmbean}). All classes
+     * of applications are rejected.
      */
     static final ObjectInputFilter FILTER = ObjectInputFilter.Config.createFilter(
             "maxdepth=40;maxarray=1000000;maxrefs=10000000;maxbytes=268435456;"
@@ -22,7 +22,10 @@ final class ManagementReplies {
     private ManagementReplies() {
     }
 
-    /** Has all objects that this process reads looked at, unless its user has said how by {@code jdk.serialFilter}. */
+    /**
+     * Installs the filter for all objects deserialized by this process, unless the user has set
+     * {@code jdk.serialFilter}.
+     */
     static synchronized void restrict() {
         if (ObjectInputFilter.Config.getSerialFilter() == null) {
             ObjectInputFilter.Config.setSerialFilter(FILTER);
@@ -30,9 +33,9 @@ final class ManagementReplies {
     }
 
     /**
-     * Returns the URL of a local management agent.
+     * Parses the URL of a local management agent.
      *
-     * @throws IOException when it names another host or a directory to look into: a local agent's URL has its stub
+     * @throws IOException if the URL names another host or an RMI registry; the URL of a local agent contains its stub
      */
     static JMXServiceURL localAgent(String text) throws IOException {
         JMXServiceURL url;

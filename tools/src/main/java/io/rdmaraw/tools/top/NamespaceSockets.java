@@ -7,11 +7,11 @@ import java.net.Socket;
 import java.rmi.server.RMISocketFactory;
 
 /**
- * Makes sockets in the network namespace of a process. A socket stays in the namespace in which it was made, whoever
- * uses it; so a thread that lives for one socket is all that has to enter.
+ * Creates sockets in the network namespace of another process. A socket stays in the namespace in which it was created,
+ * so only a short-lived thread enters the namespace.
  */
 final class NamespaceSockets extends RMISocketFactory {
-    /** RMI takes one factory in the life of a JVM. */
+    /** RMI accepts only one factory during the life of a JVM. */
     private static final NamespaceSockets ALL = new NamespaceSockets();
 
     /** Null for the namespace of this process. */
@@ -21,7 +21,7 @@ final class NamespaceSockets extends RMISocketFactory {
     }
 
     /**
-     * From now on RMI connects in the network namespace of a process.
+     * Selects a process. From now on, RMI connects in the network namespace of that process.
      *
      * @param pidOrNull null for this process
      */

@@ -8,7 +8,11 @@ import java.nio.file.Path;
 final class NetworkNamespaces {
     private final Path proc;
 
-    /** @param proc where procfs is mounted */
+    /**
+     * Creates the reader.
+     *
+     * @param proc mount point of procfs
+     */
     NetworkNamespaces(Path proc) {
         this.proc = proc;
     }
@@ -22,7 +26,7 @@ final class NetworkNamespaces {
         try {
             return !of(pid).equals(of("self"));
         } catch (IOException e) {
-            // Of another user, or gone.
+            // The process belongs to another user or has ended.
             return false;
         }
     }

@@ -10,14 +10,14 @@ import javax.management.ObjectName;
 import javax.management.openmbean.CompositeData;
 
 /**
- * The counts of a process at one moment. Rows are those of the MBean: counts are named {@code kind:name}, everything
- * else is text.
+ * The counters of a process at one moment. Rows correspond to those of the MBean: counters are named {@code kind:name},
+ * all other attributes are text.
  */
 record Snapshot(long nanos, List<Row> loops, List<Row> ports, List<Row> devices, List<Row> channels,
         List<Row> sockets) {
     static final String BEAN = "io.rdmaraw:type=Transport";
 
-    /** One loop, queue, device, channel, or TCP server or connection. */
+    /** One loop, queue, device, channel, TCP server or TCP connection. */
     record Row(Map<String, String> names, Map<String, Long> counts) {
         String name(String key) {
             return names.getOrDefault(key, "");
@@ -27,19 +27,19 @@ record Snapshot(long nanos, List<Row> loops, List<Row> ports, List<Row> devices,
             return counts.getOrDefault(key, 0L);
         }
 
-        /** Returns the sum of all counts of one kind. */
+        /** Returns the sum of all counters of one kind. */
         long sum(String kind) {
             return counts.entrySet().stream().filter(e -> e.getKey().startsWith(kind + ':'))
                     .mapToLong(Map.Entry::getValue).sum();
         }
 
-        /** Returns the row of the same thing in another snapshot; an empty one if there is none. */
+        /** Returns the row with the same names in another snapshot, or an empty row. */
         Row in(List<Row> rows) {
             return rows.stream().filter(row -> row.names.equals(names)).findFirst()
                     .orElse(new Row(names, Map.of()));
         }
 
-        /** Returns the row of another snapshot with the same values of these keys; an empty one if there is none. */
+        /** Returns the row with the same values of these keys in another snapshot, or an empty row. */
         Row in(List<Row> rows, String... keys) {
             return rows.stream().filter(row -> Stream.of(keys).allMatch(key -> row.name(key).equals(name(key))))
                     .findFirst().orElse(new Row(names, Map.of()));

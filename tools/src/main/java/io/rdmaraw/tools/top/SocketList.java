@@ -5,7 +5,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 
-/** Servers and connections in the columns and words of ss(8) of iproute2. */
+/** Prints servers and connections in the format of ss(8) of iproute2. */
 final class SocketList {
     private static final String LISTEN = "LISTEN";
     private static final String ALL_STATES = "ALL";
@@ -15,7 +15,11 @@ final class SocketList {
     private final boolean timers;
     private final String pidOrNull;
 
-    /** @param pidOrNull the process, if it is to be named */
+    /**
+     * Creates the list.
+     *
+     * @param pidOrNull the process ID to print, or null
+     */
     SocketList(List<Snapshot.Row> sockets, boolean info, boolean timers, String pidOrNull) {
         this.sockets = sockets;
         this.info = info;
@@ -54,7 +58,7 @@ final class SocketList {
 
     private String[] line(Snapshot.Row row) {
         boolean listener = row.name("state").equals(LISTEN);
-        // As of the kernel's: of a server what waits and how much may, of a connection what is not acknowledged.
+        // As in ss: half-open connections and backlog of a server, unacknowledged bytes of a connection.
         long received = listener ? row.count("level:half-open") : 0;
         long toSend = listener ? row.count("level:backlog")
                 : row.count("level:unacknowledged.bytes") + row.count("level:unsent.bytes");
@@ -65,7 +69,7 @@ final class SocketList {
             info && !listener ? details(row) : ""};
     }
 
-    /** As {@code ss -o}: timer:(NAME,TIME,RETRANSMISSIONS). */
+    /** Formats the timer as {@code ss -o} does: timer:(NAME,TIME,RETRANSMISSIONS). */
     private String timer(Snapshot.Row row) {
         return !timers || row.name("timer").isEmpty() ? "" : "timer:(" + row.name("timer") + ','
                 + duration(row.count("nanos:timer")) + ',' + row.count("traffic:retransmitted.segments") + ')';
@@ -77,7 +81,7 @@ final class SocketList {
                 : seconds > 0 ? seconds + "sec" : nanos / 1_000_000 + "ms";
     }
 
-    /** ss has its own names for the states of RFC 9293. */
+    /** Converts a state of RFC 9293 to its name in ss. */
     private static String abbreviated(String state) {
         return switch (state) {
             case "ESTABLISHED" -> "ESTAB";
@@ -86,7 +90,10 @@ final class SocketList {
         };
     }
 
-    /** As {@code ss -i}, in its order; what it counts in segments and is known in bytes is bytes here. */
+    /**
+     * Formats the details as {@code ss -i} does and in the same order. Values that are available in bytes are shown in
+     * bytes, although ss counts some of them in segments.
+     */
     private static String details(Snapshot.Row row) {
         List<String> words = new ArrayList<>();
         if (!row.name("options").isEmpty()) {
@@ -139,7 +146,7 @@ final class SocketList {
         return String.join(" ", words);
     }
 
-    /** As ss has them: busy:12ms rwnd_limited:3ms(25.0%). */
+    /** Formats times as ss does: busy:12ms rwnd_limited:3ms(25.0%). */
     private static void addTimes(List<String> words, Snapshot.Row row) {
         long busyNanos = row.count("nanos:busy");
         String busy = wholeMillis(busyNanos);
@@ -154,7 +161,7 @@ final class SocketList {
         }
     }
 
-    /** As ss has it: pacing_rate 1440000bps. */
+    /** Formats a rate as ss does: pacing_rate 1440000bps. */
     private static void addRate(List<String> words, String name, long bytesPerSecond) {
         if (bytesPerSecond > 0) {
             words.add(name + ' ' + 8 * bytesPerSecond + "bps");
@@ -170,7 +177,7 @@ final class SocketList {
         return number(nanos / 1_000_000);
     }
 
-    /** What is zero is left out, as ss does. */
+    /** Adds a value. As in ss, zero values are omitted. */
     private static void add(List<String> words, String name, String value) {
         if (!value.isEmpty()) {
             words.add(name + ':' + value);

@@ -11,7 +11,7 @@ import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Spec;
 
-/** {@code rdma-raw ss}. */
+/** The command {@code rdma-raw ss}. */
 @Command(name = "ss", mixinStandardHelpOptions = true,
         description = {"Prints the TCP connections of a running process on this transport, as ss(8) does with those of"
                 + " the kernel, which does not know them. The process may be in another network namespace.",

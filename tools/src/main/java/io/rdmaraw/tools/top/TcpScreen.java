@@ -11,11 +11,11 @@ import java.util.TreeMap;
 import java.util.stream.Collectors;
 
 /**
- * The TCP part of the screen: a line for the TCP stack of each event loop, then states, servers and the busiest
- * connections.
+ * The TCP part of the screen: one line for the TCP stack of each event loop, followed by states, servers and the
+ * busiest connections.
  */
 final class TcpScreen {
-    /** The name under which {@code RdmaRawPortStatistics.channels()} lists the TCP of a queue. */
+    /** The name under which {@code RdmaRawPortStatistics.channels()} lists the TCP stack of a queue. */
     private static final String TCP = "tcp";
     private static final String LISTEN = "LISTEN";
     private static final String ALL_STATES = "ALL";
@@ -39,7 +39,7 @@ final class TcpScreen {
         return channel.name("channel").equals(TCP);
     }
 
-    /** Prints nothing if there is no TCP. */
+    /** Prints the TCP part, or nothing if no loop uses TCP. */
     void print(PrintWriter out) {
         List<Snapshot.Row> stacks = now.channels().stream().filter(TcpScreen::isTcp).toList();
         if (stacks.isEmpty()) {

@@ -18,7 +18,7 @@ import picocli.CommandLine.Option;
 import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Spec;
 
-/** {@code rdma-raw top}. */
+/** The command {@code rdma-raw top}. */
 @Command(name = "top", mixinStandardHelpOptions = true, showDefaultValues = true,
         description = {"Shows what the loops of a running process do: work, spinning and sleep, bursts and how full"
                 + " they are, empty polls, drops and copies by reason, flow rules, TCP's servers and connections, the"
@@ -93,7 +93,7 @@ public final class TopCommand implements Callable<Integer> {
             Json.print(out, toJson(now));
             return;
         }
-        // A file or a pipe gets one screen after the other; only a terminal is written over.
+        // Only a terminal is overwritten; a file or a pipe receives one screen after the other.
         boolean terminal = System.console() != null && System.console().isTerminal() && count != 1;
         int columns = TerminalWidth.columns();
         String screen = process.heading() + "  " + timeOfDay(LocalTime.now()) + "\n\n"
@@ -104,8 +104,8 @@ public final class TopCommand implements Callable<Integer> {
     }
 
     /**
-     * Writes a screen over the one before: to wipe all of it first flickers. A line is wiped before it is written, as
-     * behind a line that is as wide as the terminal some terminals wipe its last character.
+     * Overwrites the previous screen. Clearing the whole screen first would flicker. Each line is cleared before it is
+     * written: clearing after a line as wide as the terminal would erase its last character on some terminals.
      */
     static String overTheLast(String lines) {
         return lines.lines().map(line -> WIPE_LINE + line).collect(Collectors.joining("\n", HOME, "\n" + WIPE_REST));
@@ -122,7 +122,7 @@ public final class TopCommand implements Callable<Integer> {
         return root;
     }
 
-    /** With seconds, also on the full minute, where {@link LocalTime#toString} has none. */
+    /** Formats a time with seconds, which {@link LocalTime#toString} omits on the full minute. */
     static String timeOfDay(LocalTime time) {
         return TIME_OF_DAY.format(time);
     }

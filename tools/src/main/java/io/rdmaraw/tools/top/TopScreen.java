@@ -10,8 +10,8 @@ import java.util.Locale;
 import java.util.function.ToDoubleFunction;
 
 /**
- * Shows the changes between two snapshots, as tables. A terminal of 120 columns has room for all of it; on a narrower
- * one the tables leave out what matters least.
+ * Shows the changes between two snapshots as tables. All columns fit a terminal of 120 columns. On a narrower one, the
+ * least important columns are omitted.
  */
 final class TopScreen {
     private static final int[] FILLS = {1, 2, 4, 8, 16, 32, 64};
@@ -23,7 +23,11 @@ final class TopScreen {
     private final int maxChannels;
     private final int widthChars;
 
-    /** @param widthChars of the terminal, or {@link Integer#MAX_VALUE} */
+    /**
+     * Creates the screen.
+     *
+     * @param widthChars width of the terminal, or {@link Integer#MAX_VALUE}
+     */
     TopScreen(Snapshot before, Snapshot now, int maxChannels, int widthChars) {
         this.before = before;
         this.now = now;
@@ -49,7 +53,7 @@ final class TopScreen {
         return (row.count(key) - old.count(key)) / seconds;
     }
 
-    /** Of the time by the loop's own clock: what asking took must not count as work. */
+    /** Returns a share of the time by the loop's own clock, which excludes the delay of the query. */
     private static double shareOfTime(Snapshot.Row loop, Snapshot.Row old, String key) {
         double alive = loop.count("nanos:alive") - old.count("nanos:alive");
         return alive <= 0 ? 0 : Math.clamp((loop.count(key) - old.count(key)) / alive, 0, 1);
@@ -92,7 +96,7 @@ final class TopScreen {
         return port.count("level:rules") + (kernelVisible == 0 ? "" : " (" + kernelVisible + " kernel-visible)");
     }
 
-    /** Draws a bar for each class of burst lengths, with its share as height. */
+    /** Draws a bar for each class of burst lengths; its height is the share of the class. */
     private String fills(Snapshot.Row port, Snapshot.Row old) {
         double all = 0;
         for (int fill : FILLS) {
@@ -106,9 +110,9 @@ final class TopScreen {
         return bars.append('|').toString();
     }
 
-    /** Lists all losses, copies and errors so far; counts of zero are not shown. */
+    /** Lists all losses, copies and errors so far. Zero counts are omitted. */
     private void troubles(PrintWriter out) {
-        // Where it was comes last: a narrow terminal cuts lines at their ends.
+        // The location comes last, because a narrow terminal cuts the end of a line.
         TextTable table = new TextTable("DROPS, COPIES, ERRORS", "REASON", "/S", "TOTAL", "WHERE");
         int rows = addTroubles(table, now.devices(), before.devices(), "device")
                 + addTroubles(table, now.ports(), before.ports(), "device")

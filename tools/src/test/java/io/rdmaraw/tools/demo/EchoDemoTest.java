@@ -8,12 +8,15 @@ import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** The demo that is ended by its user. */
+/** The user stops the demo early. */
 @Timeout(300)
 class EchoDemoTest {
     private static final String DEVICE = "soft:loop:ended-early";
 
-    /** After the warm-up nothing was measured: a few frames in no time must not make a rate of hundreds of millions. */
+    /**
+     * If the demo ends during its warm-up, it reports the warm-up's rate. A rate from the empty measurement would be
+     * absurdly high.
+     */
     @Test
     void ratesOfADemoThatEndsInItsWarmUpAreOfTheWarmUp() throws Exception {
         StringWriter said = new StringWriter();
@@ -21,7 +24,7 @@ class EchoDemoTest {
         DemoResult result = new EchoDemo(new DemoOptions(DEVICE, DEVICE, 60, ProbeFrame.MIN_BYTES, 16),
                 new PrintWriter(said), () -> asked.incrementAndGet() == 1).run();
         assertTrue(result.frames() > 0, result.toString());
-        // Asked once, it goes on for a second.
+        // The demo checks for its end once per second, so it runs for at least a second.
         assertTrue(result.nanosPerFrame() * result.frames() >= 1e9, result.toString());
         assertTrue(said.toString().contains("before the warm-up was over"), said.toString());
     }

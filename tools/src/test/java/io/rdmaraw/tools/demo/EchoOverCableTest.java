@@ -17,8 +17,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 /**
- * The steps of {@code ./rdma-raw hardware-check} that echo frames between two devices, one for each way of driving
- * them, on two emulated ConnectX with a cable between them. The result says which way it was.
+ * Runs the echo steps of {@code ./rdma-raw hardware-check} on two emulated ConnectX with a cable between them, one step
+ * for each way of driving a device. The result names the way that was used.
  */
 @Timeout(180)
 @Tag("slow")

@@ -13,7 +13,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
-/** The verifying side of the demo, with a wire that loses, changes and repeats. */
+/** The verifying side of the demo detects frames that the wire loses, changes or repeats. */
 class ProbeHandlerTest {
     private static final int LENGTH = 64;
     private static final int WINDOW = 4;

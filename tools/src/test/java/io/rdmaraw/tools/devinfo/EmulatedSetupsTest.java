@@ -18,9 +18,9 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 /**
- * The network interface of a port, on hosts that are set up in ways in which guesses by sysfs fail: the emulated
- * kernel answers RDMA netlink as nldev.c does, and shows files as mlx5 does. The setups are those of
- * {@code connectx-emulator/devices.c}.
+ * The network interface of a port is found on hosts where guesses from sysfs fail. The emulated kernel answers RDMA
+ * netlink requests like nldev.c and provides the same files as mlx5. The setups are defined in {@code
+ * connectx-emulator/setup.c}.
  */
 @Timeout(120)
 @Tag("slow")
@@ -42,7 +42,7 @@ class EmulatedSetupsTest {
         "bond                      | mlx5_0    | bond0     | 9000",
         "bond                      | bond0     | bond0     | 9000",
         "bond+roce-off             | mlx5_0    | bond0     | 9000",
-        // What a program gets in a container without the interface: the active MTU, rounded down.
+        // In a container without the interface: the active MTU, rounded down.
         "other-namespace           | mlx5_0    | none in this network namespace | 1024",
     })
     void thePortsInterfaceIsFound(String setup, String device, String netdev, int mtuBytes) throws Exception {
@@ -57,7 +57,7 @@ class EmulatedSetupsTest {
         assertEquals(1500, port.get("netdev_mtu").asInt());
     }
 
-    /** It is found out when the device is opened, not when no frame comes. */
+    /** An unsuitable device is rejected when it is opened, rather than discovered later because no frame arrives. */
     @ParameterizedTest
     @CsvSource(delimiter = '|', value = {
         "no-tags        | ibv_create_flow: EINVAL   | mlx4 has neither tags nor IPv6",
@@ -72,7 +72,10 @@ class EmulatedSetupsTest {
         }
     }
 
-    /** The demo's addresses are those of no port: a rule for one has it put into the interface's list. */
+    /**
+     * The demo's addresses belong to no port. A rule that names one adds it to the interface's list, so a virtual
+     * function receives its frames.
+     */
     @Test
     void aVirtualFunctionReceivesWhatRulesName() throws Exception {
         String result = run("vf", 0, java("demo", "--device", "mlx5_0", "--echo-device", "mlx5_1", "--seconds", "1",
@@ -80,7 +83,7 @@ class EmulatedSetupsTest {
         assertTrue(result.contains("\"lost\" : 0") || result.contains("\"lost\":0"), result);
     }
 
-    /** As in a container without CAP_IPC_LOCK: the user is told which limit to raise, and what it is. */
+    /** Without CAP_IPC_LOCK, as in a container, the error names the limit to raise and its current value. */
     @Test
     void theLimitOfLockedMemoryIsNamed() throws Exception {
         assumeTrue("root".equals(System.getProperty("user.name")), "only root can take a capability from a program");
@@ -92,7 +95,7 @@ class EmulatedSetupsTest {
         assertTrue(refusal.contains("memlock limit, now 1048576 bytes"), refusal);
     }
 
-    /** The stock tool of iproute2 reads what the emulated kernel answers: the format is not ours alone. */
+    /** The {@code rdma} tool of iproute2 reads the emulated kernel's answers, so their format is the kernel's. */
     @Test
     void theToolOfIproute2ShowsTheSame() throws Exception {
         Path tool = List.of(Path.of("/usr/bin/rdma"), Path.of("/usr/sbin/rdma"), Path.of("/sbin/rdma")).stream()

@@ -4,8 +4,8 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
-import io.rdmaraw.verbs.VerbsContext;
-import io.rdmaraw.verbs.VerbsDevices;
+import io.rdmaraw.verbs.objects.VerbsContext;
+import io.rdmaraw.verbs.objects.VerbsDevices;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -15,7 +15,7 @@ import java.util.Map;
 import java.util.TreeMap;
 import org.junit.jupiter.api.Test;
 
-/** Compares what we read of a device with what the stock program reads of it. */
+/** Compares the device attributes that this project reads with the output of the stock program. */
 class IbvDevinfoTest {
     private static final Path SOFTVERBS = Path.of("../transport-rdma-raw-native/target/native/lib");
 
@@ -44,14 +44,17 @@ class IbvDevinfoTest {
                 : value.toString();
     }
 
-    /** Their masks and counters are written in different widths, and codes before or after their name. */
+    /**
+     * Normalizes a value: the programs print masks and counters in different widths, and codes before or after their
+     * names.
+     */
     private static String number(String text) {
         String value = text.strip().toLowerCase(java.util.Locale.ROOT).replaceFirst("^.* \\((\\d+)\\)$", "$1");
         return value.matches("0x[0-9a-f]+") ? Long.toUnsignedString(Long.parseUnsignedLong(value.substring(2), 16))
                 : value;
     }
 
-    /** Lines read "max_qp:  131072". */
+    /** Returns the attributes from lines such as "max_qp:  131072". */
     private static Map<String, String> stockDevinfo() throws IOException, InterruptedException {
         assumeTrue(Files.exists(SOFTVERBS), "softverbs is not built in " + SOFTVERBS);
         ProcessBuilder builder = new ProcessBuilder("ibv_devinfo", "-v", "-d", "loop").redirectErrorStream(true);

@@ -3,10 +3,13 @@ package io.rdmaraw.tools.doctor;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.rdmaraw.net.rdma.PortInterfaces;
 import io.rdmaraw.tools.doctor.Finding.Severity;
-import io.rdmaraw.verbs.PortAttributes;
+import io.rdmaraw.verbs.objects.PortAttributes;
+import io.rdmaraw.verbs.port.PortInterfaces;
 import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Iterator;
@@ -19,7 +22,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** The checks on hosts that are made of files. */
+/** The checks on simulated hosts, which consist of files. */
 class DoctorChecksTest {
     @TempDir
     private Path root;
@@ -40,7 +43,10 @@ class DoctorChecksTest {
         write("proc/sys/kernel/osrelease", "6.18.0-test\n");
     }
 
-    /** As igb does in native mode. */
+    /**
+     * A link that becomes active after the driver has reset the card, as igb does in native mode, is reported as
+     * active.
+     */
     @Test
     void aLinkThatComesBackAfterTheDriverHasResetTheCardIsActive() {
         Iterator<Integer> states = List.of(PortAttributes.STATE_DOWN, PortAttributes.STATE_DOWN,
@@ -80,8 +86,42 @@ class DoctorChecksTest {
     }
 
     @Test
+    void aKernelThatMayMixFramesOfTwoProcessorsIsNamed() throws IOException {
+        String fault = "CVE-2025-37920";
+        assertTrue(hostChecks.check(DeviceKind.XDP, "eth0").stream().noneMatch(f -> f.text().contains(fault)));
+        write("proc/sys/kernel/osrelease", "6.1.0-18-amd64\n");
+        assertFinding(Severity.WARN, fault, "update the kernel", hostChecks.check(DeviceKind.XDP, "eth0"));
+        writeTypes("xsk_buff_pool", "dev", "free_list");
+        assertFinding(Severity.WARN, fault, "update the kernel", hostChecks.check(DeviceKind.XDP, "eth0"));
+        writeTypes("xsk_buff_pool", "dev", "rx_lock", "free_list");
+        assertTrue(hostChecks.check(DeviceKind.XDP, "eth0").stream().noneMatch(f -> f.text().contains(fault)));
+        writeTypes("xdp_sock", "rx_lock");
+        assertFinding(Severity.WARN, fault, "update the kernel", hostChecks.check(DeviceKind.XDP, "eth0"));
+    }
+
+    /** Writes BTF with an integer, a function and the structure, as the kernel's file has them. */
+    private void writeTypes(String structure, String... members) throws IOException {
+        StringBuilder names = new StringBuilder("\0int\0").append(structure).append('\0');
+        ByteBuffer types = ByteBuffer.allocate(4096).order(ByteOrder.nativeOrder());
+        types.putInt(1).putInt(1 << 24).putInt(4).putInt(32);
+        types.putInt(0).putInt(13 << 24 | 1).putInt(0).putInt(0).putInt(1);
+        types.putInt(5).putInt(4 << 24 | members.length).putInt(8);
+        for (String member : members) {
+            types.putInt(names.length()).putInt(1).putInt(0);
+            names.append(member).append('\0');
+        }
+        ByteBuffer all = ByteBuffer.allocate(24 + types.position() + names.length()).order(ByteOrder.nativeOrder());
+        all.putShort((short) 0xeb9f).put((byte) 1).put((byte) 0).putInt(24).putInt(0).putInt(types.position())
+                .putInt(types.position()).putInt(names.length());
+        all.put(types.flip()).put(names.toString().getBytes(StandardCharsets.US_ASCII));
+        Path file = root.resolve("sys/kernel/btf/vmlinux");
+        Files.createDirectories(file.getParent());
+        Files.write(file, all.array());
+    }
+
+    @Test
     void capabilitiesAreReadFromTheEffectiveSet() throws IOException {
-        // Bits 12, 13 and 39.
+        // Bits 12, 13 and 39: CAP_NET_ADMIN, CAP_NET_RAW and CAP_BPF.
         write("proc/self/status", "CapPrm:\t0\nCapEff:\t0000008000003000\n");
         assertTrue(hostChecks.check(DeviceKind.XDP, "eth0").stream()
                 .noneMatch(finding -> finding.subject().equals("capability") && finding.severity() == Severity.FAIL));

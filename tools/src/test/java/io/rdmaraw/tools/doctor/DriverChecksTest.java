@@ -14,7 +14,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** What doctor makes of a kernel's answers about drivers, and of those of this kernel. */
+/** The findings about network drivers, with simulated answers of the kernel and with those of this host's kernel. */
 class DriverChecksTest {
     private static final long NATIVE = InterfaceFacts.XDP_BASIC | InterfaceFacts.XDP_REDIRECT;
     private static final long ZERO_COPY = NATIVE | InterfaceFacts.XDP_ZERO_COPY;
@@ -75,7 +75,10 @@ class DriverChecksTest {
         assertFinding(Severity.WARN, "of 2 queues", new InterfaceFacts("igb", true, ALL, 0, 1, 2, 2, false, 2));
     }
 
-    /** From Linux 6.8 to 6.12 the kernel tells of queues, and most drivers tell it no instance. */
+    /**
+     * From Linux 6.8 to 6.12 the kernel reports queues, but most drivers report no NAPI instance for them. In native
+     * mode, a received frame carries its instance, so busy polling is still possible there.
+     */
     @Test
     void beforeLinux613AFrameTellsTheInstance() throws IOException {
         InterfaceFacts igb = new InterfaceFacts("igb", true, NATIVE, 0, 0, 2, 0, true, 0);
@@ -95,7 +98,7 @@ class DriverChecksTest {
         assertFinding(Severity.OK, "igb; before Linux 6.3", new InterfaceFacts("igb", false, 0, 0, 0, 0, 0, false, 0));
     }
 
-    /** The loopback interface is everywhere, and has nothing of all this. */
+    /** Queries the loopback interface, which exists on every host and supports none of these features. */
     @Test
     void thisKernelAnswers() {
         InterfaceFacts loopback = InterfaceFacts.of("lo").orElseThrow();

@@ -10,7 +10,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 class FrameTemplateTest {
-    /** Checksums worked out with an independent program (Python, struct.unpack). */
+    /** The expected checksums were computed with an independent program (Python, struct.unpack). */
     @Test
     void buildsUdpOverIpv4() {
         assertEquals("0a0b0c0d0e0f" + "020000000001" + "0800"
@@ -58,7 +58,10 @@ class FrameTemplateTest {
         assertThrows(IllegalArgumentException.class, () -> template.build(65_536));
     }
 
-    /** RFC 768: zero would say that there is no checksum. The payload is chosen so that the sum comes out as zero. */
+    /**
+     * A computed checksum of zero is sent as all ones (RFC 768), because zero means no checksum. The payload makes the
+     * sum zero.
+     */
     @Test
     void sendsAZeroChecksumAsAllOnes() {
         String zeroPayload = hex(FrameTemplate.parse("eth/ipv4/udp/payload(hex=0000)").build());

@@ -14,9 +14,9 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** What {@code ./rdma-raw test --frameworks} makes of reports of tests, and its page, which several runs make. */
+/** How {@code ./rdma-raw test --frameworks} evaluates test reports, and how several runs update its page. */
 class FrameworksPageTest {
-    private static final Path SCRIPTS = Path.of("..", "scripts", "framework-suites").toAbsolutePath().normalize();
+    private static final Path SCRIPTS = Path.of("..", "ci", "lab", "framework-suites").toAbsolutePath().normalize();
     private static final String LEAK = """
             LEAK: ByteBuf.release() was not called
             Recent access records:
@@ -27,7 +27,7 @@ class FrameworksPageTest {
     @TempDir
     private Path directory;
 
-    /** What a command printed, and how it ended. */
+    /** The exit code and output of a command. */
     private record Ended(int exitCode, String output) {
     }
 
@@ -110,7 +110,7 @@ class FrameworksPageTest {
                 .filter(line -> line.startsWith("##")).toList());
     }
 
-    /** A report of Surefire's; of the tests one with ! failed, with ? passed late, with ~ was skipped. */
+    /** Writes a Surefire report. A test with suffix ! failed, ? passed only when repeated, ~ was skipped. */
     private void report(String side, String className, String... tests) throws IOException {
         StringBuilder xml = new StringBuilder("<testsuite>");
         for (String test : tests) {
@@ -132,7 +132,7 @@ class FrameworksPageTest {
         return ended;
     }
 
-    /** The lines of the page after what was found has been taken in, if a suite is named. */
+    /** Updates the page with the results of a suite, if one is named, and returns its lines. */
     private List<String> page(String... suiteVersionsMeasured) throws Exception {
         Path page = directory.resolve("page");
         List<String> command = new ArrayList<>(List.of("python3", SCRIPTS.resolve("page.py").toString(),

@@ -15,7 +15,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** The page of {@code ./rdma-raw test --kernels}, which runs of pieces make together. */
+/** The page of {@code ./rdma-raw test --kernels}, which is updated by several partial runs. */
 class KernelsPageTest {
     private static final Path PROJECT = Path.of("..").toAbsolutePath().normalize();
 
@@ -54,7 +54,7 @@ class KernelsPageTest {
         assertEquals(page, measure("b"));
     }
 
-    /** Cells as KERNEL|ROW|COLUMN|VERDICT|TEXT, where ! stands for a pipe. */
+    /** Updates the page with cells in the form KERNEL|ROW|COLUMN|VERDICT|TEXT, where ! stands for a pipe. */
     private String measure(String commit, String... cells) throws Exception {
         List<String> lines = new ArrayList<>();
         for (String cell : cells) {
@@ -64,7 +64,7 @@ class KernelsPageTest {
         }
         Path table = Files.write(directory.resolve("table"), lines);
         Path page = directory.resolve("page");
-        Process process = new ProcessBuilder("python3", PROJECT.resolve("scripts/kernels/page.py").toString(),
+        Process process = new ProcessBuilder("python3", PROJECT.resolve("ci/lab/kernels/page.py").toString(),
                 table.toString(), page.toString(), commit, "2026-01-02", "QEMU").redirectErrorStream(true).start();
         String made = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
         assertEquals(0, process.waitFor(), made);

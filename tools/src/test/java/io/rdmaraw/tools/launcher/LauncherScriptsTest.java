@@ -23,7 +23,7 @@ import javax.xml.parsers.DocumentBuilderFactory;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** The launcher's functions, sourced one file at a time into a bash. */
+/** Tests of the launcher's functions. Each script is sourced into a separate bash. */
 class LauncherScriptsTest {
     private static final Path PROJECT = Path.of("..").toAbsolutePath().normalize();
 
@@ -65,11 +65,14 @@ class LauncherScriptsTest {
         assertTrue(result.output.contains("JAVA_HOME"), result.output);
     }
 
-    /** No build reads them, so else a fault would show when a command is used. */
+    /**
+     * Parses the POMs below ci/lab. The build does not read them, so an error would otherwise appear only when a
+     * command is used.
+     */
     @Test
     void mavensProjectsOfCommandsCanBeRead() throws Exception {
         List<Path> projects;
-        try (Stream<Path> files = Files.walk(PROJECT.resolve("scripts"))) {
+        try (Stream<Path> files = Files.walk(PROJECT.resolve("ci/lab"))) {
             projects = files.filter(file -> file.endsWith("pom.xml")).toList();
         }
         assertTrue(projects.size() > 5, projects::toString);
@@ -158,7 +161,7 @@ class LauncherScriptsTest {
         assertEquals(new Result(0, ""), run(Map.of(), "bash", "-c", get));
     }
 
-    /** The launcher passes the file of softverbs to a profile; an unset variable would end the function. */
+    /** The launcher passes the path of softverbs to a profile. If the variable were unset, the function would abort. */
     @Test
     void aProfileKnowsTheFileOfSoftverbs() throws Exception {
         Result result = run(Map.of(), "bash", "-c", "set -euo pipefail; ROOT=" + directory + "; . scripts/build.sh;"
@@ -185,7 +188,7 @@ class LauncherScriptsTest {
         }
     }
 
-    /** Its processes would all refuse it, one step after the other. */
+    /** An unknown setup is rejected at the start. Otherwise each step would fail with the same error. */
     @Test
     void aSetupThatIsNotThereIsRefusedAtOnce() throws Exception {
         Result result = run(Map.of(), "transport-rdma-raw-native/connectx-emulator/emulate.sh", "--setup", "vf+bogus",
@@ -195,7 +198,7 @@ class LauncherScriptsTest {
         assertTrue(result.output.contains(" vf "), result.output);
     }
 
-    /** Whoever types ./mvnw as other projects are built has an older java first on the PATH as often as not. */
+    /** {@code ./mvnw} uses the same JDK as the launcher even if JAVA_HOME names an older one. */
     @Test
     void mavenFindsTheJdkThatTheLauncherFinds() throws Exception {
         Path old = jdk("jdk-17", "17.0.9", true);
@@ -211,7 +214,7 @@ class LauncherScriptsTest {
         assertTrue(result.output.contains("there is no test class 'NoSuchTestOfOurs'"), result.output);
     }
 
-    /** Runs a test by its name in a tree that has it; {@code maven} is done in Maven's place. */
+    /** Runs a test by its name in a source tree that contains it. {@code maven} is executed in place of Maven. */
     private Result namedTest(String maven) throws Exception {
         Path tests = Files.createDirectories(directory.resolve("tools/src/test/java"));
         Files.writeString(tests.resolve("NamedTest.java"), "");
@@ -223,7 +226,7 @@ class LauncherScriptsTest {
                 + " run_named_tests 'NamedTest#method'");
     }
 
-    /** Only what it stands on is built, and nothing but this class runs. */
+    /** Only the test's module and its dependencies are built, and no other test runs. */
     @Test
     void oneTestIsLookedForByItsName() throws Exception {
         Result result = namedTest("echo '  <testcase name=\"method\">' >\"$reports/TEST-NamedTest.xml\"");
@@ -249,7 +252,7 @@ class LauncherScriptsTest {
         assertTrue(result.output.endsWith("failed: NamedTest.method: why\n0 passed, 1 failed"), result.output);
     }
 
-    /** perftest succeeds with a row of zeros. */
+    /** A result with only zeros is a failure: perftest exits with status 0 although no frame was sent. */
     @Test
     void aMeasurementWithoutAFrameIsNoSuccess() throws Exception {
         String heading = " #bytes  #iterations  BW peak[MiB/sec]  BW average[MiB/sec]  MsgRate[Mpps]\n";
@@ -274,7 +277,7 @@ class LauncherScriptsTest {
                 + " hardware_begin_report mlx5_0; trap 'hardware_interrupted 130' INT; " + steps);
     }
 
-    /** The step under way ends, with what it has started, and the report has those before it. */
+    /** An interrupt ends the current step and its child processes. The report contains the completed steps. */
     @Test
     void anInterruptedHardwareCheckKeepsWhatItHasFound() throws Exception {
         Result result = hardwareRun("hardware_step first right echo one; hardware_step second right bash -c \"sleep"
@@ -287,7 +290,7 @@ class LauncherScriptsTest {
         assertTrue(Files.exists(directory.resolve("report.tar.gz")));
         assertTrue(Files.exists(directory.resolve("report/02-second.txt.part")), "it is no result");
         long child = Long.parseLong(Files.readString(directory.resolve("child")).strip());
-        // Fails if the child of the step runs on.
+        // Fails if the child process still runs.
         ProcessHandle.of(child).map(ProcessHandle::onExit).orElse(CompletableFuture.completedFuture(null))
                 .get(50, TimeUnit.SECONDS);
     }
@@ -312,7 +315,10 @@ class LauncherScriptsTest {
         assertTrue(result.output.contains("another run writes to " + report), result.output);
     }
 
-    /** A report is read without the files beside it. */
+    /**
+     * The report contains the host's facts and the errors of failed steps, so that it can be read without the other
+     * files.
+     */
     @Test
     void theReportSaysWhatTheHostIsAndHowAStepFailed() throws Exception {
         Files.writeString(directory.resolve("01-host.txt"), "libibverbs1:amd64\t44.0-2\n");
@@ -339,14 +345,17 @@ class LauncherScriptsTest {
                 && result.output.contains("sudo apt-get install -y such-package"), result.output);
     }
 
-    /** The sources of this project have the path of the bundle as well. */
+    /**
+     * A release replaces only a directory that contains a bundle. The project's sources have the same path, so they
+     * must not be taken for one.
+     */
     @Test
     void aReleaseReplacesNothingButABundle() throws Exception {
         file("bundle/io/rdmaraw/netty-transport-rdma-raw/0.1.0/netty-transport-rdma-raw-0.1.0.jar");
         file("home/io/rdmaraw/Main.java");
         file("file");
         for (Map.Entry<String, Integer> each : Map.of("none", 0, "bundle", 0, "home", 2, "file", 2).entrySet()) {
-            Result result = script("messages.sh", ". scripts/release.sh; require_replaceable "
+            Result result = script("messages.sh", ". ci/lab/release.sh; require_replaceable "
                     + directory.resolve(each.getKey()));
             assertEquals(each.getValue(), result.exitCode, each.getKey() + result.output);
         }
@@ -365,21 +374,26 @@ class LauncherScriptsTest {
         Path clone = removed.getParent();
         assertEquals(new Result(0, ""), run(Map.of(), "bash", "-c", "cd " + clone + " && git init -q && git add ."));
         Files.delete(removed);
-        Result result = run(Map.of(), "bash", "-c", "set -euo pipefail; ROOT=" + clone + "; . scripts/release.sh;"
+        Result result = run(Map.of(), "bash", "-c", "set -euo pipefail; ROOT=" + clone + "; . ci/lab/release.sh;"
                 + " copy_sources " + directory + "/copy; ls " + directory + "/copy");
         assertEquals(new Result(0, "with a space"), result);
     }
 
-    /** A release runs it as a source file: what does not compile would be seen there alone. */
+    /**
+     * A release runs this source file directly, so without this test a compile error would appear only during a
+     * release.
+     */
     @Test
     void theCheckOfAReleaseCompiles() {
         ByteArrayOutputStream said = new ByteArrayOutputStream();
         int exitCode = ToolProvider.getSystemJavaCompiler().run(null, said, said, "-Xlint:all,-path", "-Werror", "-d",
-                directory.toString(), PROJECT.resolve("scripts/release/CheckRelease.java").toString());
+                directory.toString(), PROJECT.resolve("ci/lab/release/CheckRelease.java").toString());
         assertEquals(0, exitCode, said.toString(StandardCharsets.UTF_8));
     }
 
-    /** On no terminal it is a line each ten seconds; here as if each took that long. */
+    /**
+     * Without a terminal, progress is printed every ten seconds. The test advances the clock by that time at each step.
+     */
     @Test
     void aBuildTellsHowFarItIs() throws Exception {
         Result result = run(Map.of("HOME", directory.toString()), "bash", "-c", "set -euo pipefail; ROOT=" + directory
@@ -402,7 +416,42 @@ class LauncherScriptsTest {
         Result version = run(Map.of(), "sh", "-c", "shellcheck --version");
         assumeTrue(version.exitCode == 0, "needs shellcheck: apt-get install shellcheck");
         assertEquals("", run(Map.of(), "sh", "-c",
-                "shellcheck -x rdma-raw scripts/*.sh scripts/release/*.sh .ci/run").output);
+                "shellcheck -x rdma-raw scripts/*.sh ci/judges ci/lab/*.sh ci/lab/*/*.sh .ci/run").output);
+    }
+
+    @Test
+    void storedHelpIsShownForACommandAndForASubcommand() throws Exception {
+        String answers = "ROOT=$PWD; . scripts/help.sh; . scripts/answers.sh; ";
+        for (String words : List.of("doctor", "pktgen rx", "example http", "sim")) {
+            Result help = script("messages.sh", answers + "show_stored_help " + words + " --help");
+            assertEquals(0, help.exitCode, words);
+            assertTrue(help.output.startsWith("usage: ") || help.output.startsWith("Usage: "), help.output);
+            assertFalse(help.output.contains("exit 0"), help.output);
+        }
+        for (String words : List.of("doctor", "nonsense --help", "--help", "../doctor --help", "doctor eth0 --help")) {
+            assertEquals(new Result(1, ""), script("messages.sh", answers + "show_stored_help " + words), words);
+        }
+    }
+
+    @Test
+    void versionsAreShownWithoutABuild() throws Exception {
+        Path home = jdk("jdk-25", "25.0.3", true);
+        Result result = script(Map.of("JAVA_HOME", home.toString()), "messages.sh",
+                "ROOT=$PWD; . scripts/jdk.sh; . scripts/answers.sh; show_stored_versions");
+        assertEquals(0, result.exitCode, result.output);
+        List<String> lines = result.output.lines().toList();
+        assertTrue(lines.get(0).matches("rdma-raw [0-9]\\S+ \\(not built\\)"), result.output);
+        assertTrue(lines.get(1).matches("Netty 4\\.[0-9].*"), result.output);
+        assertTrue(lines.get(2).startsWith("Java 25.0.3 "), result.output);
+        assertTrue(lines.get(3).startsWith("Linux "), result.output);
+    }
+
+    @Test
+    void aMistypedCommandOrTestOptionIsAnsweredWithTheNearestOne() throws Exception {
+        assertTrue(run(Map.of(), "./rdma-raw", "instal").output.contains("did you mean 'install'?"));
+        assertTrue(run(Map.of(), "./rdma-raw", "doctro").output.contains("did you mean 'doctor'?"));
+        assertTrue(run(Map.of(), "./rdma-raw", "test", "--kernel").output.contains("did you mean '--kernels'?"));
+        assertFalse(run(Map.of(), "./rdma-raw", "frobnicate").output.contains("did you mean"));
     }
 
     private Path jdk(String name, String version, boolean withCompiler) throws IOException {
@@ -450,7 +499,10 @@ class LauncherScriptsTest {
         return run(environment, "/bin/bash", "-c", ". scripts/" + file + "; " + commands);
     }
 
-    /** A build in the background of a shell ignores SIGINT, and what ignores it at its start cannot trap it. */
+    /**
+     * A background build of a shell starts with SIGINT ignored, and bash cannot trap a signal that was ignored at its
+     * start. {@code env} restores the default.
+     */
     private static Result run(Map<String, String> environment, String... command) throws Exception {
         List<String> words = new ArrayList<>(List.of("env", "--default-signal=INT"));
         words.addAll(List.of(command));

@@ -10,7 +10,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.Test;
 
-/** Numbers, tables and the live line. */
+/** Formatting of numbers and tables, and the live line. */
 class OutputTest {
     @Test
     void roundsToFourDigits() {
@@ -30,7 +30,7 @@ class OutputTest {
         assertThrows(IllegalArgumentException.class, () -> table.row("one"));
     }
 
-    /** A line that a terminal folds would shift those below it. */
+    /** Lines are cut at the width of the terminal: a wrapped line would shift the lines below it. */
     @Test
     void aScreenIsAsWideAsItsTerminal() {
         String text = "LOOP    WORK\nloop-1  100%\n\nx\n";

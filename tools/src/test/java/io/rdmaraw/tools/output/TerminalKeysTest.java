@@ -24,7 +24,9 @@ class TerminalKeysTest {
         }
     }
 
-    /** Or Ctrl-C would wait for the next screen. */
+    /**
+     * Waiting for a key ends when the program is to exit. Otherwise Ctrl-C would take effect only at the next screen.
+     */
     @Test
     void whoIsToEndWaitsForNoKey() throws InterruptedException {
         AtomicInteger looks = new AtomicInteger();

@@ -5,7 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import org.junit.jupiter.api.Test;
 
-/** In virtual time, which may be any number, as that of the clock. */
+/** Uses virtual time with an arbitrary origin, like the system clock. */
 class IdleEndTest {
     private static final long START_NANOS = 5_000_000_000_000L;
 
@@ -17,7 +17,7 @@ class IdleEndTest {
         assertFalse(end.isOver(START_NANOS + 100 * IdleEnd.IDLE_NANOS, false));
     }
 
-    /** A sender that ends before the first frame has come gives that frame as much time as any other. */
+    /** If the sender ends before the first frame arrives, the wait starts when that end is noticed. */
     @Test
     void anEndWithoutAFrameCountsFromWhenItIsSeen() {
         assertFalse(end.isOver(START_NANOS, false));

@@ -12,7 +12,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Whole measurements on loop devices of their own. */
+/** Runs whole measurements on a loop device. */
 class PerfCommandsTest {
     private static ToolRun run(String arguments) {
         List<String> words = new ArrayList<>(List.of(arguments.split(" ")));
@@ -53,7 +53,7 @@ class PerfCommandsTest {
         assertEquals(2000, rows.get(1).get("n_iterations").asLong());
     }
 
-    /** Also when each side sends: perftest's -b. */
+    /** Frames are also counted correctly if both sides send (-b, as in perftest). */
     @Test
     void framesGoBothWaysAtOnce() throws Exception {
         JsonNode rows = run("bw -b -F -n 3000 --warm-up 0").json().get("rows");
@@ -96,7 +96,7 @@ class PerfCommandsTest {
     @Test
     void whatIsMeantToGoEarlierIsNeverFasterThanWhatReallyWent() throws Exception {
         JsonNode rows = run("lat -n 2000 --warm-up 0.05 --latency-gap 1").json().get("rows");
-        // A microsecond between pings cannot be held: the wait of each ping counts from the schedule.
+        // A gap of one microsecond cannot be kept. Each ping's latency counts from its scheduled time.
         assertEquals("schedule", rows.get(0).get("from").asText());
         assertTrue(rows.get(0).get("t_avg").asDouble() > rows.get(1).get("t_avg").asDouble(), rows.toString());
     }
@@ -140,14 +140,14 @@ class PerfCommandsTest {
         assertTrue(run.err().contains(fault), run.err());
     }
 
-    /** Who reads perftest's names compares with what perftest measures: from when a ping really went. */
+    /** The keys named like perftest's contain the latency that perftest measures: from the actual send time. */
     @Test
     void theResultIsTheRowThatPerftestHas() throws Exception {
         JsonNode result = run("lat -n 500 --warm-up 0.05").json();
         assertEquals("send", result.get("results").get("from").asText());
     }
 
-    /** Zeros and success would look like a very fast peer. */
+    /** A peer that does not answer is an error. Zeros and a success status would look like a very fast peer. */
     @Test
     void aPeerThatDoesNotAnswerIsSaid() {
         ToolRun run = ToolRun.of("lat", "-P", "-d", "soft:loop:nobody", "-E", "02:00:00:00:00:02", "--warm-up", "0.1");
@@ -155,7 +155,7 @@ class PerfCommandsTest {
         assertTrue(run.err().contains("no ping was answered by 02:00:00:00:00:02 through soft:loop:nobody"), run.err());
     }
 
-    /** A ping each microsecond that no pong follows in time: what is measured then is a backlog, and it says so. */
+    /** If pings cannot be sent on schedule, the measured latency is mostly backlog. The command reports this. */
     @Test
     void aScheduleThatCannotBeHeldIsSaid() throws Exception {
         ToolRun run = run("lat -n 5000 --warm-up 0.05 --latency-gap 0.01");

@@ -10,12 +10,13 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** Paces in virtual time. */
+/** Tests of the pace in virtual time. */
 class PaceTest {
     private static final long SECOND = 1_000_000_000L;
 
     /**
-     * Sends for a while whatever may go, by a loop that is late by up to so much each time; returns the sum of units.
+     * Sends as many frames as the pace permits. Each call of the simulated loop is late by a random time below a limit.
+     * Returns the sum of units.
      */
     private static double unitsSent(TrafficRate rate, long durationNanos, long latestNanos, long seed) {
         Random random = new Random(seed);
@@ -62,7 +63,7 @@ class PaceTest {
         assertEquals(2_000_000 + (RatePace.MAX_LATE_NANOS - RatePace.MAX_BURST_NANOS) / 1000, sent, 3);
     }
 
-    /** A compiler that starts, or a busy machine, takes that long: the rate is held over the whole run all the same. */
+    /** After a stall of half a second, as on a busy machine, the pace still reaches the rate over the whole run. */
     @Test
     void aStallIsMadeUpForWithoutABurst() {
         Pace pace = TrafficRate.parse("1Mpps").pace(0);

@@ -21,9 +21,9 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /**
- * perftest's {@code raw_ethernet_bw}, which is built on rdma-core, and pktgen: each on an emulated ConnectX of its own,
- * with a bridge of the kernel between the TAP devices that are their wires. No frame may be missing: as many are sent
- * as the receiver has posted receives for, so that it need not keep up.
+ * Exchanges frames between pktgen and perftest's {@code raw_ethernet_bw}, which uses rdma-core. Each runs on its own
+ * emulated ConnectX; a kernel bridge connects their TAP devices. No frame may be lost, because the receiver has posted
+ * a receive for every frame.
  */
 @WithTestNetwork
 @Timeout(180)
@@ -33,7 +33,7 @@ class PerftestOverTapTest {
     private static final String PKTGEN_MAC = "02:c5:00:00:00:99";
     private static final String PERFTEST_MAC = "02:c5:00:00:00:01";
     private static final int FRAMES = 1000;
-    /** With the FCS, as perftest counts. */
+    /** Frame length including the FCS, as perftest counts it. */
     private static final int WIRE_BYTES = 64;
     private static final int FRAME_BYTES = WIRE_BYTES - 4;
 
@@ -46,7 +46,7 @@ class PerftestOverTapTest {
                 "needs raw_ethernet_bw: apt-get install perftest");
         assumeTrue(Files.exists(Path.of("/dev/net/tun")), "needs /dev/net/tun");
         namespace = network.namespace();
-        // Without the delay a bridge forwards nothing in the first seconds of a link.
+        // With a forward delay, a bridge forwards nothing in the first seconds of a link.
         namespace.run("ip", "link", "add", "bridge0", "type", "bridge", "forward_delay", "0", "mcast_snooping", "0");
         for (String tap : List.of("tap0", "tap1")) {
             namespace.run("ip", "tuntap", "add", "mode", "tap", "name", tap);
@@ -82,7 +82,7 @@ class PerftestOverTapTest {
     void pktgenReceivesWhatPerftestSends() throws Exception {
         PeerProcess receiver = pktgen("rx", "-d", "mlx5_0", "-M", "dst-mac " + PKTGEN_MAC + " allow-host-traffic", "-n",
                 Integer.toString(FRAMES), "-D", "60", "--json");
-        // It tells every second what has come in; with the first time it is there.
+        // The receiver prints its counters every second. The first line shows that it is ready.
         receiver.awaitOutput(" rx ", Await.PATIENCE);
         assertIterations(perftest("--client").await(Await.PATIENCE));
         JsonNode result = resultOf(receiver);
@@ -100,7 +100,7 @@ class PerftestOverTapTest {
         assertIterations(receiver.await(Await.PATIENCE));
     }
 
-    /** It ends when all have come, with a line of size, number and rates. */
+    /** Checks the result line of size, number and rates, which perftest prints after it has received all frames. */
     private static void assertIterations(CommandResult perftest) {
         String output = perftest.orThrow().output();
         assertTrue(output.lines().anyMatch(line -> line.strip().matches(WIRE_BYTES + "\\s+" + FRAMES + "\\s.*")),

@@ -45,7 +45,7 @@ class StreamCounterTest {
 
     @Test
     void aGapLongerThanTheMemoryForgetsWhatWasBefore() {
-        // Whether number 1 has come is not known any more: it counts as late.
+        // The counter no longer remembers whether number 1 was received, so it counts as late.
         assertArrayEquals(new long[] {3, 4998, 1, 1}, counts(of(0, 5000, 5000, 1)));
     }
 
@@ -57,7 +57,8 @@ class StreamCounterTest {
             long lost = 0;
             long twice = 0;
             for (int number = 0; number < 5000; number++) {
-                // The first and the last must come, or the loss of their neighbours could not be told.
+                // The first and last frames are never lost, because the loss of frames next to them could not be
+                // detected.
                 boolean edge = number < 10 || number >= 4990;
                 if (!edge && random.nextInt(20) == 0) {
                     lost++;

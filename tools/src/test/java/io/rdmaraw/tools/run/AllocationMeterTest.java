@@ -7,7 +7,7 @@ import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import org.junit.jupiter.api.Test;
 
-/** The JVM counts what threads allocate. */
+/** The meter includes allocations of other threads, which the JVM counts. */
 class AllocationMeterTest {
     @Test
     void allocationsOfOtherThreadsAreCounted() throws Exception {

@@ -21,16 +21,16 @@ import org.junit.jupiter.api.Timeout;
 import org.w3c.dom.Document;
 import org.w3c.dom.Element;
 
-/** The quick start's project, in examples/quickstart, and what docs/quickstart.md shows of it. */
+/** The project of the quick start in examples/quickstart, and its excerpts in docs/guide/quickstart.md. */
 @Timeout(180)
 class QuickstartTest {
-    private static final Path PAGE = Path.of("../docs/quickstart.md");
+    private static final Path PAGE = Path.of("../docs/guide/quickstart.md");
     private static final Path PROJECT = Path.of("../examples/quickstart");
     private static final Path SOURCE = PROJECT.resolve("src/main/java/HelloServer.java");
 
     private static String block(String language, String containing) throws Exception {
         String[] parts = Files.readString(PAGE).split("```" + language + "\n");
-        // What comes before the first block is none.
+        // The first part precedes the first block.
         for (int i = 1; i < parts.length; i++) {
             String block = parts[i].split("```")[0];
             if (block.contains(containing)) {
@@ -50,7 +50,7 @@ class QuickstartTest {
         }
     }
 
-    /** The versions that it names are those that this build makes and is made with. */
+    /** The versions in the POM match those of this build and its dependencies. */
     @Test
     void thePomNamesWhatIsBuiltHere() throws Exception {
         Document pom = DocumentBuilderFactory.newInstance().newDocumentBuilder()
@@ -71,7 +71,7 @@ class QuickstartTest {
         return element.getElementsByTagName(name).item(0).getTextContent();
     }
 
-    /** Over a veth pair on which nothing is set, with the page's request; the kernel of the server sees no segment. */
+    /** The server answers the page's request over a veth pair, and the server's kernel receives no segment. */
     @Test
     @Tag("root")
     void theServerAnswersCurlPastTheKernel() throws Exception {

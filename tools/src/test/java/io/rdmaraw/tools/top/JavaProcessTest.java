@@ -31,7 +31,7 @@ class JavaProcessTest {
         assertEquals("no such process: 80", JavaProcess.whyNot("80", refused, namespaces));
     }
 
-    /** The links are what they are taken for. */
+    /** Checks with real files in {@code /proc} that this process is found in its own namespace. */
     @Test
     void thisProcessIsWhereItIs() {
         assertFalse(new NetworkNamespaces(Path.of("/proc")).isElsewhere(Long.toString(ProcessHandle.current().pid())));

@@ -12,7 +12,9 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** A server in a container is looked at from outside: its management agent listens in its own network namespace. */
+/**
+ * Inspects a server in another network namespace, as in a container. Its management agent listens in that namespace.
+ */
 @Tag("root")
 @Timeout(180)
 class OtherNamespaceTest {
@@ -30,7 +32,7 @@ class OtherNamespaceTest {
                     + ",loop=.*";
             ToolRun run;
             do {
-                // The client connects in its own time; the class's time-out bounds it.
+                // The client has no fixed time to connect. The timeout of the class limits the loop.
                 run = ToolRun.of("ss", "-tinp", pid);
                 assertEquals(0, run.exitCode(), run.err());
             } while (run.out().lines().noneMatch(line -> line.matches(connection)));

@@ -9,7 +9,7 @@ import java.util.Map;
 import java.util.TreeMap;
 import org.junit.jupiter.api.Test;
 
-/** The columns of ss(8). */
+/** The columns match those of ss(8). */
 class SocketListTest {
     private static Snapshot.Row row(String state, String remote, Map<String, Long> counts) {
         return new Snapshot.Row(new TreeMap<>(Map.of("loop", "loop-1", "device", "soft:xdp:eth0", "local",
@@ -61,7 +61,7 @@ class SocketListTest {
                 """, print(true, "77", false, true));
     }
 
-    /** In the words and the order of ss -ti. */
+    /** The TCP details have the names and the order of {@code ss -ti}. */
     @Test
     void allThatTcpKnowsIsInTheWordsOfSs() {
         Map<String, Long> counts = new TreeMap<>(Map.of("level:segment.bytes", 1448L, "level:send-window.shift", 7L,

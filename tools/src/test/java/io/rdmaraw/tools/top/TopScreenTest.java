@@ -109,7 +109,7 @@ class TopScreenTest {
         assertFalse(screen.contains("slow-consumer"), "what never happened is not shown");
     }
 
-    /** The least important columns go; no line is longer than the terminal, and totals stay whole. */
+    /** A narrow terminal omits the least important columns. No line exceeds its width, and totals are complete. */
     @ParameterizedTest
     @CsvSource({"80", "100"})
     void aNarrowTerminalHasWholeColumns(int columns) {

@@ -21,14 +21,14 @@ import java.net.SocketException;
 import java.util.ArrayList;
 import java.util.List;
 
-/** The network of a loopback device for one datagram channel: a {@link LoopbackHost} that frames never leave. */
+/** The network of one datagram channel on a loopback device. Frames never leave its {@link LoopbackHost}. */
 public final class LoopbackDatagramNetwork extends IpDatagramNetwork {
     private final LoopbackHost host;
     private final KernelSocket kernel;
 
     /**
-     * @param ipv4Only whether the channel is for IPv4 alone
-     * @param kernel the kernel's side of the port; used when the device's host is the one the kernel serves
+     * @param ipv4Only whether the channel supports IPv4 only
+     * @param kernel the kernel socket of the port, used if the device's host is also the kernel's
      */
     public LoopbackDatagramNetwork(String deviceName, boolean ipv4Only, Options options, KernelSocket kernel) {
         super(deviceName, ipv4Only, options);
@@ -98,7 +98,7 @@ public final class LoopbackDatagramNetwork extends IpDatagramNetwork {
 
     @Override
     public List<FlowSpec> rssFlows() {
-        // Every bound port has a MAC address of its own; the sender chooses among those of one port.
+        // Each bound port has a separate MAC address. The sender selects one of the ports with the same number.
         return List.of();
     }
 
@@ -156,7 +156,7 @@ public final class LoopbackDatagramNetwork extends IpDatagramNetwork {
         return direct(kind, generation, destination, target, source, to == null ? EthernetHeader.BROADCAST : to.id());
     }
 
-    /** A datagram to a wildcard address goes to this host, as on Linux. */
+    /** Converts a wildcard destination to the loopback address, as on Linux. */
     @Override
     protected IpAddress targetOf(InetAddress address) throws SocketException {
         IpAddress target = IpAddress.of(address);

@@ -13,15 +13,15 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * The host behind a loopback device: it has {@code 127.0.0.0/8} and {@code ::1}, and the ports of the process. A look
- * at the ports takes the place of routes and neighbours: each port has a MAC address of its own, so that several can
- * share a number without a common queue.
+ * The host behind a loopback device. It has the addresses {@code 127.0.0.0/8} and {@code ::1} and the ports of the
+ * process. A lookup of the destination port replaces routes and neighbours. Each port has a separate MAC address, so
+ * that several ports can share a number without sharing a queue.
  *
- * <p>The default loopback device stands beside the kernel's own loopback and therefore also carries the addresses of
- * this computer; a named one ({@code soft:loop:NAME}) is a host by itself. Thread-safe.
+ * <p>The default loopback device coexists with the kernel's loopback interface and so also has the addresses of this
+ * computer. A named one ({@code soft:loop:NAME}) is a separate host. Thread-safe.
  */
 public final class LoopbackHost {
-    /** Locally administered, unicast. */
+    /** Prefix of locally administered unicast addresses. */
     private static final long MAC_PREFIX = 0x0e00_0000_0000L;
     private static final Map<String, LoopbackHost> HOSTS = new ConcurrentHashMap<>();
     private static final AtomicLong MAC_COUNT = new AtomicLong();
@@ -34,28 +34,28 @@ public final class LoopbackHost {
         this.kernelHost = kernelHost;
     }
 
-    /** Returns the host behind a loopback device; there is one per device name and process. */
+    /** Returns the host behind a loopback device. Each device name has one host in the process. */
     public static LoopbackHost of(String deviceName) {
         return HOSTS.computeIfAbsent(deviceName,
                 name -> new LoopbackHost(DeviceName.HOST_LOOPBACK.equals(name)));
     }
 
-    /** Tells whether this is the host that the process runs on, so that the kernel has sockets on it too. */
+    /** Returns whether this is the host of the process, so that the kernel has sockets on it, too. */
     public boolean isKernelHost() {
         return kernelHost;
     }
 
-    /** Returns the ports; the id of each is the MAC address that frames for it go to. */
+    /** Returns the ports. The id of each is the MAC address of the port. */
     public PortTable ports() {
         return ports;
     }
 
-    /** Gives the host a further address. */
+    /** Adds an address to the host. */
     public void addAddress(IpAddress address) {
         furtherAddresses.add(address);
     }
 
-    /** Tells whether packets to the address stay on this host. */
+    /** Returns whether packets to an address stay on this host. */
     public boolean isLocal(IpAddress address) {
         return address.isLoopback() || kernelHost && isKernelAddress(address) || furtherAddresses.contains(address);
     }
@@ -68,7 +68,7 @@ public final class LoopbackHost {
         }
     }
 
-    /** Returns the address that packets to a local destination come from. */
+    /** Returns the source address for packets to a local destination. */
     public IpAddress sourceFor(IpAddress destination) {
         if (!destination.isLoopback()) {
             return destination;
@@ -76,7 +76,7 @@ public final class LoopbackHost {
         return destination.isIpv4() ? IpAddress.LOOPBACK_IPV4 : IpAddress.LOOPBACK_IPV6;
     }
 
-    /** Returns a MAC address that no port of the process has. */
+    /** Returns a MAC address that no other port of the process has. */
     public static long newMac() {
         return MAC_PREFIX | MAC_COUNT.incrementAndGet();
     }

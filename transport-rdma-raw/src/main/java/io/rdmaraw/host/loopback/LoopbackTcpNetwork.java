@@ -18,15 +18,15 @@ import java.net.InetSocketAddress;
 import java.util.List;
 
 /**
- * The network of a loopback device for one event loop's TCP. The connections of an event loop share a MAC address, so
- * that one rule serves them all; the ports are the {@link LoopbackHost}'s.
+ * The network of one loop's TCP on a loopback device. All connections of the loop share a MAC address, so that one rule
+ * covers them. The ports belong to the {@link LoopbackHost}.
  */
 public final class LoopbackTcpNetwork implements TcpNetwork {
     private final String deviceName;
     private final LoopbackHost host;
     private final PortTable ports;
     private final long mac = LoopbackHost.newMac();
-    /** Connections in a row mostly go to the same loop. */
+    /** The last path, which is reused because consecutive connections mostly lead to the same loop. */
     private TcpPath latest;
 
     public LoopbackTcpNetwork(String deviceName) {
@@ -95,6 +95,14 @@ public final class LoopbackTcpNetwork implements TcpNetwork {
     }
 
     @Override
+    public Binding reserve(InetSocketAddress local) throws IOException {
+        IpAddress address = IpAddress.of(local.getAddress());
+        checkLocal(address);
+        return new Taken(ports, ports.bind(IpProtocol.TCP, mac, address, address.isAny(), local.getPort(),
+                PortSharing.NONE, null));
+    }
+
+    @Override
     public void checkLocal(IpAddress local) throws IOException {
         if (!local.isAny() && !host.isLocal(local)) {
             throw Refusals.notLocal(local);
@@ -106,7 +114,7 @@ public final class LoopbackTcpNetwork implements TcpNetwork {
         return false;
     }
 
-    /** The hash of the host chooses among those that share a port. */
+    /** Adds this loop to the port. The hash of a flow selects one of the loops that share it. */
     @Override
     public Binding join(Binding listening) {
         BoundPort first = ((Taken) listening).bound;
@@ -118,13 +126,13 @@ public final class LoopbackTcpNetwork implements TcpNetwork {
         return false;
     }
 
-    /** Every address is known. */
+    /** Never called, because every MAC address is known. */
     @Override
     public void await(PendingPacket packet) {
         packet.discard();
     }
 
-    /** A MAC address stays a port's as long as there is a connection to it. */
+    /** Returns a constant: a port keeps its MAC address as long as connections to it exist. */
     @Override
     public long generation() {
         return 0;
@@ -132,7 +140,7 @@ public final class LoopbackTcpNetwork implements TcpNetwork {
 
     @Override
     public TcpPath path(long sourceHigh, long sourceLow, int sourcePort, long targetHigh, long targetLow,
-                        int targetPort, int mark) {
+                        int targetPort, int mark, long peerMac) {
         BoundPort to = ports.find(IpProtocol.TCP, new IpAddress(sourceHigh, sourceLow), sourcePort,
                 new IpAddress(targetHigh, targetLow), targetPort);
         if (to == null) {

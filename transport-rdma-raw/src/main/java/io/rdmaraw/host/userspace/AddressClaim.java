@@ -10,17 +10,18 @@ import java.util.concurrent.TimeUnit;
 import java.util.random.RandomGenerator;
 
 /**
- * How an address becomes ours: no other host may have it (RFC 5227 for IPv4, RFC 4862 section 5.4 for IPv6), then it is
- * announced, and later defended. Never reads the clock; callers pass the current time in nanoseconds.
+ * Claims an address on the link. First it checks that no other host has the address (RFC 5227 for IPv4, RFC 4862
+ * section 5.4 for IPv6). Then it announces the address and later defends it. Never reads the clock; callers pass the
+ * current time in nanoseconds.
  */
 final class AddressClaim {
-    /** What the address is to us. */
+    /** State of the claim. */
     enum State {
-        /** Being asked about; not used yet. */
+        /** Duplicate address detection is in progress; the address is not used yet. */
         TENTATIVE,
-        /** Ours. */
+        /** The address belongs to this host. */
         OWNED,
-        /** Another host has it. */
+        /** Another host has the address. */
         DUPLICATE
     }
 
@@ -33,7 +34,7 @@ final class AddressClaim {
     private static final int ANNOUNCE_NUM = 2;
     private static final long ANNOUNCE_INTERVAL_NANOS = 2 * SECOND;
     private static final long DEFEND_INTERVAL_NANOS = 10 * SECOND;
-    /** RFC 4862 section 5.1 and RFC 4861 section 10: DupAddrDetectTransmits, RetransTimer. */
+    /** DupAddrDetectTransmits (RFC 4862 section 5.1) and RetransTimer (RFC 4861 section 10). */
     private static final int SOLICITATIONS = 1;
     private static final long RETRANS_NANOS = SECOND;
     private static final IpAddress ALL_NODES = new IpAddress(0xff02L << 48, 1);
@@ -54,10 +55,14 @@ final class AddressClaim {
         this.random = random;
     }
 
-    /** @param detectDuplicates false to take the address at once */
+    /**
+     * Starts the claim.
+     *
+     * @param detectDuplicates false to use the address at once
+     */
     void start(boolean detectDuplicates, long nowNanos) {
         if (detectDuplicates) {
-            // RFC 5227: PROBE_WAIT; RFC 4861: MAX_RTR_SOLICITATION_DELAY; both one second.
+            // PROBE_WAIT (RFC 5227) and MAX_RTR_SOLICITATION_DELAY (RFC 4861) are both one second.
             deadlineNanos = nowNanos + random.nextLong(SECOND);
         } else {
             own(nowNanos);
@@ -115,7 +120,10 @@ final class AddressClaim {
         announce(nowNanos);
     }
 
-    /** Gratuitous ARP (RFC 5227 section 2.3) or an unsolicited advertisement (RFC 4861 section 7.2.6). */
+    /**
+     * Announces the address by gratuitous ARP (RFC 5227 section 2.3) or an unsolicited advertisement (RFC 4861 section
+     * 7.2.6).
+     */
     private void announce(long nowNanos) {
         announcements++;
         deadlineNanos = nowNanos + ANNOUNCE_INTERVAL_NANOS;
@@ -132,8 +140,8 @@ final class AddressClaim {
     }
 
     /**
-     * Another host uses the address, or probes for it at the same time. A tentative one is given up; one that is ours
-     * is defended, as a server's must be (RFC 5227 section 2.4 (c)).
+     * Handles a packet of another host that uses the address or probes for it. A tentative address is given up. An
+     * owned address is defended, because this host may be a server (RFC 5227 section 2.4 (c)).
      */
     void conflict(long nowNanos) {
         if (state == State.TENTATIVE) {

@@ -15,15 +15,15 @@ import io.rdmaraw.wire.Ipv6Header;
 import io.rdmaraw.wire.NeighborDiscovery;
 import io.rdmaraw.wire.ParsedFrame;
 
-/** Writes what a host says to keep its place on a link: ARP, neighbour discovery, ICMP. */
+/** Creates and sends the control frames of a host: ARP, neighbour discovery and ICMP. */
 final class ControlFrames {
     private static final int HOP_LIMIT = 64;
-    /** RFC 4861: what was forwarded has less. */
+    /** RFC 4861: a lower value means that a router has forwarded the packet. */
     private static final int ND_HOP_LIMIT = 255;
-    /** RFC 1812 section 4.3.2.3 and RFC 4443 section 2.4 (c): how long an error may become. */
+    /** Maximum length of an ICMP error (RFC 1812 section 4.3.2.3, RFC 4443 section 2.4 (c)). */
     private static final int MAX_ERROR_BYTES_IPV4 = 576;
     private static final int MAX_ERROR_BYTES_IPV6 = 1280;
-    /** What every IPv6 link carries (RFC 8200 section 5). */
+    /** Minimum MTU of IPv6 links (RFC 8200 section 5). */
     private static final int MIN_MTU_BYTES_IPV6 = 1280;
     private static final int FRAGMENT_UNIT_BYTES = 8;
     private static final IpAddress ALL_ROUTERS = new IpAddress(0xff02L << 48, 2);
@@ -36,7 +36,11 @@ final class ControlFrames {
         this.output = output;
     }
 
-    /** @param targetMac 0 in a request */
+    /**
+     * Sends an ARP packet.
+     *
+     * @param targetMac MAC address of the target; 0 in a request
+     */
     void arp(int operation, long destinationMac, IpAddress sender, long targetMac, IpAddress target) {
         long frame = output.allocate();
         if (frame == 0) {
@@ -48,10 +52,10 @@ final class ControlFrames {
     }
 
     /**
-     * Asks who has an IPv6 address.
+     * Sends a neighbour solicitation.
      *
-     * @param source {@code ::} to ask whether another host has an address that is to be ours (RFC 4862 section 5.4.2)
-     * @param knownMac whom to ask, or {@link Neighbor#NO_MAC} for all
+     * @param source {@code ::} for duplicate address detection (RFC 4862 section 5.4.2)
+     * @param knownMac MAC address to send to, or {@link Neighbor#NO_MAC} for multicast
      */
     void solicitation(IpAddress source, IpAddress target, long knownMac) {
         boolean multicast = knownMac == Neighbor.NO_MAC;
@@ -64,7 +68,7 @@ final class ControlFrames {
         int lengthBytes = NeighborDiscovery.write(message, NeighborDiscovery.NEIGHBOR_SOLICITATION, 0, target.high(),
                 target.low(), NeighborDiscovery.OPTION_SOURCE_LINK_LAYER, mac);
         if (source.isAny()) {
-            // RFC 4861 section 7.1.1: from the unspecified address without the option.
+            // RFC 4861 section 7.1.1: no link-layer option if the source is unspecified.
             lengthBytes = NeighborDiscovery.NEIGHBOR_LENGTH_BYTES;
         }
         sendIcmpv6(frame, message, lengthBytes, source, destination, ND_HOP_LIMIT);
@@ -92,13 +96,13 @@ final class ControlFrames {
     }
 
     /**
-     * Answers an echo request to an address of ours, whose memory is used for that.
+     * Sends an echo reply. The memory of the request is overwritten.
      *
-     * @param mtuBytes the link's; longer answers go in fragments
+     * @param mtuBytes MTU of the link; longer replies are fragmented
      */
     void echoReply(ParsedFrame request, IpAddress local, int mtuBytes) {
         boolean ipv4 = request.ipVersion() == 4;
-        // The parser counts the ICMP header as part of the transport, and the rest as payload.
+        // The parser treats the ICMP header as the transport header and the rest as payload.
         int lengthBytes = request.payloadOffset() - request.transportOffset() + request.payloadLengthBytes();
         IpAddress peer = IpAddress.sourceOf(request);
         long peerMac = EthernetHeader.source(request.frameAddress());
@@ -121,7 +125,10 @@ final class ControlFrames {
         }
     }
 
-    /** Routers may cut up fragments of IPv4 further; those of IPv6 are as short as every path carries. */
+    /**
+     * Sends a message in fragments. Routers may split IPv4 fragments further. IPv6 fragments have the minimum MTU,
+     * which every path supports.
+     */
     private void sendFragments(long message, int lengthBytes, IpAddress source, IpAddress destination,
                                long destinationMac, int mtuBytes) {
         boolean ipv4 = source.isIpv4();
@@ -158,9 +165,9 @@ final class ControlFrames {
     }
 
     /**
-     * Tells the sender of a packet what is wrong with it.
+     * Sends an ICMP error that quotes the packet.
      *
-     * @param word what the error carries before the packet: a pointer, or 0
+     * @param word the four bytes before the quoted packet: a pointer, or 0
      */
     void error(ParsedFrame cause, IpAddress local, int type, int code, int word) {
         long frame = output.allocate();

@@ -1,10 +1,10 @@
 package io.rdmaraw.host.userspace;
 
-/** Where an {@link UserspaceHost} writes the frames that it sends. */
+/** Sends the frames of a {@link UserspaceHost}. */
 public interface ControlOutput {
-    /** Returns the address of memory for one frame of the link's MTU, or 0 when none can be sent now. */
+    /** Returns the address of memory for one frame of the link's MTU; 0 if no frame can be sent now. */
     long allocate();
 
-    /** Sends the frame that was written to the memory last allocated; its length may be below Ethernet's least. */
+    /** Sends the frame in the memory last allocated. Its length may be below the minimum of Ethernet. */
     void send(int lengthBytes);
 }

@@ -17,19 +17,23 @@ import java.util.concurrent.TimeUnit;
 import java.util.random.RandomGenerator;
 
 /**
- * The groups of a host, and what routers and switches on its link hear of them: IGMPv3 (RFC 3376) and MLDv2 (RFC 3810),
- * or the version before while a router of that version asks. Of several members on the host each says which sources it
- * wants; the link is told their union. Never reads the clock; callers pass the current time in nanoseconds.
+ * The multicast group memberships of a host. They are reported by IGMPv3 (RFC 3376) and MLDv2 (RFC 3810). While a
+ * router sends queries of an older version, reports have that version, too. Each member of a group on this host selects
+ * sources, and the union of all selections is reported. Never reads the clock; callers pass the current time in
+ * nanoseconds.
  */
 final class GroupMemberships {
     private static final long NEVER = Long.MAX_VALUE;
     /** RFC 3376 section 8.1, RFC 3810 section 9.1. */
     private static final int ROBUSTNESS = 2;
-    /** RFC 3376 section 8.11, RFC 3810 section 9.11: Unsolicited Report Interval. */
+    /** Unsolicited Report Interval (RFC 3376 section 8.11, RFC 3810 section 9.11). */
     private static final long REPORT_INTERVAL_NANOS = TimeUnit.SECONDS.toNanos(1);
-    /** RFC 3376 section 8.12: robustness times the query interval of 125 s, and the response interval of 10 s. */
+    /** RFC 3376 section 8.12: robustness times the query interval of 125 s, plus the response interval of 10 s. */
     private static final long OLDER_QUERIER_NANOS = TimeUnit.SECONDS.toNanos(260);
-    /** More than a query on a link of 1,500 bytes names; routers name the few that they are about to forget. */
+    /**
+     * Maximum number of queried sources recorded for a group. A query at an MTU of 1,500 bytes has fewer, and routers
+     * query only sources that are about to expire.
+     */
     private static final int MAX_ASKED_SOURCES = 512;
     private static final IpAddress ALL_SYSTEMS = IpAddress.parse("224.0.0.1");
     private static final long SCOPE_MASK = 0xff0f_0000_0000_0000L;
@@ -38,16 +42,16 @@ final class GroupMemberships {
     private static final class Group {
         private final Map<Object, SourceFilter> members = new HashMap<>();
         private SourceFilter wanted = SourceFilter.NOTHING;
-        /** What the link was told before the changes that it is still to be told again. */
+        /** Filter before the pending changes. Each repeated report contains the difference from it. */
         private SourceFilter before = SourceFilter.NOTHING;
         private int repetitions;
         private long repetitionNanos;
         private long answerNanos = NEVER;
-        /** The sources that were asked for; none for all. */
+        /** The queried sources; empty for all. */
         private final Set<IpAddress> asked = new HashSet<>();
     }
 
-    /** What is the same for all groups of one IP version. */
+    /** State common to all groups of one IP version. */
     private static final class Querier {
         private int robustness = ROBUSTNESS;
         private long answerNanos = NEVER;
@@ -68,7 +72,7 @@ final class GroupMemberships {
         this.random = random;
     }
 
-    /** Sets what a member wants of a group from now on. */
+    /** Sets the sources that a member accepts from a group. */
     void set(Object member, IpAddress address, SourceFilter filter, long nowNanos) {
         Group group = groups.computeIfAbsent(address, a -> new Group());
         if (filter.isNothing()) {
@@ -83,7 +87,7 @@ final class GroupMemberships {
         removeIfOver(address, group);
     }
 
-    /** Takes back all that a member wanted. */
+    /** Ends all memberships of a member. */
     void leaveAll(Object member, long nowNanos) {
         for (IpAddress address : List.copyOf(groups.keySet())) {
             if (groups.get(address).members.containsKey(member)) {
@@ -92,7 +96,7 @@ final class GroupMemberships {
         }
     }
 
-    /** Returns the groups of which anything is wanted. */
+    /** Returns the groups with at least one accepted source. */
     List<IpAddress> groups() {
         List<IpAddress> wanted = new ArrayList<>();
         groups.forEach((address, group) -> {
@@ -107,7 +111,10 @@ final class GroupMemberships {
         return ipv4 ? igmp : mld;
     }
 
-    /** RFC 3376 section 5, RFC 3810 section 6: not for the group that all are in, nor within a host. */
+    /**
+     * Returns whether a group is reported. The all-systems group and groups within the host are not (RFC 3376 section
+     * 5, RFC 3810 section 6).
+     */
     private static boolean isReported(IpAddress group) {
         return group.isIpv4() ? !group.equals(ALL_SYSTEMS)
                 : Long.compareUnsigned(group.high() & SCOPE_MASK, LINK_SCOPE) >= 0
@@ -128,7 +135,7 @@ final class GroupMemberships {
         group.repetitionNanos = nowNanos + random.nextLong(REPORT_INTERVAL_NANOS);
     }
 
-    /** Says what has changed (RFC 3376 section 5.1). */
+    /** Reports a change of the filter (RFC 3376 section 5.1). */
     private void tell(IpAddress address, SourceFilter last, SourceFilter wanted, long nowNanos) {
         if (isOlder(address.isIpv4(), nowNanos)) {
             if (!wanted.isNothing() && last.isNothing()) {
@@ -176,7 +183,7 @@ final class GroupMemberships {
         return querier.older;
     }
 
-    /** Notes when a query is to be answered (RFC 3376 section 5.2, RFC 3810 section 6.2). */
+    /** Schedules the response to a query (RFC 3376 section 5.2, RFC 3810 section 6.2). */
     void asked(GroupQuery query, long nowNanos) {
         counters.groupQueries++;
         Querier querier = querier(query.ipv4());
@@ -189,7 +196,7 @@ final class GroupMemberships {
         long answerNanos = nowNanos + random.nextLong(
                 Math.max(1, TimeUnit.MILLISECONDS.toNanos(query.responseMillis())));
         if (querier.answerNanos != NEVER && querier.answerNanos - answerNanos <= 0) {
-            // All is going to be said before.
+            // A response to a general query is due earlier and includes this one.
             return;
         }
         if (query.isGeneral()) {
@@ -206,19 +213,20 @@ final class GroupMemberships {
         } else {
             group.asked.addAll(query.sources());
             if (group.asked.size() > MAX_ASKED_SOURCES) {
-                // RFC 3376 section 5.2, RFC 3810 section 6.2: with no room to note them, the answer is for the group.
+                // RFC 3376 section 5.2, RFC 3810 section 6.2: if there is no room to record the sources, respond for
+                // the whole group.
                 group.asked.clear();
             }
         }
         group.answerNanos = pending ? Math.min(group.answerNanos, answerNanos) : answerNanos;
     }
 
-    /** Returns how many sources are remembered until the queries that asked for them are answered. */
+    /** Returns the number of queried sources for which responses are pending. */
     int askedSources() {
         return groups.values().stream().mapToInt(group -> group.asked.size()).sum();
     }
 
-    /** Does what is due. */
+    /** Sends the responses and reports that are due. */
     void poll(long nowNanos) {
         for (boolean ipv4 : new boolean[] {true, false}) {
             Querier querier = querier(ipv4);
@@ -288,7 +296,7 @@ final class GroupMemberships {
         } else if (asked.isEmpty()) {
             send(List.of(state(address, group.wanted)), address.isIpv4());
         } else {
-            // Those of the sources that are wanted.
+            // Report only the queried sources that are accepted.
             asked.removeIf(source -> group.wanted.sources().contains(source) == group.wanted.exclude());
             List<GroupReports.Entry> entries = new ArrayList<>();
             add(entries, address, GroupMessage.MODE_IS_INCLUDE, asked);
@@ -296,7 +304,7 @@ final class GroupMemberships {
         }
     }
 
-    /** Returns when {@link #poll} has something to do next, or Long.MAX_VALUE. */
+    /** Returns when {@link #poll} must be called next, or Long.MAX_VALUE. */
     long deadlineNanos() {
         long next = Math.min(igmp.answerNanos, mld.answerNanos);
         for (Group group : groups.values()) {

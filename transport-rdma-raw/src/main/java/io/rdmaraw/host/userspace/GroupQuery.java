@@ -13,14 +13,14 @@ import java.util.HashSet;
 import java.util.Set;
 
 /**
- * A router's question which groups are wanted on the link.
+ * An IGMP or MLD query of a router for the memberships on the link.
  *
- * @param ipv4 IGMP, else MLD
- * @param version IGMP 1 to 3, MLD 1 and 2
- * @param group the group asked for, or the unspecified address for all
- * @param sources those of the group that are asked for; none for all
- * @param responseMillis within what time to answer
- * @param robustness how often a report is to be sent so that one of them arrives; 0 when it is not said
+ * @param ipv4 true for IGMP, false for MLD
+ * @param version 1 to 3 for IGMP, 1 or 2 for MLD
+ * @param group the queried group, or the unspecified address for all groups
+ * @param sources the queried sources of the group; empty for all
+ * @param responseMillis maximum response time in milliseconds
+ * @param robustness number of transmissions of a report, so that one of them arrives; 0 if unspecified
  */
 record GroupQuery(boolean ipv4, int version, IpAddress group, Set<IpAddress> sources, int responseMillis,
                   int robustness) {
@@ -28,19 +28,19 @@ record GroupQuery(boolean ipv4, int version, IpAddress group, Set<IpAddress> sou
     private static final IpAddress ALL_NODES = IpAddress.parse("ff02::1");
     private static final int NEWEST_IGMP = 3;
     private static final int NEWEST_MLD = 2;
-    /** RFC 2236 section 4: what version 1 routers expect. */
+    /** RFC 2236 section 4: the response time that version 1 routers expect. */
     private static final int VERSION_1_RESPONSE_MILLIS = 10_000;
 
-    /** Returns the query that a sound packet is, or null when it is something else or not to be heeded. */
+    /** Parses a packet that the frame parser has accepted. Returns null if it is not a query or must be ignored. */
     static GroupQuery of(ParsedFrame packet, ParseVerdict verdict) {
         if (verdict == ParseVerdict.OTHER_PROTOCOL && packet.ipVersion() == 4
                 && packet.protocol() == IpProtocol.IGMP) {
-            // RFC 3376 section 4: not through a router. A source of 0.0.0.0 is a switch's (RFC 4541 section 2.1.1).
+            // RFC 3376 section 4: must not be forwarded. The source 0.0.0.0 denotes a switch (RFC 4541 section 2.1.1).
             GroupQuery query = packet.hopLimit() == 1 ? igmp(packet.payloadAddress(), packet.payloadLengthBytes())
                     : null;
             return query != null && query.mayBeFor(IpAddress.destinationOf(packet)) ? query : null;
         }
-        // RFC 3810 section 6.2: from a neighbour's link-local address, and not through a router.
+        // RFC 3810 section 6.2: from the link-local address of a neighbour, and not forwarded.
         if (verdict == ParseVerdict.ICMPV6 && packet.hopLimit() == 1
                 && IcmpHeader.type(packet.transportAddress()) == GroupMessage.MLD_QUERY
                 && IpAddress.sourceOf(packet).isLinkLocal()) {
@@ -79,8 +79,8 @@ record GroupQuery(boolean ipv4, int version, IpAddress group, Set<IpAddress> sou
     }
 
     /**
-     * Tells whether a query came to where its kind is sent (RFC 3376 section 4.1.12, RFC 3810 section 5.1.15): all
-     * hosts, or the group itself; an address of the host's own is for those who look for faults.
+     * Returns whether the destination is valid for this kind of query (RFC 3376 section 4.1.12, RFC 3810 section
+     * 5.1.15): all hosts or the queried group. A unicast address of this host is also valid, for diagnostics.
      */
     private boolean mayBeFor(IpAddress destination) {
         return !destination.isMulticast() || destination.equals(isGeneral() ? ipv4 ? ALL_SYSTEMS : ALL_NODES : group)

@@ -18,22 +18,22 @@ import java.util.Iterator;
 import java.util.List;
 import java.util.function.Function;
 
-/** Writes IGMP and MLD reports. */
+/** Creates and sends IGMP and MLD reports. */
 final class GroupReports {
     /**
-     * What a report says of a group.
+     * A record of a report about one group.
      *
-     * @param type of {@link GroupMessage}
+     * @param type record type, a constant of {@link GroupMessage}
      */
     record Entry(IpAddress group, int type, Collection<IpAddress> sources) {
     }
 
     /** RFC 3376 section 4: internetwork control. */
     private static final int TYPE_OF_SERVICE = 0xc0;
-    /** RFC 2113: the four bytes of the option that has routers look at the packet. */
+    /** RFC 2113: the router alert option of four bytes, which makes routers examine the packet. */
     private static final int ROUTER_ALERT = 0x9404_0000;
     private static final int IPV4_HEADER_BYTES = Ipv4Header.MINIMUM_LENGTH_BYTES + Integer.BYTES;
-    /** RFC 2711: next header, length, the option with value 0, and padding of two bytes. */
+    /** RFC 2711: next header, length, the router alert option with value 0, and two bytes of padding. */
     private static final long HOP_BY_HOP_ROUTER_ALERT = (long) IpProtocol.ICMPV6 << 56 | 0x0502_0000_0100L;
     private static final int HOP_BY_HOP_BYTES = 8;
     private static final IpAddress V3_ROUTERS = IpAddress.parse("224.0.0.22");
@@ -44,10 +44,12 @@ final class GroupReports {
     private final long mac;
     private final int mtuBytes;
     private final ControlOutput output;
-    /** Finds the address to report from. */
     private final Function<Boolean, IpAddress> source;
 
-    /** @param source tells the address to report from, for IPv4 or not; may be the unspecified one */
+    /**
+     * @param source returns the source address of reports for IPv4 (true) or IPv6 (false); may return the unspecified
+     *     address
+     */
     GroupReports(long mac, int mtuBytes, ControlOutput output, Function<Boolean, IpAddress> source) {
         this.mac = mac;
         this.mtuBytes = mtuBytes;
@@ -55,7 +57,7 @@ final class GroupReports {
         this.source = source;
     }
 
-    /** Sends reports of the newest version, as many as it takes. */
+    /** Sends records in reports of the newest version, in several packets if necessary. */
     void send(List<Entry> entries, boolean ipv4) {
         int headers = (ipv4 ? IPV4_HEADER_BYTES : Ipv6Header.LENGTH_BYTES + HOP_BY_HOP_BYTES)
                 + GroupMessage.REPORT_HEADER_BYTES;
@@ -77,7 +79,10 @@ final class GroupReports {
         }
     }
 
-    /** RFC 3376 section 4.2.16: long lists go in parts, except those of what is not wanted, which are cut short. */
+    /**
+     * Splits records that are longer than a packet. Records of excluded sources are truncated instead (RFC 3376 section
+     * 4.2.16).
+     */
     private static List<Entry> split(List<Entry> entries, boolean ipv4, int room) {
         int perEntry = 0;
         while (GroupMessage.recordBytes(perEntry + 1, ipv4) <= room) {
@@ -114,12 +119,12 @@ final class GroupReports {
         finish(frame, message, (int) (at - message), ipv4 ? V3_ROUTERS : MLD_V2_ROUTERS);
     }
 
-    /** Says in the older version that a group is wanted. */
+    /** Sends a report of the older version for a group that is joined. */
     void sendOlderReport(IpAddress group) {
         sendOlder(group.isIpv4() ? GroupMessage.IGMP_V2_REPORT : GroupMessage.MLD_V1_REPORT, group, group);
     }
 
-    /** Says in the older version that a group is not wanted any more. */
+    /** Sends a message of the older version for a group that was left. */
     void sendOlderLeave(IpAddress group) {
         boolean ipv4 = group.isIpv4();
         sendOlder(ipv4 ? GroupMessage.IGMP_V2_LEAVE : GroupMessage.MLD_V1_DONE, group,

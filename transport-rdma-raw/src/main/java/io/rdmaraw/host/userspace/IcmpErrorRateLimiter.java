@@ -8,25 +8,26 @@ import java.util.concurrent.TimeUnit;
 import java.util.random.RandomGenerator;
 
 /**
- * Limits ICMP errors (RFC 4443 section 2.4 (f)): a few per destination, and a token bucket for all. An attacker that
- * sends packets with forged sources and counts how many errors are left for itself would learn which ports answer
- * (CVE-2020-25705). So an error costs one token or two, at random, and each destination has its own share first. The
- * shares are times in an array and no buckets: there are many.
+ * Limits the rate of ICMP errors for each destination and in total (RFC 4443 section 2.4 (f)). The total must not be
+ * predictable. Otherwise an attacker could send packets with forged sources, count the errors that remain for its
+ * address, and learn which ports are open (CVE-2020-25705). So an error costs one or two tokens at random, and the
+ * limit for the destination applies first. The limits for destinations are stored as times in an array rather than as
+ * token buckets, because there are many.
  */
 final class IcmpErrorRateLimiter {
-    /** As {@code net.ipv4.icmp_msgs_burst} and {@code icmp_msgs_per_sec} of Linux have it. */
+    /** Values of {@code net.ipv4.icmp_msgs_burst} and {@code icmp_msgs_per_sec} of Linux. */
     private static final int BURST = 50;
     private static final long NANOS_PER_TOKEN = TimeUnit.MILLISECONDS.toNanos(1);
-    /** As {@code net.ipv4.icmp_ratelimit}: one per second and destination, and six at once. */
+    /** Values of {@code net.ipv4.icmp_ratelimit}: one error per second and destination, with a burst of six. */
     private static final long NANOS_PER_DESTINATION = TimeUnit.SECONDS.toNanos(1);
     private static final int DESTINATION_BURST = 6;
-    /** Destinations share entries, by a hash with a secret key. */
+    /** Number of entries. Destinations share an entry if their hashes with a secret key collide. */
     private static final int ENTRIES = 1024;
     private static final long MULTIPLIER = 0x9e37_79b9_7f4a_7c15L;
 
     private final RandomGenerator random;
     private final long key;
-    /** Until when the errors that were sent are paid for, by destination. */
+    /** Time until which the errors already sent use up the destination's limit. */
     private final long[] paidUntilNanos = new long[ENTRIES];
     private final TokenBucket all = new TokenBucket(BURST, NANOS_PER_TOKEN);
     private boolean begun;

@@ -13,8 +13,8 @@ import java.util.function.Predicate;
 import java.util.random.RandomGenerator;
 
 /**
- * The ICMP errors by which a host tells senders what it cannot do with their packets, and whom it tells none (RFC 1122
- * section 3.2.2, RFC 4443 section 2.4 (e)).
+ * Sends ICMP errors for packets that the host cannot process, within a rate limit, unless RFC 1122 section 3.2.2 or RFC
+ * 4443 section 2.4 (e) forbids an error.
  */
 final class IcmpErrorReplies {
     private static final int CODE_REASSEMBLY_TIME_EXCEEDED = 1;
@@ -25,7 +25,7 @@ final class IcmpErrorReplies {
     private final UserspaceHostCounters counters;
     private final IcmpErrorRateLimiter budget;
 
-    /** @param owned whether an address is the host's */
+    /** @param owned tests whether an address belongs to the host */
     IcmpErrorReplies(ControlFrames frames, long mac, Predicate<IpAddress> owned, UserspaceHostCounters counters,
                  RandomGenerator random) {
         this.frames = frames;
@@ -35,7 +35,7 @@ final class IcmpErrorReplies {
         budget = new IcmpErrorRateLimiter(random);
     }
 
-    /** The port that a datagram is for is closed. */
+    /** Reports a closed port. */
     void portUnreachable(ParsedFrame datagram, long nowNanos) {
         boolean ipv4 = datagram.ipVersion() == 4;
         if (isForUsAlone(datagram) && send(datagram, IpAddress.destinationOf(datagram),
@@ -45,7 +45,7 @@ final class IcmpErrorReplies {
         }
     }
 
-    /** The rest of the packet of which this is the first fragment has not come (RFC 792, RFC 8200 section 4.5). */
+    /** Reports an incomplete packet: its remaining fragments did not arrive (RFC 792, RFC 8200 section 4.5). */
     void reassemblyTimeExceeded(ParsedFrame firstFragment, long nowNanos) {
         if (isForUsAlone(firstFragment) && !carriesError(firstFragment)
                 && send(firstFragment, IpAddress.destinationOf(firstFragment),
@@ -56,9 +56,9 @@ final class IcmpErrorReplies {
     }
 
     /**
-     * The host does not know what to do with a packet: its protocol, or an extension header.
+     * Reports a packet with an unknown protocol or extension header.
      *
-     * @param source what to answer from if the packet is for a group; null for nothing
+     * @param source source address of the error if the packet was sent to a group; null to send none
      */
     void unusable(ParsedFrame packet, ParseVerdict verdict, IpAddress source, long nowNanos) {
         boolean forUsAlone = isForUsAlone(packet);
@@ -71,7 +71,7 @@ final class IcmpErrorReplies {
             return;
         }
         int code = Ipv6Faults.code(packet, verdict);
-        // Options that are not known are told of to senders to groups as well (RFC 4443 section 2.4 (e.3)).
+        // Unknown options are also reported for packets to groups (RFC 4443 section 2.4 (e.3)).
         IpAddress local = forUsAlone ? IpAddress.destinationOf(packet)
                 : code == Ipv6Faults.UNKNOWN_OPTION && IpAddress.destinationOf(packet).isMulticast() ? source : null;
         if (code != Ipv6Faults.SILENT && local != null && send(packet, local, IcmpHeader.V6_PARAMETER_PROBLEM, code,
@@ -85,7 +85,7 @@ final class IcmpErrorReplies {
                 && owned.test(IpAddress.destinationOf(packet));
     }
 
-    /** An error about an error could go round for ever. */
+    /** Returns whether the packet may be an ICMP error. An error about an error could cause an endless loop. */
     private static boolean carriesError(ParsedFrame firstFragment) {
         if (firstFragment.payloadLengthBytes() == 0) {
             return true;

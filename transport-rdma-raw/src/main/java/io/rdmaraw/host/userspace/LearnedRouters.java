@@ -11,7 +11,7 @@ import java.util.Map;
 import java.util.concurrent.TimeUnit;
 
 /**
- * The IPv6 routers and subnets that router advertisements tell of (RFC 4861 section 6.3.4), for as long as they say.
+ * The IPv6 routers and prefixes learned from router advertisements (RFC 4861 section 6.3.4), until their lifetime ends.
  * Never reads the clock; callers pass the current time in nanoseconds.
  */
 final class LearnedRouters {
@@ -26,7 +26,7 @@ final class LearnedRouters {
     private static final int MAX_ENTRIES = 16;
     private static final long INFINITE = 0xffff_ffffL;
 
-    /** A subnet that is on the link. */
+    /** A prefix that is on the link. */
     record Prefix(IpAddress network, int bits) {
     }
 
@@ -42,12 +42,17 @@ final class LearnedRouters {
         return was;
     }
 
-    /** Tells whether any router has answered. */
+    /** Returns whether a router advertisement has been received. */
     boolean isHeard() {
         return heard;
     }
 
-    /** Takes a well-formed advertisement at an address; {@code router} is its source, a link-local address. */
+    /**
+     * Processes a well-formed advertisement.
+     *
+     * @param router the source address, which is link-local
+     * @param message address of the message
+     */
     void advertised(IpAddress router, long message, int lengthBytes, long nowNanos) {
         heard = true;
         put(routers, router, NetworkOrder.getU16(message + LIFETIME_OFFSET), nowNanos);
@@ -117,7 +122,7 @@ final class LearnedRouters {
         return new ArrayList<>(prefixes.keySet());
     }
 
-    /** Returns the MTU that was advertised, or 0. */
+    /** Returns the advertised MTU, or 0. */
     int mtuBytes() {
         return mtuBytes;
     }

@@ -15,13 +15,17 @@ import java.util.function.Predicate;
 import java.util.random.RandomGenerator;
 
 /**
- * The hosts on a link, with the states of RFC 4861 section 7.3.2, which serve ARP as well. Never reads the
- * clock; callers pass the current time in nanoseconds.
+ * The neighbours on the link, with the states of RFC 4861 section 7.3.2. The same states are used for ARP. Never reads
+ * the clock; callers pass the current time in nanoseconds.
  */
 final class NeighborCache {
-    /** Asks a host for its MAC address, by all or by itself. */
+    /** Sends solicitations for the MAC address of a neighbour, by multicast or unicast. */
     interface Solicitor {
-        /** @param mac the host's address as known, or {@link Neighbor#NO_MAC} to ask all */
+        /**
+         * Sends a solicitation.
+         *
+         * @param mac the known address for unicast, or {@link Neighbor#NO_MAC} for multicast
+         */
         void solicit(IpAddress target, long mac);
     }
 
@@ -35,7 +39,7 @@ final class NeighborCache {
             this.asKernel = asKernel;
         }
 
-        /** Something happens when the time has come. */
+        /** Returns whether a deadline applies to this state. */
         private boolean hasDeadline() {
             return this != REACHABLE && this != STALE;
         }
@@ -58,30 +62,30 @@ final class NeighborCache {
     private static final long RETRANS_NANOS = SECOND;
     private static final long BASE_REACHABLE_NANOS = 30 * SECOND;
     private static final long DELAY_FIRST_PROBE_NANOS = 5 * SECOND;
-    /** For how long senders are told that a host does not answer. */
+    /** Time for which a neighbour is reported as failed. */
     private static final long FAILED_NANOS = SECOND;
-    /** How often it is tried whether a router that did not answer is back. */
+    /** Interval at which unreachable routers are probed. */
     private static final long ROUTER_PROBE_NANOS = 10 * SECOND;
     private static final int MAX_ENTRIES = 8192;
-    /** Packets that make us send to many unassigned addresses must not fill the cache (RFC 6583). */
+    /** Packets to many unassigned addresses must not fill the cache (RFC 6583). */
     private static final int MAX_INCOMPLETE = 1024;
 
     private final Solicitor solicitor;
     private final RandomGenerator random;
-    /** Tells whether a host is a router that packets go by. */
+    /** Tests whether a host is a router in use. */
     private final Predicate<IpAddress> routers;
-    /** In the order in which they were last sent to, or came. */
+    /** Entries in the order of last use or insertion. */
     private final Map<IpAddress, Entry> entries = new LinkedHashMap<>();
-    /** Those of them that were not sent to: they make room first, the oldest before the others. */
+    /** Entries that no packet was sent to. They are evicted first, the oldest before the others. */
     private final Set<IpAddress> unused = new LinkedHashSet<>();
-    /** Routers that did not answer when they were asked last, and were not heard from since. */
+    /** Routers that did not respond to the last solicitations and from which no packet was received since. */
     private final Set<IpAddress> deadRouters = new LinkedHashSet<>();
     private long nextRouterProbeNanos;
     private int incomplete;
     private boolean changed;
     /**
-     * Not later than the first deadline, so that finding it needs no scan of all entries. It is brought forward when a
-     * deadline is set, and corrected when it has come.
+     * A lower bound of the deadlines of all entries, so that no scan is needed in most cases. It is lowered when an
+     * earlier deadline is set, and recomputed when it has passed.
      */
     private long deadlineNanos = Long.MAX_VALUE;
 
@@ -91,7 +95,7 @@ final class NeighborCache {
         this.random = random;
     }
 
-    /** Returns whether what {@link #neighbors} returns has changed since this was asked last. */
+    /** Returns whether the result of {@link #neighbors} has changed since the last call. */
     boolean takeChanged() {
         boolean was = changed;
         changed = false;
@@ -104,7 +108,7 @@ final class NeighborCache {
         changed = true;
     }
 
-    /** A packet is sent to the host, or is about to be. */
+    /** Records that a packet is sent to a host, now or soon. Starts its resolution if necessary. */
     void use(IpAddress host, long nowNanos) {
         unused.remove(host);
         Entry entry = entries.remove(host);
@@ -141,8 +145,8 @@ final class NeighborCache {
     }
 
     /**
-     * Makes room. Solicitations from many addresses push out only entries that came in the same way. Hosts that are
-     * sent to make room only for others that are, and routers stay.
+     * Evicts an entry. Solicitations from many addresses can displace only entries that were created in the same way.
+     * Entries in use are displaced only by others in use. Routers remain.
      */
     private void makeRoom() {
         Iterator<IpAddress> oldest = unused.isEmpty() ? entries.keySet().iterator() : unused.iterator();
@@ -160,7 +164,7 @@ final class NeighborCache {
         solicitor.solicit(host, entry.mac);
     }
 
-    /** A host has asked us for our address and so told its own (RFC 4861 section 7.2.3, RFC 826). */
+    /** Records the address of a host that has solicited us (RFC 4861 section 7.2.3, RFC 826). */
     void heardFrom(IpAddress host, long mac) {
         routerLives(host);
         Entry entry = entries.get(host);
@@ -176,11 +180,11 @@ final class NeighborCache {
     }
 
     /**
-     * A host has told its address (RFC 4861 section 7.2.5).
+     * Processes an advertisement of a host (RFC 4861 section 7.2.5).
      *
-     * @param mac its address, or {@link Neighbor#NO_MAC} when it did not say
-     * @param solicited whether it answers a question of ours
-     * @param override whether it replaces an address that is known
+     * @param mac MAC address of the host, or {@link Neighbor#NO_MAC} if the advertisement has none
+     * @param solicited whether it responds to a solicitation of ours
+     * @param override whether it replaces a known address
      */
     void advertised(IpAddress host, long mac, boolean solicited, boolean override, long nowNanos) {
         Entry entry = entries.get(host);
@@ -201,14 +205,14 @@ final class NeighborCache {
         if (solicited) {
             entry.solicitations = 0;
             set(entry, State.REACHABLE);
-            // RFC 4861 section 6.3.2: between half and one and a half of the base value.
+            // RFC 4861 section 6.3.2: a random value between half and one and a half of the base value.
             entry.deadlineNanos = nowNanos + random.nextLong(BASE_REACHABLE_NANOS / 2, BASE_REACHABLE_NANOS * 3 / 2);
         } else if (differs) {
             set(entry, State.STALE);
         }
     }
 
-    /** Tells whether a host was asked and has not answered yet. */
+    /** Returns whether a solicitation to a host is unanswered. */
     boolean isAwaited(IpAddress host) {
         Entry entry = entries.get(host);
         return entry != null && (entry.state == State.INCOMPLETE || entry.state == State.PROBE);
@@ -264,14 +268,14 @@ final class NeighborCache {
     }
 
     /**
-     * Tells whether a router did not answer when it was asked last: others are to be preferred (RFC 4861 section
-     * 6.3.6), until it is heard from again.
+     * Returns whether a router did not respond to the last solicitations. Other routers are preferred until a packet
+     * from this one is received (RFC 4861 section 6.3.6).
      */
     boolean isDead(IpAddress router) {
         return deadRouters.contains(router);
     }
 
-    /** The entry's state is one that has a deadline. */
+    /** Sets the deadline of an entry. Its state must be one with a deadline. */
     private void setDeadline(Entry entry, long nanos) {
         entry.deadlineNanos = nanos;
         deadlineNanos = deadlineNanos == Long.MAX_VALUE || nanos - deadlineNanos < 0 ? nanos : deadlineNanos;
@@ -286,7 +290,7 @@ final class NeighborCache {
         }
     }
 
-    /** Returns when {@link #poll} is to be called next: then or later there is something to do. */
+    /** Returns when {@link #poll} must be called next. There may be nothing to do then. */
     long deadlineNanos() {
         return deadRouters.isEmpty() ? deadlineNanos : Math.min(deadlineNanos, nextRouterProbeNanos);
     }

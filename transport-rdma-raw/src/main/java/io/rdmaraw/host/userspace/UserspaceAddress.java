@@ -7,10 +7,10 @@ import io.rdmaraw.net.NetworkSnapshot;
  * An address that a userspace host claims on its link.
  *
  * @param address the address
- * @param prefixLength bits of the subnet, of 32 or 128
+ * @param prefixLength prefix length of the subnet, out of 32 or 128 bits
  */
 public record UserspaceAddress(IpAddress address, int prefixLength) {
-    /** Checks that the address can be a host's. */
+    /** Checks that the address is a valid host address. */
     public UserspaceAddress {
         int bits = address.isIpv4() ? Integer.SIZE : 2 * Long.SIZE;
         if (prefixLength < 1 || prefixLength > bits) {
@@ -23,9 +23,9 @@ public record UserspaceAddress(IpAddress address, int prefixLength) {
     }
 
     /**
-     * Reads an address with its prefix length, such as {@code 10.0.0.5/24}.
+     * Parses an address with its prefix length, such as {@code 10.0.0.5/24}.
      *
-     * @throws IllegalArgumentException when the text is something else
+     * @throws IllegalArgumentException if the text has another form
      */
     public static UserspaceAddress parse(String cidr) {
         int slash = cidr.indexOf('/');
@@ -36,13 +36,13 @@ public record UserspaceAddress(IpAddress address, int prefixLength) {
                 Integer.parseInt(cidr.substring(slash + 1)));
     }
 
-    /** Returns the link-local address that belongs to a MAC address (RFC 4291 appendix A, RFC 4862 section 5.3). */
+    /** Returns the link-local address derived from a MAC address (RFC 4291 appendix A, RFC 4862 section 5.3). */
     static UserspaceAddress linkLocal(long mac) {
         long upper = mac >>> 24 ^ 0x020000;
         return new UserspaceAddress(new IpAddress(0xfe80L << 48, upper << 40 | 0xfffeL << 24 | mac & 0xffffff), 64);
     }
 
-    /** Returns whether another address is in the same subnet; link-local ones always are. */
+    /** Returns whether another address is on the same subnet. Link-local IPv6 addresses always are. */
     boolean contains(IpAddress other) {
         return other.version() == address.version()
                 && NetworkSnapshot.samePrefix(address, other, prefixLength)

@@ -20,12 +20,12 @@ import java.net.InetSocketAddress;
 import java.net.NoRouteToHostException;
 import java.util.List;
 
-/** The network of a userspace host for one datagram channel: the kernel has no part in it. */
+/** The network of one datagram channel on a userspace host. The kernel is not involved. */
 public final class UserspaceDatagramNetwork extends LinkDatagramNetwork {
     private final UserspaceIpHost host;
     private final PortOwner owner;
 
-    /** @param owner gets what comes by no rule of the channel's own */
+    /** @param owner receives packets that match no rule of the channel */
     public UserspaceDatagramNetwork(String deviceName, UserspaceIpHost host, boolean ipv4Only, Options options,
             PortOwner owner) throws IOException {
         super(deviceName, host, ipv4Only, options);
@@ -50,8 +50,9 @@ public final class UserspaceDatagramNetwork extends LinkDatagramNetwork {
         if (snapshot.isLocal(target)) {
             return target;
         }
-        NetworkSnapshot.Path path = host.path(snapshot, target, null, options().mark());
-        if (path == null) {
+        NetworkSnapshot.Path path = host.path(snapshot, target, null, options().mark(),
+                NetworkSnapshot.NO_LINK);
+        if (path == null || path.source() == null) {
             throw Refusals.noRoute(remote);
         }
         return path.source();
@@ -70,13 +71,19 @@ public final class UserspaceDatagramNetwork extends LinkDatagramNetwork {
         }
     }
 
-    /** What is for other addresses at the host's MAC address is not for this host (RFC 1122 section 3.2.1.3). */
+    /**
+     * Returns all usable addresses of the host. Packets to other addresses at its MAC address are not for this host
+     * (RFC 1122 section 3.2.1.3).
+     */
     @Override
     protected List<IpAddress> wildcardAddresses(NetworkSnapshot snapshot) {
         return snapshot.addresses().stream().filter(LocalAddress::isUsable).map(LocalAddress::address).toList();
     }
 
-    /** The host's own rule takes what no other does. */
+    /**
+     * Returns true: the rule of the host, rather than a kernel socket, receives the datagrams that no other rule
+     * matches.
+     */
     @Override
     public boolean isKernelServed() {
         return true;
@@ -96,13 +103,13 @@ public final class UserspaceDatagramNetwork extends LinkDatagramNetwork {
         return direct(DatagramPath.Kind.SELF, snapshot.generation(), destination, target, source, 0);
     }
 
-    /** A device does not bring a host's own frames back to it. */
+    /** Delivers the datagram within the host, because a device does not loop frames back to their sender. */
     @Override
     public boolean handOver(DatagramPath path, ByteBuf content, int index, int lengthBytes) {
         return host.handOver(path, content, index, lengthBytes);
     }
 
-    /** The channel's own rules bring the group's datagrams; its host tells the link that they are wanted. */
+    /** Reports the membership on the link. The group's datagrams are received by the rules of the channel. */
     @Override
     public void announce(GroupChange change, SourceFilter filter) {
         host.setGroup(bound(), change.group(), filter);

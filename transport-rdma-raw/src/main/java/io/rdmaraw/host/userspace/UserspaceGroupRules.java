@@ -11,7 +11,10 @@ import io.rdmaraw.verbs.flow.FlowSpec;
 
 import java.util.List;
 
-/** The rules by which a userspace host hears of its groups, which come and go. For the loop that drives the host. */
+/**
+ * The flow rules for the multicast groups of a userspace host, which change over time. Used on the loop that drives the
+ * host.
+ */
 final class UserspaceGroupRules {
     private static final InternalLogger LOGGER = InternalLoggerFactory.getInstance(UserspaceGroupRules.class);
 
@@ -21,13 +24,13 @@ final class UserspaceGroupRules {
     private List<FlowSpec> rules = List.of();
     private boolean told;
 
-    /** @param receiver who gets what comes by the rules */
+    /** @param receiver receives the frames that match the rules */
     UserspaceGroupRules(DeviceQueue port, FrameReceiver receiver) {
         this.port = port;
         this.receiver = receiver;
     }
 
-    /** Steers to these groups from now on; new rules are there before old ones go. */
+    /** Installs the rules for a set of groups. New rules are installed before old ones are removed. */
     void steer(List<IpAddress> groups) {
         List<FlowSpec> wanted = UserspaceHostRules.ofGroups(groups);
         if (wanted.equals(rules)) {
@@ -39,8 +42,8 @@ final class UserspaceGroupRules {
         } catch (VerbsException e) {
             if (!told) {
                 told = true;
-                LOGGER.warn("{}: routers that ask for single groups are not heard, the device has no room for the "
-                        + "rules: {}", port.device().name(), e.getMessage());
+                LOGGER.warn("{}: queries of multicast routers for single groups are not received, because the device"
+                        + " has no room for the rules: {}", port.device().name(), e.getMessage());
             }
             return;
         }
@@ -49,7 +52,7 @@ final class UserspaceGroupRules {
         rules = wanted;
     }
 
-    /** Takes the rules back. */
+    /** Removes the rules. */
     void leave() {
         if (side != null) {
             port.detach(side);
@@ -71,7 +74,7 @@ final class UserspaceGroupRules {
 
         @Override
         public void sendQueueHasRoom() {
-            // It is not asked for.
+            // Never called, because this receiver does not wait for room.
         }
     }
 }

@@ -20,15 +20,15 @@ import java.util.concurrent.TimeUnit;
 import java.util.random.RandomGenerator;
 
 /**
- * A userspace host on a link: claims and defends its addresses, answers and asks ARP and neighbour discovery, answers
- * pings, learns routers. Frames go in, frames come out. Never reads the clock; callers pass the current time in
- * nanoseconds. For one thread.
+ * A userspace host on a link. It claims and defends its addresses, resolves neighbours by ARP and neighbour discovery,
+ * answers pings and learns routers. Never reads the clock; callers pass the current time in nanoseconds. Not
+ * thread-safe.
  *
- * <p>What it knows it shows as a {@link NetworkSnapshot} with a single link, so that senders do not depend on
- * whose network it is.
+ * <p>It publishes its state as a {@link NetworkSnapshot} with a single link. So the senders of packets do not depend on
+ * the kind of host.
  */
 public final class UserspaceHost {
-    /** The number of the one link in snapshots. */
+    /** Index of the only link in snapshots. */
     public static final int LINK_INDEX = 1;
     /** RFC 4861 section 10. */
     private static final int MAX_ROUTER_SOLICITATIONS = 3;
@@ -51,7 +51,7 @@ public final class UserspaceHost {
     private boolean addressesChanged = true;
     private long generation;
 
-    /** @param linkMtuBytes the largest IP packet of the link */
+    /** @param linkMtuBytes maximum length of an IP packet on the link */
     public UserspaceHost(UserspaceHostConfig config, String linkName, int linkMtuBytes, ControlOutput output,
                    RandomGenerator random) {
         this.config = config;
@@ -82,13 +82,13 @@ public final class UserspaceHost {
             linkLocal |= address.isLinkLocal();
         }
         if (ipv6 && !linkLocal) {
-            // RFC 4291 section 2.8: every host has one.
+            // RFC 4291 section 2.8: every host has a link-local address.
             claims.add(new AddressClaim(UserspaceAddress.linkLocal(config.mac()), frames, random));
         }
         routerSolicitations = ipv6 ? 0 : MAX_ROUTER_SOLICITATIONS;
     }
 
-    /** Begins to claim the addresses, and joins the groups that come with them (RFC 4862 section 5.4.2). */
+    /** Starts to claim the addresses and joins their solicited-node groups (RFC 4862 section 5.4.2). */
     public void start(long nowNanos) {
         for (AddressClaim claim : claims) {
             IpAddress address = claim.own().address();
@@ -101,12 +101,11 @@ public final class UserspaceHost {
         addressesChanged = true;
     }
 
-    /** Sends by another output from now on. */
+    /** Sets the output for frames sent from now on. */
     public void moveTo(ControlOutput newOutput) {
         output = newOutput;
     }
 
-    /** Returns what was counted. */
     public UserspaceHostCounters counters() {
         return counters;
     }
@@ -125,31 +124,34 @@ public final class UserspaceHost {
         return null;
     }
 
-    /** Returns the addresses, the link-local one included, for rules that bring frames to them. */
+    /** Returns the addresses, including the link-local one, for flow rules. */
     public List<IpAddress> addresses() {
         return claims.stream().map(claim -> claim.own().address()).toList();
     }
 
     /**
-     * Sets what a member wants of a group from now on; routers and switches on the link hear of it.
+     * Sets the sources that a member accepts from a group. The change is reported on the link.
      *
-     * @param member who wants it; several on the host may want the same
+     * @param member identifies the member; several members on the host may accept the same sources
      */
     public void setGroup(Object member, IpAddress group, SourceFilter filter, long nowNanos) {
         memberships.set(member, group, filter, nowNanos);
     }
 
-    /** Takes back all that a member wanted of groups. */
+    /** Ends all group memberships of a member. */
     public void leaveGroups(Object member, long nowNanos) {
         memberships.leaveAll(member, nowNanos);
     }
 
-    /** Returns the groups that are joined, those of the host's own addresses included. */
+    /** Returns the joined groups, including those of the host's addresses. */
     public List<IpAddress> groups() {
         return memberships.groups();
     }
 
-    /** Returns the address to report groups from: IPv6 wants a link-local one (RFC 3810 section 5.2.13, RFC 3590). */
+    /**
+     * Returns the source address for membership reports. For IPv6 it must be link-local (RFC 3810 section 5.2.13, RFC
+     * 3590).
+     */
     private IpAddress reportSource(boolean ipv4) {
         for (AddressClaim claim : claims) {
             UserspaceAddress own = claim.own();
@@ -162,13 +164,13 @@ public final class UserspaceHost {
     }
 
     /**
-     * Takes a frame.
+     * Processes a frame.
      *
-     * @return true when it was about the host itself, false when it is for a socket
+     * @return true if the frame was processed here, false if it is for a socket
      */
     public boolean receive(ParsedFrame frame, ParseVerdict verdict, long nowNanos) {
         if (EthernetHeader.source(frame.frameAddress()) == config.mac()) {
-            // Our own multicast that came back.
+            // A multicast frame of this host that was looped back.
             return true;
         }
         return switch (verdict) {
@@ -194,7 +196,10 @@ public final class UserspaceHost {
         return true;
     }
 
-    /** What is sent to the host alone can come by a router, however few hops it has left. */
+    /**
+     * Returns whether an address is on one of the subnets. Used for queries to a unicast address, which a router may
+     * have forwarded even with a hop limit of 1.
+     */
     private boolean isNeighbor(IpAddress address) {
         for (AddressClaim claim : claims) {
             if (claim.own().contains(address)) {
@@ -293,7 +298,7 @@ public final class UserspaceHost {
                 NeighborDiscovery.OPTION_SOURCE_LINK_LAYER);
         counters.solicitationsAnswered++;
         if (source.isAny()) {
-            // RFC 4861 section 7.2.4: a host asks whether the address is taken.
+            // RFC 4861 section 7.2.4: response to duplicate address detection.
             frames.advertisement(target, ALL_NODES, EthernetHeader.multicastOfIpv6(ALL_NODES.low()),
                     NeighborDiscovery.FLAG_OVERRIDE);
             return;
@@ -330,29 +335,29 @@ public final class UserspaceHost {
 
     private void answerEcho(ParsedFrame frame) {
         IpAddress destination = IpAddress.destinationOf(frame);
-        // RFC 1122 section 3.2.2.6 lets a host ignore pings to broadcast addresses.
+        // RFC 1122 section 3.2.2.6 permits ignoring pings to broadcast addresses.
         if (owns(destination) && !IpAddress.sourceOf(frame).isAny() && !IpAddress.sourceOf(frame).isMulticast()) {
             counters.echoesAnswered++;
             frames.echoReply(frame, destination, linkMtuBytes);
         }
     }
 
-    /** Tells the sender of a UDP datagram that the port is closed; at a bounded rate (RFC 1812 section 4.3.2.8). */
+    /** Sends an ICMP error for a UDP datagram to a closed port, within the rate limit (RFC 1812 section 4.3.2.8). */
     public void refuse(ParsedFrame datagram, long nowNanos) {
         errors.portUnreachable(datagram, nowNanos);
     }
 
-    /** Tells the sender of a packet which the host cannot use, if it is to be told; at a bounded rate. */
+    /** Sends an ICMP error for a packet that the host cannot process, if one is permitted and within the rate limit. */
     public void refuse(ParsedFrame packet, ParseVerdict verdict, long nowNanos) {
         errors.unusable(packet, verdict, source(IpAddress.sourceOf(packet)), nowNanos);
     }
 
-    /** Tells the sender of a packet that it did not become whole in time, by its first fragment. */
+    /** Sends an ICMP error for a packet that was not completely reassembled in time, given its first fragment. */
     public void reassemblyExpired(ParsedFrame firstFragment, long nowNanos) {
         errors.reassemblyTimeExceeded(firstFragment, nowNanos);
     }
 
-    /** Resolves the MAC address of a host on the link, or keeps it fresh, for packets that are sent to it. */
+    /** Resolves the MAC address of a host on the link, or keeps it reachable, because packets are sent to it. */
     public void solicit(IpAddress hop, long nowNanos) {
         neighbors.use(hop, nowNanos);
     }
@@ -364,7 +369,7 @@ public final class UserspaceHost {
     private void ask(IpAddress target, long mac) {
         IpAddress source = source(target);
         if (source == null) {
-            // No address of ours is confirmed yet; the cache asks again.
+            // No address has been confirmed yet. The cache repeats the solicitation.
             return;
         }
         counters.asked++;
@@ -375,7 +380,7 @@ public final class UserspaceHost {
         }
     }
 
-    /** Returns a confirmed address of the right version, best one of the target's subnet; or null. */
+    /** Returns a confirmed address of the target's IP version, preferably on its subnet; null if there is none. */
     private IpAddress source(IpAddress target) {
         IpAddress found = null;
         for (AddressClaim claim : claims) {
@@ -391,7 +396,7 @@ public final class UserspaceHost {
         return found;
     }
 
-    /** Does what is due. */
+    /** Performs the actions that are due. */
     public void poll(long nowNanos) {
         for (AddressClaim claim : claims) {
             AddressClaim.State before = claim.state();
@@ -415,7 +420,7 @@ public final class UserspaceHost {
         return routerSolicitations < MAX_ROUTER_SOLICITATIONS && !routers.isHeard();
     }
 
-    /** Returns when {@link #poll} has something to do next, or Long.MAX_VALUE. */
+    /** Returns when {@link #poll} must be called next, or Long.MAX_VALUE. */
     public long deadlineNanos() {
         long next = Math.min(memberships.deadlineNanos(),
                 Math.min(neighbors.deadlineNanos(), routers.deadlineNanos()));
@@ -425,7 +430,7 @@ public final class UserspaceHost {
         return wantsRouters() ? Math.min(next, nextRouterSolicitationNanos) : next;
     }
 
-    /** Returns a new picture of the network when something has changed since the last one, else null. */
+    /** Returns a snapshot of the network if it has changed since the last one, else null. */
     public NetworkSnapshot snapshotIfChanged() {
         boolean changed = addressesChanged | neighbors.takeChanged() | routers.takeChanged();
         addressesChanged = false;

@@ -1,6 +1,6 @@
 package io.rdmaraw.host.userspace;
 
-/** What an {@link UserspaceHost} has counted. Written by its thread; others read values that may be a little old. */
+/** Counters of a {@link UserspaceHost}. Written by its thread; other threads may read slightly old values. */
 public final class UserspaceHostCounters {
     /** ARP packets received. */
     public long arpReceived;
@@ -10,20 +10,20 @@ public final class UserspaceHostCounters {
     public long solicitationsReceived;
     /** Neighbour solicitations answered. */
     public long solicitationsAnswered;
-    /** ARP requests and neighbour solicitations sent for the sake of others' addresses. */
+    /** ARP requests and neighbour solicitations sent to resolve other hosts. */
     public long asked;
     /** Echo requests answered. */
     public long echoesAnswered;
-    /** Datagrams to closed ports whose senders were told. */
+    /** ICMP errors sent for datagrams to closed ports. */
     public long portsRefused;
-    /** Senders that were told that the host cannot use their packets: protocols, extension headers, lost fragments. */
+    /** ICMP errors sent for packets that the host cannot process: protocols, extension headers, lost fragments. */
     public long packetErrors;
-    /** Errors that were not sent, as there had been too many, of the same destination or of all. */
+    /** ICMP errors not sent because of the rate limit for the destination or for all. */
     public long errorsWithheld;
-    /** Packets by which others claimed an address of ours. */
+    /** Packets of other hosts that claim an address of this host. */
     public long addressConflicts;
-    /** Questions of routers which groups are wanted: IGMP and MLD queries. */
+    /** IGMP and MLD queries received from routers. */
     public long groupQueries;
-    /** Times that the link was told which groups are wanted. */
+    /** IGMP and MLD reports sent. */
     public long groupReports;
 }

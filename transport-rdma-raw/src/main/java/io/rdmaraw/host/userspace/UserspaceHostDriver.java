@@ -23,8 +23,8 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.LongConsumer;
 
 /**
- * A loop that can drive a {@link UserspaceIpHost}: the first of them receives for it and sends its answers. For the
- * loop's thread, under the host's lock where it drives.
+ * The part of a loop in a {@link UserspaceIpHost}. The driver of the first loop receives for the host and sends its
+ * frames. Used on the loop's thread only; while it drives the host, under the host's lock.
  */
 final class UserspaceHostDriver implements FrameReceiver, ControlOutput {
     private static final InternalLogger LOGGER = InternalLoggerFactory.getInstance(UserspaceHostDriver.class);
@@ -60,7 +60,7 @@ final class UserspaceHostDriver implements FrameReceiver, ControlOutput {
         return loop;
     }
 
-    /** Begins to drive the host. */
+    /** Starts to drive the host. */
     void take(UserspaceHost taken) {
         host = taken;
         driving = true;
@@ -72,7 +72,8 @@ final class UserspaceHostDriver implements FrameReceiver, ControlOutput {
     }
 
     /**
-     * A segment for a free port is any stack's to refuse (RFC 9293 section 3.10.7.1), best this loop's.
+     * Returns the owner of a port. A segment to a closed port is passed to a stack, which answers with a reset (RFC
+     * 9293 section 3.10.7.1). The stack of this loop is preferred.
      */
     private PortOwner find(int protocol, IpAddress source, int sourcePort, IpAddress destination,
             int destinationPort) {
@@ -116,7 +117,10 @@ final class UserspaceHostDriver implements FrameReceiver, ControlOutput {
         }
     }
 
-    /** A timer that is early enough stays: bursts would set it anew, and it finds out by itself. */
+    /**
+     * Schedules the next {@link #onTimer}. A timer that expires earlier remains, so that not every burst replaces it.
+     * It schedules the next one itself.
+     */
     private void setTimer() {
         long nowNanos = System.nanoTime();
         long untilNanos = Math.min(shared.untilPublishNanos(nowNanos),
@@ -178,8 +182,8 @@ final class UserspaceHostDriver implements FrameReceiver, ControlOutput {
     }
 
     /**
-     * What the host answers goes out before a channel gets its frames of the burst: a frame that the device refuses
-     * is told by its place among those posted, and channels count theirs only.
+     * Posts the host's replies before a channel processes its frames of the burst. A frame rejected by the device is
+     * identified by its position among the posted ones, and a channel counts only the frames that it has posted.
      */
     @Override
     public int receiveRun(ReceiveBurst burst, int from, int end) {
@@ -213,7 +217,7 @@ final class UserspaceHostDriver implements FrameReceiver, ControlOutput {
 
     @Override
     public void sendQueueHasRoom() {
-        // Nothing waits: a peer without an answer asks again.
+        // No frame waits for room: a peer without a reply repeats its request.
     }
 
     @Override

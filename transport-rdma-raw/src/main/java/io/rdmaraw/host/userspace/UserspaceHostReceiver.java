@@ -19,13 +19,13 @@ import io.rdmaraw.wire.ParseVerdict;
 import io.rdmaraw.wire.ParsedFrame;
 
 /**
- * Sorts the frames that come to a userspace host: for the host itself, for one of its ports although no rule brought
- * them there, and for none of these. For the loop that drives the host.
+ * Dispatches the frames that a userspace host receives. A frame is for the host itself, for a port of the host that has
+ * no matching rule, or for none. Used on the loop that drives the host.
  */
 public final class UserspaceHostReceiver {
-    /** Knows whose a port is. */
+    /** Finds the owners of ports. */
     public interface Ports {
-        /** Returns the owner of the port that a packet is for, or null. */
+        /** Returns the owner of the port that a packet is sent to, or null. */
         PortOwner find(int protocol, IpAddress source, int sourcePort, IpAddress destination, int destinationPort);
     }
 
@@ -33,7 +33,7 @@ public final class UserspaceHostReceiver {
     private final Ports ports;
     private final IpContext hostView;
     private final PacketReassembly fragments;
-    /** Looks at what was put together, which is no frame that came. */
+    /** Parses reassembled packets. It has separate counters because these are not received frames. */
     private final FrameParser wholeParser = new FrameParser(new ParseCounters());
     private final ParsedFrame whole = new ParsedFrame();
     private long nowNanos;
@@ -49,12 +49,12 @@ public final class UserspaceHostReceiver {
         fragments = new PacketReassembly(allocator, limits, statistics.fragments(), this::expired);
     }
 
-    /** Gives back what waits for its missing parts. */
+    /** Releases the fragments of incomplete packets. */
     public void close() {
         fragments.close();
     }
 
-    /** Takes a frame and its reference. */
+    /** Processes a frame and takes its reference. */
     public void receive(ByteBuf frame, boolean checksumVerified, long now) {
         ParseVerdict verdict = hostView.parse(frame, checksumVerified);
         ParsedFrame parsed = hostView.parsed();
@@ -74,7 +74,11 @@ public final class UserspaceHostReceiver {
         }
     }
 
-    /** @param reassembled the frame has not come as it is */
+    /**
+     * Dispatches a frame by its protocol.
+     *
+     * @param reassembled whether the frame was reassembled from fragments
+     */
     private void sort(ByteBuf frame, boolean checksumVerified, boolean reassembled, ParsedFrame parsed,
                       ParseVerdict verdict, long now) {
         if (host.receive(parsed, verdict, now)) {
@@ -98,7 +102,10 @@ public final class UserspaceHostReceiver {
         }
     }
 
-    /** No rule has brought the frame to its channel: the device's table is full, or there is no such port. */
+    /**
+     * Passes a packet to the owner of its port. No rule delivered it to the channel, because the device's table is full
+     * or because the port is closed.
+     */
     private void handOver(ByteBuf frame, boolean checksumVerified, boolean reassembled, ParsedFrame parsed,
                           ParseVerdict verdict, long now) {
         IpAddress destination = IpAddress.destinationOf(parsed);
@@ -125,8 +132,8 @@ public final class UserspaceHostReceiver {
     }
 
     /**
-     * Tells whether a unicast address is another host's: what comes for it is neither taken nor refused (RFC 1122
-     * section 3.2.1.3).
+     * Returns whether a unicast address belongs to another host. Packets to it are neither accepted nor answered (RFC
+     * 1122 section 3.2.1.3).
      */
     private boolean isForeign(IpAddress destination) {
         return !destination.isMulticast() && !host.addresses().contains(destination);
@@ -137,7 +144,7 @@ public final class UserspaceHostReceiver {
         packet.release();
     }
 
-    /** Has a packet taken on the loop of its owner. */
+    /** Passes a packet to the loop of its owner, unless that loop is too far behind. */
     private void pass(PortOwner owner, ByteBuf packet, Runnable taking) {
         if (!limit.take(1)) {
             statistics.countOwnerBehind();
@@ -178,7 +185,10 @@ public final class UserspaceHostReceiver {
         }
     }
 
-    /** Fragments of fragments are nothing; neighbour discovery must not be cut up (RFC 6980 section 5). */
+    /**
+     * Returns whether a reassembled packet is valid. It must not be a fragment again, and neighbour discovery must not
+     * be fragmented (RFC 6980 section 5).
+     */
     private boolean mayComeInFragments(ParseVerdict verdict) {
         return verdict.isAccepted() && verdict != ParseVerdict.FRAGMENT && (verdict != ParseVerdict.ICMPV6
                 || !NeighborDiscovery.isNeighborDiscovery(IcmpHeader.type(whole.transportAddress())));
@@ -192,13 +202,13 @@ public final class UserspaceHostReceiver {
         firstFragment.release();
     }
 
-    /** Does what is due. */
+    /** Drops incomplete packets that have expired. */
     public void poll(long now) {
         nowNanos = now;
         fragments.expire(now);
     }
 
-    /** Returns when {@link #poll} has something to do next, or Long.MAX_VALUE. */
+    /** Returns when {@link #poll} must be called next, or Long.MAX_VALUE. */
     public long deadlineNanos() {
         return fragments.deadlineNanos();
     }

@@ -10,18 +10,18 @@ import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Set;
 
-/** The rules that bring a userspace host what concerns it, without taking anything from the kernel. */
+/** Creates the flow rules of a userspace host. They do not take frames from the kernel. */
 public final class UserspaceHostRules {
     private static final long ALL_NODES_LOW = 1;
-    /** 224.0.0.1, which routers ask all hosts at. */
+    /** 224.0.0.1, the destination of general queries. */
     private static final int ALL_SYSTEMS = 0xe000_0001;
 
     private UserspaceHostRules() {
     }
 
     /**
-     * Returns the rules for groups, of their link-layer addresses alone: routers ask for a group at its own address,
-     * and fragments have no port.
+     * Returns the rules for groups. They match only MAC addresses, because routers send queries to the address of the
+     * queried group and because fragments have no port.
      */
     public static List<FlowSpec> ofGroups(List<IpAddress> groups) {
         Set<FlowSpec> rules = new LinkedHashSet<>();
@@ -36,7 +36,7 @@ public final class UserspaceHostRules {
 
     public static List<FlowSpec> of(long mac, List<IpAddress> addresses) {
         Set<FlowSpec> rules = new LinkedHashSet<>();
-        // Whatever is for the host's MAC address and has no better rule.
+        // All frames to the host's MAC address that no other rule matches.
         rules.add(FlowMatches.toMac(mac, FlowMatches.REST_PRIORITY).allowHostTraffic().build());
         for (IpAddress address : addresses) {
             if (address.isIpv4()) {
@@ -49,7 +49,7 @@ public final class UserspaceHostRules {
         return List.copyOf(rules);
     }
 
-    /** The kernel gets these too. */
+    /** Returns a rule that leaves the frames to the kernel, too. */
     private static FlowSpec copy(long mac, int etherType) {
         return FlowMatches.toMac(mac, FlowMatches.REST_PRIORITY).etherType(etherType).dontTrap().build();
     }

@@ -3,7 +3,7 @@ package io.rdmaraw.host.userspace;
 import io.rdmaraw.metrics.internal.MetricTable;
 import io.rdmaraw.metrics.RdmaRawMetered;
 import io.rdmaraw.metrics.RdmaRawMetric;
-import io.rdmaraw.net.ReassemblyCounters;
+import io.rdmaraw.net.PacketReassembly;
 import io.rdmaraw.wire.ParseVerdict;
 
 import java.util.List;
@@ -12,8 +12,8 @@ import java.util.function.Supplier;
 import java.util.function.ToLongFunction;
 
 /**
- * What a userspace host has counted. Written by the loop that drives it with plain stores; other threads read values
- * that may be a little old.
+ * Counters of a userspace host. The loop that drives the host writes them with plain stores, except
+ * {@link #countOwnerBehind}, which any loop may call. Other threads may read slightly old values.
  */
 public final class UserspaceHostStatistics implements RdmaRawMetered {
     public static final MetricTable<UserspaceHostStatistics> TABLE = new MetricTable<UserspaceHostStatistics>()
@@ -24,49 +24,50 @@ public final class UserspaceHostStatistics implements RdmaRawMetered {
             .traffic("answered.solicitations", core(c -> c.solicitationsAnswered),
                     "neighbour solicitations answered")
             .traffic("answered.echoes", core(c -> c.echoesAnswered), "pings answered")
-            .traffic("sent.questions", core(c -> c.asked), "asked for the MAC addresses of others")
+            .traffic("sent.questions", core(c -> c.asked), "requests sent for the MAC addresses of other hosts")
             .traffic("reassembled", s -> s.fragments.reassembled,
-                    "packets put together from fragments")
-            .drop("unsound", s -> s.unsoundFrames, "cut short, impossible lengths, wrong checksums, and so on")
-            .drop("martian", s -> s.martians, "with an address that no packet on a link can have")
-            .drop("foreign-vlan", s -> s.foreignVlans, "with the tag of a VLAN: the link has none")
-            .drop("unclaimed", s -> s.unclaimedFrames, "for no channel of the host")
-            .drop("foreign", s -> s.foreignPackets, "for other hosts, though at this one's MAC address")
+                    "packets reassembled from fragments")
+            .drop("unsound", s -> s.unsoundFrames,
+                    "malformed frames: truncated, impossible lengths, wrong checksums, and so on")
+            .drop("martian", s -> s.martians, "packets with an address that is invalid on a link")
+            .drop("foreign-vlan", s -> s.foreignVlans, "frames with a VLAN tag, although the link has none")
+            .drop("unclaimed", s -> s.unclaimedFrames, "frames for no channel of the host")
+            .drop("foreign", s -> s.foreignPackets, "packets for other hosts, sent to this host's MAC address")
             .drop("owner-queue-full", s -> s.droppedOwnerQueueFull.sum(),
-                    "for a port on another loop, which had not taken those before them")
+                    "packets for a port on another loop that has not processed the earlier ones yet")
             .drop("fragment", s -> s.fragments.dropped,
-                    "overlapping, too many, too late, or of an unsound packet")
-            .error("ports-refused", core(c -> c.portsRefused), "senders told that the port is closed")
+                    "fragments that overlapped, were too many or too late, or belonged to a malformed packet")
+            .error("ports-refused", core(c -> c.portsRefused), "ICMP errors sent because the port is closed")
             .error("packet-errors", core(c -> c.packetErrors),
-                    "senders told that their packet is of no use: its protocol, a header, or missing fragments")
+                    "ICMP errors sent about packets: unknown protocol, invalid header or missing fragments")
             .drop("errors-withheld", core(c -> c.errorsWithheld),
-                    "ICMP errors not sent, to bound their rate")
+                    "ICMP errors not sent because of the rate limit")
             .error("address-conflicts", core(c -> c.addressConflicts),
-                    "others claimed an address of ours");
+                    "claims of this host's addresses by other hosts");
 
     private final Supplier<UserspaceHostCounters> counters;
-    private final ReassemblyCounters fragments = new ReassemblyCounters();
+    private final PacketReassembly.Counters fragments = new PacketReassembly.Counters();
     long unsoundFrames;
     long martians;
     long foreignVlans;
-    /** Packets for no channel of the host. */
+    /** Packets without a matching channel. */
     public long unclaimedFrames;
-    /** Packets whose destination is no address of the host. */
+    /** Packets to an address that the host does not have. */
     long foreignPackets;
-    /** Packets dropped because the loop that has their port has not taken those before them yet; senders count too. */
+    /** Packets dropped because the queue to the loop of their port was full. Incremented on any loop. */
     private final LongAdder droppedOwnerQueueFull = new LongAdder();
 
-    /** @param counters of the host's core */
+    /** @param counters returns the counters of the host */
     public UserspaceHostStatistics(Supplier<UserspaceHostCounters> counters) {
         this.counters = counters;
     }
 
-    /** Returns where reassembly counts. */
-    public ReassemblyCounters fragments() {
+    /** Returns the counters of reassembly. */
+    public PacketReassembly.Counters fragments() {
         return fragments;
     }
 
-    /** Counts a frame that is not accepted. */
+    /** Counts a frame that the parser has rejected. */
     void countRefused(ParseVerdict verdict) {
         switch (verdict) {
             case MARTIAN -> martians++;
@@ -75,7 +76,7 @@ public final class UserspaceHostStatistics implements RdmaRawMetered {
         }
     }
 
-    /** Any thread. */
+    /** Counts a packet dropped because the queue to the loop of its port was full. May be called on any thread. */
     void countOwnerBehind() {
         droppedOwnerQueueFull.increment();
     }

@@ -33,10 +33,10 @@ import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Consumer;
 
 /**
- * A userspace host as all loops of the process share it. One of the loops that use the device drives it: it
- * receives ARP, neighbour discovery, ICMP, and what is for the host's MAC address and was steered to no channel. When
- * that loop leaves, another takes over. Ports and snapshots are for any thread; the rest is guarded by a lock that
- * usually only the driving loop takes.
+ * A userspace host that the loops of the process share. One of the loops that use the device drives it: that loop
+ * receives ARP, neighbour discovery, ICMP, and all frames to the host's MAC address that match no channel's rule. When
+ * that loop leaves, another one takes over. Ports and snapshots may be used on any thread. Everything else is guarded
+ * by a lock that usually only the driving loop acquires.
  */
 public final class UserspaceIpHost implements IpHost {
     private static final Map<String, UserspaceIpHost> BY_DEVICE = new HashMap<>();
@@ -51,7 +51,7 @@ public final class UserspaceIpHost implements IpHost {
     private UserspaceHost host;
     private volatile NetworkSnapshot snapshot;
     private final SnapshotRateLimiter budget = new SnapshotRateLimiter(System.nanoTime());
-    /** There may be something to publish when the budget allows it again. */
+    /** Set if a change may be unpublished because the rate limit was reached. */
     private boolean publishLater;
     private final UserspaceHostStatistics statistics;
     private final CrossLoopQueueLimit toSelf = new CrossLoopQueueLimit();
@@ -63,9 +63,9 @@ public final class UserspaceIpHost implements IpHost {
     }
 
     /**
-     * Has a loop take part in a host; the first one brings it to life.
+     * Adds a loop to a host. The first loop creates the host.
      *
-     * @throws IllegalArgumentException when the process has another host with the same MAC address on the device
+     * @throws IllegalArgumentException if the process has a different host with the same MAC address on the device
      */
     public static UserspaceIpHost join(String deviceName, UserspaceHostConfig config, DeviceQueue port,
             IpContext hostView, EventLoop loop) {
@@ -73,8 +73,8 @@ public final class UserspaceIpHost implements IpHost {
             String name = deviceName + ' ' + Long.toHexString(config.mac());
             UserspaceIpHost known = BY_DEVICE.computeIfAbsent(name, key -> new UserspaceIpHost(deviceName, config));
             if (!known.config.equals(config)) {
-                throw new IllegalArgumentException("the process has a host with this MAC address on " + deviceName
-                        + " already, with other addresses: " + known.config);
+                throw new IllegalArgumentException("the process already has a host with this MAC address on "
+                        + deviceName + ", but with other addresses: " + known.config);
             }
             known.add(port, hostView, loop);
             return known;
@@ -99,15 +99,18 @@ public final class UserspaceIpHost implements IpHost {
         }
     }
 
-    /** The interface of such a device may be in another network namespace: a host of our own does without. */
+    /**
+     * Returns the name of the device's interface. It may be in another network namespace and thus unknown; a userspace
+     * host does not need it.
+     */
     private static String linkName(String device) {
         String name = NetworkDevices.ofDeviceOrNull(device);
         return name != null ? name : device;
     }
 
-    /** A loop's queue closes; this comes on its thread. */
+    /** Removes a driver because its queue closes. Called on its loop. */
     private void remove(UserspaceHostDriver driver) {
-        // In the order that join() takes them.
+        // The same lock order as in join().
         synchronized (BY_DEVICE) {
             synchronized (this) {
                 removeNow(driver);
@@ -163,7 +166,7 @@ public final class UserspaceIpHost implements IpHost {
         onDriver(driver -> driver.solicit(hop));
     }
 
-    /** A stack is to hear of ICMP errors: its connections may be on any loop. */
+    /** Registers a stack for ICMP errors. All stacks receive all errors, because a connection may be on any loop. */
     void add(PortOwner stack) {
         stacks.add(stack);
     }
@@ -172,7 +175,7 @@ public final class UserspaceIpHost implements IpHost {
         stacks.remove(stack);
     }
 
-    /** Tells all stacks of an ICMP error; any thread. */
+    /** Passes an ICMP error to all stacks. May be called on any thread. */
     void tellStacks(IcmpError error) {
         stacks.forEach(stack -> stack.icmpError(error));
     }
@@ -186,7 +189,7 @@ public final class UserspaceIpHost implements IpHost {
         return ports.bind(protocol, portIds.incrementAndGet(), local, dualStack, port, sharing, owner);
     }
 
-    /** Takes a port of TCP to listen on. */
+    /** Binds a TCP port for a listener. */
     BoundPort listen(IpAddress local, int port, PortSharing sharing, PortOwner owner) throws BindException {
         return ports.listen(portIds.incrementAndGet(), local, port, sharing, owner);
     }
@@ -200,14 +203,14 @@ public final class UserspaceIpHost implements IpHost {
         onDriver(driver -> driver.changeGroups(now -> host.leaveGroups(bound.id(), now)));
     }
 
-    /** Sets what the owner of a port wants of a group from now on. */
+    /** Sets the sources that the owner of a port accepts from a group. */
     void setGroup(BoundPort bound, IpAddress group, SourceFilter filter) {
         onDriver(driver -> driver.changeGroups(now -> host.setGroup(bound.id(), group, filter, now)));
     }
 
     /**
-     * Hands a UDP datagram to the owner of its port on this host; returns false when the port is free. An owner whose
-     * loop is behind does not get it, as when a network is overloaded.
+     * Delivers a UDP datagram to the owner of its port on this host. Returns false if the port is closed. If the
+     * owner's loop is too far behind, the datagram is dropped, as on an overloaded network.
      */
     boolean handOver(DatagramPath path, ByteBuf content, int index, int lengthBytes) {
         PortOwner owner = find(IpProtocol.UDP, path.source(), path.sourcePort(), path.target(), path.targetPort());
@@ -232,7 +235,7 @@ public final class UserspaceIpHost implements IpHost {
         return true;
     }
 
-    /** Has the driving loop do something; one that has no more tasks is about to be followed by another. */
+    /** Runs an action on the driving loop. Does nothing if that loop has ended; another loop is about to take over. */
     private synchronized void onDriver(Consumer<UserspaceHostDriver> action) {
         if (!drivers.isEmpty()) {
             UserspaceHostDriver driver = drivers.getFirst();
@@ -253,7 +256,7 @@ public final class UserspaceIpHost implements IpHost {
         return statistics;
     }
 
-    /** Returns any TCP of the host, that of the given loop if it has one; null if there is none. */
+    /** Returns a TCP stack of the host, preferably that of the given loop; null if there is none. */
     PortOwner stackNear(EventLoop loop) {
         PortOwner near = null;
         for (PortOwner stack : stacks) {
@@ -262,12 +265,12 @@ public final class UserspaceIpHost implements IpHost {
         return near;
     }
 
-    /** Returns in how long to call {@link #publish} at the latest. */
+    /** Returns the time until {@link #publish} must be called, in nanoseconds. */
     long untilPublishNanos(long nowNanos) {
         return publishLater ? budget.dueNanos() - nowNanos : Long.MAX_VALUE;
     }
 
-    /** Hands out what has changed, unless that took too much of the time lately. */
+    /** Publishes a changed snapshot, within the limit for the time spent on snapshots. */
     void publish() {
         long beganNanos = System.nanoTime();
         publishLater = !budget.allows(beganNanos);
@@ -285,7 +288,7 @@ public final class UserspaceIpHost implements IpHost {
             try {
                 listener.accept(changed);
             } catch (RuntimeException e) {
-                // A loop that has shut down takes no more tasks.
+                // The loop has shut down and rejects tasks.
                 listeners.remove(listener);
             }
         }

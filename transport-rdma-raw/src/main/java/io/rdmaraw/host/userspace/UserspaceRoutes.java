@@ -9,18 +9,18 @@ import io.rdmaraw.net.Route;
 import java.util.ArrayList;
 import java.util.List;
 
-/** The addresses and routes of an {@link UserspaceHost}, in the form that the kernel's have. */
+/** Creates the snapshots of a {@link UserspaceHost}, with addresses and routes in the form of the kernel's. */
 final class UserspaceRoutes {
     /** IFF_UP and IFF_LOWER_UP. */
     static final int LINK_FLAGS = 1 | 1 << 16;
     private static final int SCOPE_GLOBAL = 0;
     private static final int SCOPE_LINK = 253;
-    /** A /31 has no broadcast address (RFC 3021). */
+    /** A /31 subnet has no broadcast address (RFC 3021). */
     private static final int LONGEST_PREFIX_WITH_BROADCAST = 30;
-    /** Configured gateways come before learned ones. */
+    /** Configured gateways have a lower metric than learned ones. */
     private static final long STATIC_METRIC = 0;
     private static final long LEARNED_METRIC = 1024;
-    /** Routers that do not answer come after all others, in the same order (RFC 4861 section 6.3.6). */
+    /** Added to the metric of unreachable routers, which are used last (RFC 4861 section 6.3.6). */
     private static final long DEAD_METRIC = 1 << 20;
 
     private UserspaceRoutes() {
@@ -53,7 +53,7 @@ final class UserspaceRoutes {
         int bits = local.isIpv4() ? Integer.SIZE : 2 * Long.SIZE;
         routes.add(new Route(local, bits, Route.LOCAL_TABLE, Route.LOCAL, 0, local, 0, hops(link, null)));
         IpAddress network = NetworkSnapshot.network(local, address.prefixLength());
-        // IPv6 chooses its source by rules; IPv4 the address of the subnet.
+        // The route of an IPv4 subnet determines the source address. For IPv6 selection rules do.
         routes.add(onLink(link, network, address.prefixLength(), local.isIpv4() ? local : null));
         if (local.isIpv4() && address.prefixLength() <= LONGEST_PREFIX_WITH_BROADCAST) {
             IpAddress broadcast = IpAddress.ipv4(network.ipv4() | -1 >>> address.prefixLength());

@@ -14,7 +14,7 @@ import io.rdmaraw.wire.IpProtocol;
 import java.io.IOException;
 import java.util.concurrent.Executor;
 
-/** The network of a userspace host for one loop's TCP: the kernel has no part in it. */
+/** The network of one loop's TCP on a userspace host. The kernel is not involved. */
 public final class UserspaceTcpNetwork extends LinkTcpNetwork {
     private final UserspaceIpHost host;
     private PortOwner stack;
@@ -51,6 +51,13 @@ public final class UserspaceTcpNetwork extends LinkTcpNetwork {
     }
 
     @Override
+    protected Port reservePort(IpAddress local, int port) throws IOException {
+        BoundPort bound = host.bind(IpProtocol.TCP, local, local.isAny(), port, PortSharing.NONE,
+                new Unsteered(host, stack));
+        return new Port(bound.port(), null, () -> host.unbind(bound));
+    }
+
+    @Override
     protected String elsewhere(IpAddress remote) {
         return remote + " is this host's own address, which is reached from other hosts only";
     }
@@ -60,7 +67,7 @@ public final class UserspaceTcpNetwork extends LinkTcpNetwork {
         return false;
     }
 
-    /** What came for a port by no rule of its own. */
+    /** Receives packets for a port that match no rule of the port. */
     record Unsteered(UserspaceIpHost host, PortOwner stack) implements PortOwner {
         @Override
         public Executor loop() {
@@ -77,7 +84,7 @@ public final class UserspaceTcpNetwork extends LinkTcpNetwork {
             stack.receiveReassembled(packet, source, destination);
         }
 
-        /** All stacks hear of it: the connection may be on any. */
+        /** Passes the error to all stacks, because the connection may be on any loop. */
         @Override
         public void icmpError(IcmpError error) {
             host.tellStacks(error);

@@ -24,9 +24,8 @@ import java.util.Map;
 import java.util.Set;
 
 /**
- * The transport's events in a flight recording. The figures of bursts are read from the counters by the recorder's own
- * thread once in a period; nothing on the path of a frame knows of them. To be loaded only when
- * {@link MetricsExporters#HAS_FLIGHT_RECORDER}.
+ * The JFR events of the transport. Periodic events are computed from the counters on the recorder's thread, so
+ * they do not slow down the hot path. Load this class only if {@link MetricsExporters#HAS_FLIGHT_RECORDER}.
  */
 public final class FlightRecorderEvents {
     private FlightRecorderEvents() {
@@ -39,7 +38,7 @@ public final class FlightRecorderEvents {
         FlightRecorder.addPeriodicEvent(TcpSample.class, tcp::sampleTcp);
     }
 
-    /** What one queue did since the last event. */
+    /** Activity of a queue since the last sample. */
     @Name("io.rdmaraw.PortSample")
     @Label("Queue Sample")
     @Category({"Netty", "RDMA raw"})
@@ -72,7 +71,7 @@ public final class FlightRecorderEvents {
         long rules;
     }
 
-    /** What the TCP of one loop did since the last event. */
+    /** Activity of one loop's TCP stack since the last sample. */
     @Name("io.rdmaraw.TcpSample")
     @Label("TCP Sample")
     @Category({"Netty", "RDMA raw"})
@@ -107,11 +106,11 @@ public final class FlightRecorderEvents {
         long drops;
     }
 
-    /** A connection of TCP has ended. Off unless it is asked for: a server may have thousands of them in a second. */
+    /** The end of a TCP connection. Disabled by default, since a server may have thousands of them per second. */
     @Name("io.rdmaraw.TcpConnectionEnd")
     @Label("TCP Connection End")
     @Category({"Netty", "RDMA raw"})
-    @Description("How a connection has ended, and what it had done until then")
+    @Description("End of a connection, with its counters")
     @Enabled(false)
     @StackTrace(false)
     public static final class TcpConnectionEnd extends Event {
@@ -138,7 +137,7 @@ public final class FlightRecorderEvents {
         @Timespan
         public long minimumRtt;
         @Label("Busy")
-        @Description("Time with something to send or unacknowledged")
+        @Description("Time with data to send or unacknowledged")
         @Timespan
         public long busy;
         @Label("Limited by Window")
@@ -149,7 +148,7 @@ public final class FlightRecorderEvents {
         public long sendBufferLimited;
     }
 
-    /** The peer of a connection does not answer, and the next hop is asked for again. */
+    /** The peer of a connection does not answer. The transport requests a confirmation of the next hop. */
     @Name("io.rdmaraw.TcpPathSuspect")
     @Label("TCP Path Suspect")
     @Category({"Netty", "RDMA raw"})
@@ -168,7 +167,7 @@ public final class FlightRecorderEvents {
         public long unacknowledgedBytes;
     }
 
-    /** A failed queue pair was recovered. */
+    /** The recovery of a failed queue pair. */
     @Name("io.rdmaraw.QueueRecovery")
     @Label("Queue Recovery")
     @Category({"Netty", "RDMA raw"})
@@ -182,11 +181,11 @@ public final class FlightRecorderEvents {
         public long lostFrames;
     }
 
-    /** A channel's rules were made or removed. */
+    /** A change of a channel's flow rules. */
     @Name("io.rdmaraw.FlowChange")
     @Label("Flow Change")
     @Category({"Netty", "RDMA raw"})
-    @Description("A channel's flow rules were made or removed")
+    @Description("A channel's flow rules were installed or removed")
     public static final class FlowChange extends Event {
         @Label("Device")
         public String device;
@@ -195,17 +194,17 @@ public final class FlightRecorderEvents {
         @Label("Channel")
         public String channel;
         @Label("Made")
-        @Description("The rules that were made; empty when the channel left")
+        @Description("The installed rules; empty when the channel left")
         public String made;
         @Label("Rules Now")
         public int rules;
     }
 
-    /** Handlers held so many frames that others were copied; lasts as long as that did. */
+    /** A period during which frames were copied because handlers held too many of them. */
     @Name("io.rdmaraw.SlowConsumer")
     @Label("Slow Consumer")
     @Category({"Netty", "RDMA raw"})
-    @Description("Handlers hold so many frames that received ones are copied")
+    @Description("Received frames are copied because handlers hold too many frames")
     @StackTrace(false)
     public static final class SlowConsumer extends Event {
         @Label("Device")
@@ -216,7 +215,7 @@ public final class FlightRecorderEvents {
         public long copiedFrames;
     }
 
-    /** Keeps the last values of the counters. Runs on the recorder's thread alone. */
+    /** Stores the previous values of the counters. Used only on the recorder's thread. */
     private static final class Sampler {
         private final Map<RdmaRawMetered, Map<RdmaRawMetric, Long>> last = new HashMap<>();
 
@@ -228,7 +227,8 @@ public final class FlightRecorderEvents {
                     boolean first = devices.add(port.deviceName());
                     Map<RdmaRawMetric, Long> values = note(port, now);
                     Map<RdmaRawMetric, Long> counted = new HashMap<>(values);
-                    // All queues of a device tell what is of the whole device: one event has it.
+                    // All queues of a device report the counters of the whole device, so only one event includes
+                    // them.
                     counted.keySet().removeIf(metric -> !first && metric.scope() == RdmaRawMetric.Scope.DEVICE);
                     commit(loop, port, counted, last.getOrDefault(port, Map.of()));
                 }

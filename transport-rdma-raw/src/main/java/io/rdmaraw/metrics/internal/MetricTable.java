@@ -7,14 +7,14 @@ import java.util.List;
 import java.util.Map;
 import java.util.function.ToLongFunction;
 
-/** Which metrics a class has, and where each is read. Filled once, in a static initialiser. */
+/** The metrics of a class and how to read them. Filled once, in a static initialiser. */
 public final class MetricTable<T> {
     private final Map<RdmaRawMetric, ToLongFunction<T>> values = new LinkedHashMap<>();
     private List<RdmaRawMetric> metrics = List.of();
 
-    /** Makes a table without metrics. */
+    /** Creates an empty table. */
     public MetricTable() {
-        // The static initialiser of the class that counts fills it.
+        // Filled by the static initialiser of the class with the counters.
     }
 
     public MetricTable<T> add(RdmaRawMetric.Kind kind, String name, ToLongFunction<T> value, String description) {
@@ -27,7 +27,7 @@ public final class MetricTable<T> {
         return this;
     }
 
-    /** Adds what is counted once for all queues of a device. */
+    /** Adds a metric of the whole device. */
     public MetricTable<T> ofDevice(RdmaRawMetric.Kind kind, String name, ToLongFunction<T> value, String description) {
         return add(new RdmaRawMetric(name, kind, description, RdmaRawMetric.Scope.DEVICE), value);
     }

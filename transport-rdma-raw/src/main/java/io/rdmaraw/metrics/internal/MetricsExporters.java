@@ -5,12 +5,12 @@ import io.netty.util.internal.logging.InternalLogger;
 import io.netty.util.internal.logging.InternalLoggerFactory;
 
 /**
- * Starts the JMX bean and the flight recorder's events, once, with the first loop. On a separate thread: the classes of
- * JMX take longer to load than a server takes to start.
+ * Registers the MBean and the JFR events once, with the first loop. Uses a separate thread, because loading JMX
+ * takes longer than starting a server.
  */
 public final class MetricsExporters {
     private static final InternalLogger LOGGER = InternalLoggerFactory.getInstance(MetricsExporters.class);
-    /** A runtime image may leave either module out. */
+    /** Whether JFR is available; a runtime image may lack its module or that of JMX. */
     public static final boolean HAS_FLIGHT_RECORDER = hasModule("jdk.jfr");
     private static final boolean HAS_JMX = hasModule("java.management")
             && SystemPropertyUtil.getBoolean("io.rdmaraw.jmx", true);
@@ -23,7 +23,7 @@ public final class MetricsExporters {
     }
 
     public static void ensureStarted() {
-        // The static initialiser does it.
+        // The static initialiser starts the exporters.
     }
 
     private static boolean hasModule(String name) {
@@ -34,7 +34,7 @@ public final class MetricsExporters {
         try {
             if (HAS_JMX) {
                 TransportMBean.register();
-                // How a tool on this host tells this process from other JVMs without starting anything in it.
+                // Tools on this host identify the process by this property without starting an agent in it.
                 System.setProperty("io.rdmaraw.jmx.registered", TransportMBean.OBJECT_NAME);
             }
             if (HAS_FLIGHT_RECORDER) {

@@ -10,6 +10,7 @@ import io.rdmaraw.metrics.RdmaRawTcpStatistics;
 
 import javax.management.openmbean.CompositeData;
 import javax.management.openmbean.OpenDataException;
+import java.net.InetSocketAddress;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -20,11 +21,11 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 
 /**
- * The TCP servers and connections of all loops as rows for {@link TransportMBean}. All loops are asked at once; one
- * that does not answer in time, because a handler blocks it, is left out.
+ * Rows with the TCP listeners and connections of all loops, for {@link TransportMBean}. All loops are queried
+ * in parallel. A loop that does not answer in time, because a handler blocks it, is omitted.
  */
 public final class SocketRows {
-    private static final int MOST_PER_LOOP = 128;
+    private static final int MAX_PER_LOOP = 128;
     private static final long PATIENCE_NANOS = TimeUnit.MILLISECONDS.toNanos(500);
 
     private record Asked(RdmaRawLoopStatistics loop, RdmaRawPortStatistics port,
@@ -40,7 +41,7 @@ public final class SocketRows {
             for (RdmaRawPortStatistics port : loop.ports()) {
                 for (RdmaRawMetered channel : port.channels().values()) {
                     if (channel instanceof RdmaRawTcpStatistics tcp) {
-                        all.add(new Asked(loop, port, tcp.sockets(MOST_PER_LOOP)));
+                        all.add(new Asked(loop, port, tcp.sockets(MAX_PER_LOOP)));
                     }
                 }
             }
@@ -51,7 +52,7 @@ public final class SocketRows {
             try {
                 add(rows, asked, asked.answer().get(Math.max(0, end - System.nanoTime()), TimeUnit.NANOSECONDS));
             } catch (ExecutionException | TimeoutException e) {
-                // The loop has ended or is blocked; the others are listed all the same.
+                // The loop has terminated or is blocked. List the others.
             } catch (InterruptedException e) {
                 Thread.currentThread().interrupt();
                 break;
@@ -88,8 +89,14 @@ public final class SocketRows {
         return names;
     }
 
-    /** Returns an address without the empty host name that Java puts before it. */
+    /**
+     * Returns an address without the empty host name that Java puts before it. A wildcard is shown as {@code *}, as
+     * {@code ss} does, because a server on it serves IPv4 and IPv6.
+     */
     private static String text(Object address) {
+        if (address instanceof InetSocketAddress socket && socket.getAddress().isAnyLocalAddress()) {
+            return "*:" + socket.getPort();
+        }
         return address.toString().replaceFirst("^[^/]*/", "");
     }
 
@@ -118,7 +125,7 @@ public final class SocketRows {
         return row;
     }
 
-    /** What {@code ss -i} prints besides. */
+    /** Adds the details that {@code ss -i} prints. */
     private static void addDetails(Map<String, Object> row, RdmaRawTcpInfo info) {
         row.put("options", options(info));
         row.put("traffic:sent.payload.bytes", info.bytesSent());
@@ -152,7 +159,7 @@ public final class SocketRows {
         row.put("level:delivery.application-limited", info.applicationLimited() ? 1L : 0L);
     }
 
-    /** In the words of {@code ss -i}. */
+    /** Returns the TCP options in the notation of {@code ss -i}. */
     private static String options(RdmaRawTcpInfo info) {
         return ((info.timestamps() ? "ts " : "") + (info.sack() ? "sack " : "") + (info.ecn() ? "ecn" : "")).strip();
     }

@@ -30,9 +30,10 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * All metrics of the process in one bean: {@code Loops}, {@code Ports} and {@code Channels} have one row per loop,
- * queue and channel, {@code Devices} one per device with what is counted once for all of its queues, {@code Sockets}
- * one per TCP server and one for each of the busiest connections. Rows are built on each read.
+ * All metrics of the process in one MBean. {@code Loops}, {@code Ports} and {@code Channels} have one row per
+ * loop, queue and channel. {@code Devices} has one row per device with the counters of the whole device.
+ * {@code Sockets} has one row per TCP listener and for each of the busiest connections. Rows are created on
+ * each read.
  */
 final class TransportMBean implements DynamicMBean {
     static final String OBJECT_NAME = "io.rdmaraw:type=Transport";
@@ -106,7 +107,7 @@ final class TransportMBean implements DynamicMBean {
         return rows.toArray(CompositeData[]::new);
     }
 
-    /** Counts are items {@code kind:name}, since a reason for drops may also be one for copies. */
+    /** Items are named {@code kind:name}, since the same reason may occur for drops and copies. */
     private static CompositeData row(Map<String, String> names, RdmaRawMetered metered, Scope scope,
             Map<String, Long> more) throws OpenDataException {
         Map<String, Object> values = new LinkedHashMap<>(names);
@@ -120,7 +121,9 @@ final class TransportMBean implements DynamicMBean {
         return row(metered.getClass().getSimpleName(), values);
     }
 
-    /** @param values texts and counts */
+    /**
+     * @param values texts and counters
+     */
     static CompositeData row(String type, Map<String, Object> values) throws OpenDataException {
         String[] keys = values.keySet().toArray(String[]::new);
         OpenType<?>[] types = values.values().stream().map(value -> value instanceof Long ? SimpleType.LONG
@@ -135,7 +138,7 @@ final class TransportMBean implements DynamicMBean {
             try {
                 list.add(new Attribute(name, getAttribute(name)));
             } catch (AttributeNotFoundException | MBeanException e) {
-                // The contract of this method leaves out attributes that cannot be read.
+                // The contract of this method is to omit attributes that cannot be read.
             }
         }
         return list;

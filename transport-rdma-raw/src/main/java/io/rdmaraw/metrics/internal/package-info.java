@@ -1,4 +1,2 @@
-/**
- * Tables of metrics, and their export to JMX and the flight recorder.
- */
+/** Tables of metrics, and their export through JMX and JFR. */
 package io.rdmaraw.metrics.internal;

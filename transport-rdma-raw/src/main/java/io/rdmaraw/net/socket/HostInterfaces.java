@@ -4,18 +4,18 @@ import java.net.InetAddress;
 import java.net.NetworkInterface;
 import java.net.SocketException;
 
-/** Looks for interfaces of this host, as the JDK sees them, while others may be removed. */
+/** Looks up network interfaces of this host with the JDK. Tolerates concurrent removal of interfaces. */
 public final class HostInterfaces {
-    /** The JDK lists all interfaces anew for each question, and fails when one of them vanishes meanwhile. */
+    /** The JDK lists all interfaces for each lookup, and fails if one of them disappears in between. */
     private static final int MAX_ATTEMPTS = 20;
 
     private HostInterfaces() {
     }
 
     /**
-     * Returns the interface that has an address, or null.
+     * Returns the interface that has an address, or null if there is none.
      *
-     * @throws SocketException when the JDK cannot tell
+     * @throws SocketException if the JDK fails repeatedly
      */
     public static NetworkInterface withAddress(InetAddress address) throws SocketException {
         for (int attempt = 1;; attempt++) {

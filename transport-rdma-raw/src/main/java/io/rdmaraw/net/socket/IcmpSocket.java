@@ -19,8 +19,8 @@ import java.io.IOException;
 import java.util.function.Consumer;
 
 /**
- * Receives the ICMP and ICMPv6 errors that reach this host, by raw sockets: the kernel has no sockets of its own for
- * our flows and would report to none. For one thread, which waits on the two descriptors and calls {@link #poll}.
+ * Receives ICMP and ICMPv6 errors of this host with raw sockets. The kernel has no socket for our flows to
+ * which it could report them. For one thread, which waits on the two descriptors and calls {@link #poll}.
  */
 public final class IcmpSocket implements AutoCloseable {
     private static final int SOL_RAW = 255;
@@ -42,9 +42,9 @@ public final class IcmpSocket implements AutoCloseable {
     private final IcmpErrors errors = new IcmpErrors(counters);
 
     /**
-     * Opens the sockets, in the network namespace of the calling thread.
+     * Opens the sockets in the network namespace of the calling thread.
      *
-     * @throws IOException when they cannot be had: raw sockets need CAP_NET_RAW
+     * @throws IOException if they cannot be opened; raw sockets need CAP_NET_RAW
      */
     public IcmpSocket() throws IOException {
         icmp = NativeSocket.open(NativeSocket.AF_INET, NativeSocket.SOCK_RAW, IpProtocol.ICMP);
@@ -54,7 +54,7 @@ public final class IcmpSocket implements AutoCloseable {
             icmp.close();
             throw e;
         }
-        // Set bits are what the socket does not want to see.
+        // Set bits are the message types that the socket blocks.
         NativeMemory.putInt(buffer, ~(1 << IcmpHeader.UNREACHABLE | 1 << IcmpHeader.TIME_EXCEEDED
                 | 1 << IcmpHeader.PARAMETER_PROBLEM));
         icmp.setOption(SOL_RAW, ICMP_FILTER, buffer, Integer.BYTES);
@@ -64,17 +64,17 @@ public final class IcmpSocket implements AutoCloseable {
         icmpv6.setOption(SOL_ICMPV6, ICMPV6_FILTER, buffer, ICMPV6_FILTER_BYTES);
     }
 
-    /** Returns the descriptor that is readable when ICMP errors wait. */
+    /** Returns the descriptor that is readable when ICMP errors are pending. */
     public int fd() {
         return icmp.fd();
     }
 
-    /** Returns the descriptor that is readable when ICMPv6 errors wait. */
+    /** Returns the descriptor that is readable when ICMPv6 errors are pending. */
     public int fdv6() {
         return icmpv6.fd();
     }
 
-    /** Hands the errors that have come to {@code listener}; returns how many. Does not block. */
+    /** Passes pending errors to a listener and returns their number. Does not block. */
     public int poll(Consumer<IcmpError> listener) throws IOException {
         int count = 0;
         int received;
@@ -87,7 +87,7 @@ public final class IcmpSocket implements AutoCloseable {
         return count;
     }
 
-    /** Returns the number of bytes in the buffer, or a negative number when nothing is there. */
+    /** Returns the number of bytes received, or a negative number if nothing is pending. */
     private int receive(NativeSocket socket) throws IOException {
         NativeMemory.putInt(sender + SOCKADDR_IN6_BYTES, SOCKADDR_IN6_BYTES);
         int received = socket.receive(buffer, BUFFER_BYTES, sender, sender + SOCKADDR_IN6_BYTES);
@@ -105,12 +105,12 @@ public final class IcmpSocket implements AutoCloseable {
         return 1;
     }
 
-    /** A raw IPv4 socket gives the IP header too; the kernel has not looked at the ICMP checksum yet. */
+    /** A raw IPv4 socket delivers the IP header, too, and the kernel has not verified the ICMP checksum. */
     private IcmpError readIpv4(int lengthBytes) {
         return parser.parseIp(buffer, lengthBytes, false, message) == ParseVerdict.ICMP ? errors.read(message) : null;
     }
 
-    /** A raw IPv6 socket gives the ICMPv6 message alone, its checksum verified (RFC 3542 section 3.1). */
+    /** A raw IPv6 socket delivers only the ICMPv6 message, with a verified checksum (RFC 3542 section 3.1). */
     private IcmpError readIpv6(int lengthBytes) {
         return errors.readIcmpv6(buffer, lengthBytes,
                 new IpAddress(NetworkOrder.getLong(sender + SOCKADDR_IN6_ADDR_OFFSET),

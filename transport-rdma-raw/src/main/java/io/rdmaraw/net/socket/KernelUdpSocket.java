@@ -15,8 +15,8 @@ import java.net.PortUnreachableException;
 import java.net.SocketException;
 
 /**
- * An ordinary UDP socket of the kernel. Never blocks; buffers are native memory. For one thread, except
- * {@link #close()}, which nothing else may run into.
+ * A UDP socket of the kernel. Non-blocking; buffers are in native memory. Not thread-safe. {@link #close()} may
+ * be called on another thread, but not concurrently with other methods.
  */
 public final class KernelUdpSocket implements AutoCloseable {
     private static final int AF_UNSPEC = 0;
@@ -29,20 +29,23 @@ public final class KernelUdpSocket implements AutoCloseable {
     private static final int IPV6_MULTICAST_ALL = 29;
     private static final int SO_REUSEPORT = 15;
     private static final int SO_BROADCAST = 6;
-    /** {@code MCAST_JOIN_GROUP} and so on, linux/in.h: the same for IPv4 and IPv6 (RFC 3678 section 5.1). */
+    /** {@code MCAST_JOIN_GROUP} and so on of linux/in.h, the same for IPv4 and IPv6 (RFC 3678 section 5.1). */
     private static final int MCAST_JOIN_GROUP = 42;
     private static final int MCAST_LEAVE_GROUP = 45;
     private static final int MCAST_JOIN_SOURCE_GROUP = 46;
     private static final int MCAST_LEAVE_SOURCE_GROUP = 47;
     private static final int MCAST_BLOCK_SOURCE = 43;
-    /** {@code struct group_req}: interface, padding, {@code sockaddr_storage}; {@code group_source_req} has two. */
+    /**
+     * {@code struct group_req}: interface, padding, one {@code sockaddr_storage}; {@code group_source_req} has
+     * two.
+     */
     private static final int GROUP_OFFSET = 8;
     private static final int SOCKADDR_STORAGE_BYTES = 128;
     private static final int SCRATCH_BYTES = GROUP_OFFSET + 2 * SOCKADDR_STORAGE_BYTES;
 
     private final NativeSocket socket;
     private final int family;
-    /** A socket address, its length behind it; also the values of options. */
+    /** A socket address followed by its length; also used for option values. */
     private final long scratch = Libc.allocateZeroed(SCRATCH_BYTES);
     private final SocketErrorQueue errors;
     private IpAddress boundAddress;
@@ -59,15 +62,15 @@ public final class KernelUdpSocket implements AutoCloseable {
     /**
      * Opens a socket in the network namespace of the calling thread.
      *
-     * @param ipv4Only true for IPv4 alone, false for both
+     * @param ipv4Only true for IPv4 only, false for IPv4 and IPv6
      */
     public static KernelUdpSocket open(boolean ipv4Only) throws IOException {
         int family = ipv4Only ? NativeSocket.AF_INET : NativeSocket.AF_INET6;
         KernelUdpSocket opened = new KernelUdpSocket(
                 NativeSocket.open(family, NativeSocket.SOCK_DGRAM, IpProtocol.UDP), family);
-        // Errors by ICMP wait in the error queue, and those of unconnected sockets come too.
+        // Puts ICMP errors into the error queue, for unconnected sockets, too.
         opened.option(IPPROTO_IP, IP_RECVERR, 1);
-        // Only the groups that this socket has joined, not those of other sockets.
+        // Receive only for the groups that this socket has joined, not for those of other sockets.
         opened.option(IPPROTO_IP, IP_MULTICAST_ALL, 0);
         if (!ipv4Only) {
             opened.option(IPPROTO_IPV6, IPV6_V6ONLY, 0);
@@ -83,15 +86,15 @@ public final class KernelUdpSocket implements AutoCloseable {
         return socket.setOption(level, option, scratch, Integer.BYTES);
     }
 
-    /** Returns the descriptor, to wait on. */
+    /** Returns the descriptor to wait on. */
     public int fd() {
         return socket.fd();
     }
 
     /**
-     * Marks what the socket sends, for policy rules and filters.
+     * Sets the mark of sent packets, for policy routing and firewalls ({@code SO_MARK}).
      *
-     * @throws SocketException without a capability for it
+     * @throws SocketException if the process lacks the capability
      */
     public void mark(int value) throws SocketException {
         SocketMark.set(socket.fd(), value);
@@ -101,10 +104,11 @@ public final class KernelUdpSocket implements AutoCloseable {
      * Binds the socket.
      *
      * @param address an address of this host, or a wildcard
-     * @param scope the link of a link-local IPv6 address, or 0; the kernel refuses such an address without it
-     * @param port 0 for one of the kernel's choice
-     * @return the port
-     * @throws BindException when the port is taken or the address is not this host's
+     * @param scope   link index for a link-local IPv6 address, otherwise 0; the kernel rejects such an address
+     *                without it
+     * @param port    the port, or 0 to let the kernel choose
+     * @return the bound port
+     * @throws BindException if the port is in use or the address does not belong to this host
      */
     public int bind(IpAddress address, int scope, int port, PortSharing sharing) throws IOException {
         if (sharing.reuseAddress()) {
@@ -126,8 +130,8 @@ public final class KernelUdpSocket implements AutoCloseable {
 
     private void checkVersion(IpAddress address) throws SocketException {
         if (family == NativeSocket.AF_INET && !address.isIpv4()) {
-            throw new SocketException("Address family not supported by protocol: a socket for IPv4 cannot have to do"
-                    + " with " + address);
+            throw new SocketException("Address family not supported by protocol: an IPv4 socket cannot use the"
+                    + " address " + address);
         }
     }
 
@@ -142,7 +146,7 @@ public final class KernelUdpSocket implements AutoCloseable {
         }
         if (errno == Errno.EACCES) {
             throw new BindException("Permission denied: " + boundAddress + " port " + port + "; ports below"
-                    + " net.ipv4.ip_unprivileged_port_start (1024) want CAP_NET_BIND_SERVICE");
+                    + " net.ipv4.ip_unprivileged_port_start (1024) require CAP_NET_BIND_SERVICE");
         }
         if (errno != 0) {
             throw new BindException(boundAddress + " port " + port + " cannot be bound: " + Errno.describe(errno));
@@ -163,10 +167,10 @@ public final class KernelUdpSocket implements AutoCloseable {
     }
 
     /**
-     * Ties the socket to a peer.
+     * Connects the socket to a peer.
      *
-     * @param scope the link of a link-local IPv6 address, or 0
-     * @return the local address that the kernel has chosen
+     * @param scope link index for a link-local IPv6 address, otherwise 0
+     * @return the local address chosen by the kernel
      */
     public IpAddress connect(IpAddress address, int port, int scope) throws IOException {
         checkVersion(address);
@@ -178,7 +182,7 @@ public final class KernelUdpSocket implements AutoCloseable {
         return Sockaddr.address(scratch);
     }
 
-    /** Unties the socket from its peer. */
+    /** Disconnects the socket from its peer. */
     public void disconnect() throws IOException {
         NativeMemory.fill(scratch, Sockaddr.SIZE_BYTES, (byte) 0);
         NativeMemory.putShort(scratch, (short) AF_UNSPEC);
@@ -186,7 +190,7 @@ public final class KernelUdpSocket implements AutoCloseable {
         if (errno != 0) {
             throw new SocketException("a socket cannot be disconnected: " + Errno.describe(errno));
         }
-        // Linux forgets a port that it has chosen itself.
+        // On disconnect, Linux releases a port that it has chosen itself.
         if (localPort() != boundPort) {
             bindNow(boundPort);
         }
@@ -195,8 +199,8 @@ public final class KernelUdpSocket implements AutoCloseable {
     /**
      * Sends a datagram.
      *
-     * @param address null when the socket is connected
-     * @return 0 or the error number: EAGAIN when the socket's buffer is full
+     * @param addressOrNull destination, or null if the socket is connected
+     * @return 0 or the error number; EAGAIN if the send buffer is full
      */
     public int send(long buffer, int lengthBytes, IpAddress addressOrNull, int port, int scope) {
         int sockaddrBytes = addressOrNull == null ? 0 : Sockaddr.write(scratch, family, addressOrNull, port, scope);
@@ -205,41 +209,46 @@ public final class KernelUdpSocket implements AutoCloseable {
     }
 
     /**
-     * Receives a datagram; {@link #senderHigh()} and so on tell where from.
+     * Receives a datagram. {@link #senderHigh()} and the related methods return its source.
      *
-     * @return its length, or the negated error number: -EAGAIN when there is none
+     * @return the length of the datagram, or the negated error number; -EAGAIN if none is pending
      */
     public int receive(long buffer, int capacityBytes) {
         NativeMemory.putInt(scratch + Sockaddr.SIZE_BYTES, Sockaddr.SIZE_BYTES);
         return socket.receive(buffer, capacityBytes, scratch, scratch + Sockaddr.SIZE_BYTES);
     }
 
-    /** Returns the upper half of the address that the last datagram came from. */
+    /** Returns the upper half of the source address of the last datagram. */
     public long senderHigh() {
         return Sockaddr.high(scratch);
     }
 
-    /** Returns the lower half of the address that the last datagram came from. */
+    /** Returns the lower half of the source address of the last datagram. */
     public long senderLow() {
         return Sockaddr.low(scratch);
     }
 
-    /** Returns the port that the last datagram came from. */
+    /** Returns the link index of the source of the last datagram if it is link-local, otherwise 0. */
+    public int senderScope() {
+        return Sockaddr.scope(scratch);
+    }
+
+    /** Returns the source port of the last datagram. */
     public int senderPort() {
         return Sockaddr.port(scratch);
     }
 
-    /** Returns the oldest error that was reported by ICMP or by the kernel itself, or null when there is none. */
+    /** Returns the oldest pending error, reported by ICMP or by the kernel, or null if there is none. */
     public SocketErrorQueue.Entry pollError() {
         return errors.poll();
     }
 
     /**
-     * Joins or leaves a group, so that the routers and switches of the link know (IGMP, MLD).
+     * Joins or leaves a multicast group, which routers and switches learn through IGMP or MLD.
      *
-     * @param linkIndex the link
-     * @param sourceOrNull one source, or all
-     * @throws SocketException when the kernel refuses
+     * @param linkIndex    index of the link
+     * @param sourceOrNull one source, or null for all
+     * @throws SocketException if the kernel refuses
      */
     public void changeMembership(boolean join, IpAddress group, int linkIndex, IpAddress sourceOrNull)
             throws SocketException {
@@ -248,7 +257,7 @@ public final class KernelUdpSocket implements AutoCloseable {
         changeGroup(option, group, linkIndex, sourceOrNull);
     }
 
-    /** Blocks a source of a group that was joined for all. */
+    /** Blocks a source of a group that was joined for all sources. */
     public void blockSource(IpAddress group, int linkIndex, IpAddress source) throws SocketException {
         changeGroup(MCAST_BLOCK_SOURCE, group, linkIndex, source);
     }
@@ -271,17 +280,17 @@ public final class KernelUdpSocket implements AutoCloseable {
         }
     }
 
-    /** Returns an error number as the exception that the JDK would throw. */
+    /** Converts an error number to the exception that the JDK would throw. */
     public static IOException failure(int errno, IpAddress peer, int port) {
         String text = peer + " port " + port + ": " + Errno.describe(errno);
         return switch (errno) {
             case Errno.ECONNREFUSED -> new PortUnreachableException(text);
-            case Errno.EHOSTUNREACH, Errno.ENETUNREACH -> new NoRouteToHostException("Network is unreachable: " + text);
+            case Errno.EHOSTUNREACH, Errno.ENETUNREACH -> new NoRouteToHostException(text);
             default -> new SocketException(text);
         };
     }
 
-    /** Closes the socket and gives its port back. */
+    /** Closes the socket and releases its port. */
     @Override
     public void close() {
         if (!closed) {

@@ -11,9 +11,9 @@ import java.io.IOException;
 import java.net.BindException;
 
 /**
- * A kernel socket that keeps a port which we serve by the device from being given to another program, by {@code bind}
- * or by the kernel's own choice for {@code connect}. One for TCP listens and refuses everything: what reaches the
- * kernel for the port, as fragments do, finds a socket and is not answered by a reset.
+ * A kernel socket that reserves a port which the device serves, so that the kernel does not assign it to
+ * another program. A TCP reservation listens with a filter that drops all packets: segments that reach the
+ * kernel, such as reassembled fragments, then find a socket and are not answered with a reset.
  */
 public final class PortReservation implements AutoCloseable {
     private static final int IPPROTO_IPV6 = 41;
@@ -28,13 +28,14 @@ public final class PortReservation implements AutoCloseable {
     }
 
     /**
-     * Takes a port, in the network namespace of the calling thread.
+     * Reserves a port in the network namespace of the calling thread.
      *
-     * @param protocol {@link IpProtocol#TCP} or {@link IpProtocol#UDP}
-     * @param address the address, or a wildcard; {@code ::} takes the port for IPv4 too when {@code dualStack}
-     * @param port the port, 0 for one of the kernel's choice
-     * @param scope the link that a link-local IPv6 address belongs to, or 0
-     * @throws BindException when the port is taken or the address is not this host's
+     * @param protocol  {@link IpProtocol#TCP} or {@link IpProtocol#UDP}
+     * @param address   the address, or a wildcard
+     * @param dualStack whether {@code ::} also reserves the port for IPv4
+     * @param port      the port, or 0 to let the kernel choose
+     * @param scope     link index for a link-local IPv6 address, otherwise 0
+     * @throws BindException if the port is in use or the address does not belong to this host
      */
     public static PortReservation reserve(int protocol, IpAddress address, boolean dualStack, int port, int scope)
             throws IOException {
@@ -79,15 +80,15 @@ public final class PortReservation implements AutoCloseable {
     }
 
     private static BindException notKept(String reason) {
-        return new BindException("a port could not be kept from the kernel: " + reason);
+        return new BindException("cannot prevent the kernel from answering on a reserved port: " + reason);
     }
 
-    /** Returns the port. */
+    /** Returns the reserved port. */
     public int port() {
         return port;
     }
 
-    /** Gives the port back. */
+    /** Releases the port. */
     @Override
     public void close() {
         socket.close();

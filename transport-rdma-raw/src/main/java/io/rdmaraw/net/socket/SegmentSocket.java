@@ -21,16 +21,16 @@ import java.util.BitSet;
 import java.util.function.Consumer;
 
 /**
- * Receives the TCP segments for some ports that come in by a link and reach the kernel, by raw sockets: those that it
- * has put together from fragments, and those behind extension headers, which no rule of a device matches. For one
- * thread, which waits on the two descriptors and calls {@link #poll}.
+ * Receives TCP segments that reach the kernel on a link, for selected ports, with raw sockets. These are
+ * segments that the kernel has reassembled from fragments, and segments after extension headers, which no flow
+ * rule of a device matches. For one thread, which waits on the two descriptors and calls {@link #poll}.
  */
 public final class SegmentSocket implements AutoCloseable {
     private static final int SO_BINDTODEVICE = 25;
     private static final int IPPROTO_IPV6 = 41;
     private static final int IPV6_RECVPKTINFO = 49;
     private static final int IPV6_PKTINFO = 50;
-    /** {@code struct msghdr}, {@code struct iovec} and {@code struct cmsghdr} as in bits/socket.h. */
+    /** {@code struct msghdr}, {@code struct iovec} and {@code struct cmsghdr} of bits/socket.h. */
     private static final int MSG_NAMELEN = 8;
     private static final int MSG_IOV = 16;
     private static final int MSG_IOVLEN = 24;
@@ -44,7 +44,7 @@ public final class SegmentSocket implements AutoCloseable {
     private static final int CMSG_DATA = 16;
     private static final int MAX_PACKET_BYTES = 0xFFFF + Ipv6Header.LENGTH_BYTES;
     private static final int HOP_LIMIT = 64;
-    /** A thread that reads no more than this looks at its other work now and then. */
+    /** Maximum number of segments per poll and IP version, so that the thread can do its other work. */
     private static final int MAX_PER_POLL = 64;
 
     private final NativeSocket ipv4;
@@ -57,9 +57,10 @@ public final class SegmentSocket implements AutoCloseable {
     private int badChecksums;
 
     /**
-     * Opens the sockets, in the network namespace of the calling thread. They receive nothing until {@link #select}.
+     * Opens the sockets in the network namespace of the calling thread. They receive nothing until
+     * {@link #select}.
      *
-     * @throws IOException when they cannot be had: raw sockets need CAP_NET_RAW
+     * @throws IOException if they cannot be opened; raw sockets need CAP_NET_RAW
      */
     public SegmentSocket(String linkName) throws IOException {
         ipv4 = open(NativeSocket.AF_INET, linkName);
@@ -100,23 +101,23 @@ public final class SegmentSocket implements AutoCloseable {
         }
     }
 
-    /** Returns the descriptor that is readable when segments in IPv4 wait. */
+    /** Returns the descriptor that is readable when IPv4 segments are pending. */
     public int fd() {
         return ipv4.fd();
     }
 
-    /** Returns the descriptor that is readable when segments in IPv6 wait. */
+    /** Returns the descriptor that is readable when IPv6 segments are pending. */
     public int fdv6() {
         return ipv6.fd();
     }
 
-    /** Receives segments for these ports from now on, and possibly for ports near them. */
+    /** Selects the ports to receive segments for. Segments for neighbouring ports may also be received. */
     public void select(BitSet ports) {
         SocketFilter.segmentsTo(ports, true).attach(ipv4.fd());
         SocketFilter.segmentsTo(ports, false).attach(ipv6.fd());
     }
 
-    /** Returns how many segments were dropped since the last call because their checksum is wrong. */
+    /** Returns the number of segments dropped for a wrong checksum since the last call. */
     public int takeBadChecksums() {
         int taken = badChecksums;
         badChecksums = 0;
@@ -124,8 +125,8 @@ public final class SegmentSocket implements AutoCloseable {
     }
 
     /**
-     * Hands segments that have come to {@code listener}, with their references: as frames, their checksums verified,
-     * with an Ethernet header that says nothing but the protocol. Does not block.
+     * Passes pending segments to a listener, with their references. Segments are delivered as frames with
+     * verified checksums; of the Ethernet header only the EtherType is set. Does not block.
      */
     public void poll(Consumer<ByteBuf> listener) {
         int received;
@@ -145,7 +146,7 @@ public final class SegmentSocket implements AutoCloseable {
         return socket.receiveMessage(message);
     }
 
-    /** A raw IPv4 socket gives the IP header too, of the whole packet. */
+    /** A raw IPv4 socket also delivers the IP header, which is that of the reassembled packet. */
     private void readIpv4(int lengthBytes, Consumer<ByteBuf> listener) {
         int headerBytes = lengthBytes < Ipv4Header.MINIMUM_LENGTH_BYTES ? lengthBytes
                 : Ipv4Header.headerLengthBytes(packet);
@@ -156,7 +157,7 @@ public final class SegmentSocket implements AutoCloseable {
         }
     }
 
-    /** A raw IPv6 socket gives what follows the headers of IPv6 (RFC 3542 section 3). */
+    /** A raw IPv6 socket delivers only the data after the IPv6 headers (RFC 3542 section 3). */
     private void readIpv6(int segmentBytes, Consumer<ByteBuf> listener) {
         long destination = destination();
         if (segmentBytes < TcpHeader.MINIMUM_LENGTH_BYTES || destination == 0) {
@@ -170,7 +171,7 @@ public final class SegmentSocket implements AutoCloseable {
                 InternetChecksum.pseudoHeaderIpv6(packet, IpProtocol.TCP, segmentBytes), EtherType.IPV6, listener);
     }
 
-    /** Returns where the address lies that the last packet was for, or 0. */
+    /** Returns the address of the destination IP address of the last packet, or 0 if it is missing. */
     private long destination() {
         long end = control + NativeMemory.getLong(message + MSG_CONTROLLEN);
         for (long at = control; at + CMSG_DATA <= end; at += NativeMemory.getLong(at) + 7 & ~7L) {
@@ -195,9 +196,9 @@ public final class SegmentSocket implements AutoCloseable {
     }
 
     /**
-     * The kernel hands raw sockets segments before it looks at their checksum. One that it has verified itself, as it
-     * put together what the network interface had received, or that a sender on this machine has left to the hardware,
-     * has the sum of its pseudo header in the place of the checksum.
+     * Verifies the checksum, since the kernel delivers segments to raw sockets before it does. The checksum
+     * field contains only the sum of the pseudo header in two cases: the kernel has verified the checksum
+     * during reassembly, or a local sender has left it to the hardware.
      */
     private static boolean isSound(long segment, int segmentBytes, long pseudoHeader) {
         return InternetChecksum.isValid(InternetChecksum.sum(segment, segmentBytes, pseudoHeader))

@@ -14,8 +14,8 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Finds the descriptor of one of the JDK's server sockets, which the JDK keeps to itself: it is the one whose
- * {@code SO_REUSEADDR} changes when the JDK is told to change it.
+ * Finds the file descriptor of a JDK server socket, which the JDK does not publish. The method changes
+ * {@code SO_REUSEADDR} through the JDK and looks for the descriptor on which the option has changed.
  */
 public final class ServerDescriptor {
     private static final Path DESCRIPTORS = Path.of("/proc/self/fd");
@@ -24,10 +24,10 @@ public final class ServerDescriptor {
     }
 
     /**
-     * Returns the descriptor, or -1 when it cannot be told. {@code SO_REUSEADDR} is on afterwards. One at a time: two
-     * sockets that change together cannot be told apart.
+     * Returns the descriptor, or -1 if it cannot be determined. Leaves {@code SO_REUSEADDR} enabled.
+     * Synchronized, because two sockets that change at the same time cannot be distinguished.
      *
-     * @param socket not bound yet, so that no other socket depends on the option
+     * @param socket a socket that is not bound yet, so that no other socket depends on the option
      */
     public static synchronized int find(ServerSocketChannel socket) throws IOException {
         List<Integer> found = new ArrayList<>();

@@ -5,9 +5,9 @@ import io.rdmaraw.ffi.NativeSocket;
 import io.rdmaraw.net.IpAddress;
 import io.rdmaraw.ffi.NetworkOrder;
 
-/** {@code struct sockaddr_in} and {@code struct sockaddr_in6} in native memory. */
+/** Accessors for {@code struct sockaddr_in} and {@code struct sockaddr_in6} in native memory. */
 final class Sockaddr {
-    /** Room for either. */
+    /** Size of the larger structure. */
     static final int SIZE_BYTES = 28;
     private static final int SIZE_BYTES_IPV4 = 16;
     private static final int PORT_OFFSET = 2;
@@ -19,10 +19,10 @@ final class Sockaddr {
     }
 
     /**
-     * Writes an address and a port; returns the length. An IPv4 address is written as IPv4-mapped for a socket of
-     * AF_INET6.
+     * Writes an address and a port, and returns the length. For an AF_INET6 socket, an IPv4 address is written
+     * as IPv4-mapped.
      *
-     * @param scope the link that a link-local IPv6 address belongs to, or 0
+     * @param scope link index for a link-local IPv6 address, otherwise 0
      */
     static int write(long sockaddr, int family, IpAddress address, int port, int scope) {
         NativeMemory.fill(sockaddr, SIZE_BYTES, (byte) 0);
@@ -42,12 +42,17 @@ final class Sockaddr {
         return NetworkOrder.getU16(sockaddr + PORT_OFFSET);
     }
 
-    /** Returns the upper half of the address, as {@link IpAddress#high()}. */
+    /** Returns the link index of a link-local IPv6 address, otherwise 0. */
+    static int scope(long sockaddr) {
+        return isIpv4(sockaddr) ? 0 : NativeMemory.getInt(sockaddr + SCOPE_OFFSET);
+    }
+
+    /** Returns the upper half of the address; see {@link IpAddress#high()}. */
     static long high(long sockaddr) {
         return isIpv4(sockaddr) ? 0 : NetworkOrder.getLong(sockaddr + ADDRESS_OFFSET_IPV6);
     }
 
-    /** Returns the lower half of the address, as {@link IpAddress#low()}. */
+    /** Returns the lower half of the address; see {@link IpAddress#low()}. */
     static long low(long sockaddr) {
         return isIpv4(sockaddr) ? IpAddress.ipv4(NetworkOrder.getInt(sockaddr + ADDRESS_OFFSET_IPV4)).low()
                 : NetworkOrder.getLong(sockaddr + ADDRESS_OFFSET_IPV6 + Long.BYTES);

@@ -13,13 +13,15 @@ import java.util.BitSet;
 import java.util.List;
 
 /**
- * A classic BPF program on a socket ({@code SO_ATTACH_FILTER}, linux/filter.h): what it refuses never gets to the
- * socket, and a TCP socket neither answers nor resets it. On TCP sockets some kernels (seen with Linux 6.18) want
- * {@code CAP_NET_ADMIN} for it, or say EPERM; others want no capability. A broker may put it there instead.
+ * A classic BPF program for a socket ({@code SO_ATTACH_FILTER}, linux/filter.h). Packets that it refuses do not
+ * reach the socket. A TCP socket neither answers nor resets them.
+ *
+ * <p>Some kernels (seen with Linux 6.18) require {@code CAP_NET_ADMIN} for a filter on a TCP socket and
+ * otherwise return EPERM; others require no capability. A broker can attach the filter instead.
  */
 public final class SocketFilter {
     private static final int SO_ATTACH_FILTER = 26;
-    /** {@code struct sock_filter}: code, jumps, operand; {@code struct sock_fprog}: length, and behind it a pointer. */
+    /** {@code struct sock_filter}: code, jumps, operand. {@code struct sock_fprog}: length, then a pointer. */
     private static final int INSTRUCTION_BYTES = 8;
     private static final int PROGRAM_BYTES = 16;
     private static final int PROGRAM_POINTER_OFFSET = 8;
@@ -34,10 +36,15 @@ public final class SocketFilter {
     private static final int JUMP_IF_EQUAL = 0x15;
     private static final int AND = 0x54;
     private static final int RETURN = 0x06;
-    /** Where {@code SKF_AD_OFF} and {@code SKF_NET_OFF} begin, and the interface that a packet came in by. */
+    /** {@code SKF_AD_OFF}, and the ancillary data with the receiving interface. */
     private static final int ANCILLARY = -0x1000;
     private static final int INTERFACE_INDEX = ANCILLARY + 8;
-    /** To whom the frame was sent on the link, and the value for this host alone (linux/if_packet.h). */
+    /** {@code LOOPBACK_IFINDEX}, the same in every network namespace. */
+    private static final int LOOPBACK_INDEX = 1;
+    /**
+     * Ancillary data with the link-layer destination of the frame, and the value for "this host"
+     * (linux/if_packet.h).
+     */
     private static final int PACKET_TYPE = ANCILLARY + 4;
     private static final int PACKET_HOST = 0;
     private static final int NETWORK_HEADER = -0x10_0000;
@@ -47,10 +54,10 @@ public final class SocketFilter {
     private static final int DESTINATION_OFFSET_IPV6 = 24;
     private static final int WORDS_IPV6 = 4;
     private static final int DESTINATION_PORT_OFFSET = 2;
-    /** Of ports, with three instructions each; a program has 4096 at most. */
+    /** Maximum number of port ranges. Each needs three instructions, and a program has at most 4096. */
     private static final int MAX_RANGES = 256;
     private static final int REFUSE = 0;
-    /** Seen with Linux 6.18; earlier ones let any process put a filter on a TCP socket. */
+    /** Explains EPERM, seen with Linux 6.18. Earlier kernels let every process attach a filter to a TCP socket. */
     private static final String FILTERS_WANT_NET_ADMIN = "; this kernel wants CAP_NET_ADMIN for a filter on a TCP"
             + " socket, or a broker that puts it there (SOFTVERBS_BROKER)";
     private static final int ACCEPT = -1;
@@ -60,14 +67,14 @@ public final class SocketFilter {
     private SocketFilter() {
     }
 
-    /** Returns the filter that refuses everything. */
+    /** Returns a filter that refuses all packets. */
     public static SocketFilter refuseAll() {
         SocketFilter filter = new SocketFilter();
         filter.add(RETURN, 0, 0, REFUSE);
         return filter;
     }
 
-    /** Returns the filter that refuses all that came in by a link. */
+    /** Returns a filter that refuses all packets received on a link. */
     public static SocketFilter refuse(int linkIndex) {
         SocketFilter filter = new SocketFilter();
         filter.add(LOAD_WORD, 0, 0, INTERFACE_INDEX);
@@ -77,7 +84,7 @@ public final class SocketFilter {
         return filter;
     }
 
-    /** Returns the filter that refuses what came in by a link for one of these addresses. */
+    /** Returns a filter that refuses packets received on a link for one of the given addresses. */
     public static SocketFilter refuse(int linkIndex, List<IpAddress> destinations) {
         SocketFilter filter = new SocketFilter();
         SocketFilter ipv4 = new SocketFilter();
@@ -104,16 +111,21 @@ public final class SocketFilter {
     }
 
     /**
-     * Returns the filter of a raw socket that accepts TCP segments for these ports. Where there are too many apart from
-     * each other for one program it accepts those between them too.
+     * Returns a filter for a raw socket that accepts TCP segments for the given ports. If the ports form too
+     * many ranges for one program, the filter also accepts ports between them.
      *
-     * @param withHeader whether packets come with their IPv4 header
+     * @param withHeader whether packets include their IPv4 header
      */
     public static SocketFilter segmentsTo(BitSet ports, boolean withHeader) {
         SocketFilter filter = new SocketFilter();
-        // RFC 1122 section 3.3.6: raw sockets get frames to all hosts of the link too, and the kernel's TCP does not.
+        // RFC 1122 section 3.3.6: a raw socket also receives packets in link-layer broadcasts, which the kernel's
+        // TCP ignores.
         filter.add(LOAD_WORD, 0, 0, PACKET_TYPE);
         filter.add(JUMP_IF_EQUAL, 1, 0, PACKET_HOST);
+        filter.add(RETURN, 0, 0, REFUSE);
+        // A socket bound to a link also receives segments that this host sends to the link's address.
+        filter.add(LOAD_WORD, 0, 0, INTERFACE_INDEX);
+        filter.add(JUMP_IF_EQUAL, 0, 1, LOOPBACK_INDEX);
         filter.add(RETURN, 0, 0, REFUSE);
         if (withHeader) {
             filter.add(LOAD_HEADER_LENGTH, 0, 0, 0);
@@ -162,7 +174,7 @@ public final class SocketFilter {
         for (int word = 0; word < WORDS_IPV6; word++) {
             long half = word < 2 ? address.high() : address.low();
             add(LOAD_WORD, 0, 0, NETWORK_HEADER + DESTINATION_OFFSET_IPV6 + word * Integer.BYTES);
-            // Past the rest of the words, of two instructions each, and the refusal.
+            // Skip the remaining words, two instructions each, and the refusal.
             add(JUMP_IF_EQUAL, 0, 2 * (WORDS_IPV6 - 1 - word) + 1,
                     (int) ((word & 1) == 0 ? half >>> Integer.SIZE : half));
         }
@@ -170,19 +182,23 @@ public final class SocketFilter {
     }
 
     private void add(int code, int jumpTrue, int jumpFalse, int operand) {
-        // In the order of a little-endian struct.
+        // The fields of a little-endian struct sock_filter.
         instructions.add((long) operand << Integer.SIZE | (long) jumpFalse << 24 | (long) jumpTrue << 16 | code);
     }
 
-    /** Puts the filter on a TCP socket that need not be bound; returns false if this process may not. */
+    /**
+     * Attaches the filter to a TCP socket that need not be bound. Returns false if this process lacks the
+     * capability.
+     */
     public boolean attachBeforeBind(int fd) {
         return attach(fd) == 0;
     }
 
     /**
-     * Puts the filter on a TCP socket that is bound to a port, in the place of one that it has.
+     * Attaches the filter to a TCP socket that is bound to a port; replaces a previous filter.
      *
-     * @throws IOException with the reason, when neither this process nor a broker may
+     * @throws IOException if neither this process nor a broker is permitted to attach it; the message contains
+     *         the reason
      */
     public void attachToTcp(int fd) throws IOException {
         int error = attach(fd);
@@ -202,7 +218,7 @@ public final class SocketFilter {
         }
     }
 
-    /** Puts the filter on a socket, in the place of one that it has; returns 0 or the negated error number. */
+    /** Attaches the filter to a socket; replaces a previous filter. Returns 0 or the negated error number. */
     int attach(int fd) {
         long program = newProgram();
         try {
@@ -212,7 +228,7 @@ public final class SocketFilter {
         }
     }
 
-    /** Returns a {@code struct sock_fprog} with its instructions behind it, for the caller to free. */
+    /** Allocates a {@code struct sock_fprog} followed by its instructions. The caller must free it. */
     private long newProgram() {
         long program = Libc.allocateZeroed(PROGRAM_BYTES + (long) instructions.size() * INSTRUCTION_BYTES);
         NativeMemory.putShort(program, (short) instructions.size());

@@ -7,26 +7,26 @@ import io.rdmaraw.ffi.NativeSocket;
 
 import java.net.SocketException;
 
-/** SO_MARK of the kernel's sockets (socket(7)): what policy rules and filters may ask for of what they send. */
+/** The mark ({@code SO_MARK}, socket(7)) of kernel sockets, used for policy routing and by firewalls. */
 public final class SocketMark {
-    /** Of asm-generic/socket.h. */
+    /** The value in asm-generic/socket.h. */
     private static final int SO_MARK = 36;
 
     private SocketMark() {
     }
 
     /**
-     * Marks what a socket sends from now on, and that of connections which a listening one accepts. One that is marked
-     * so already needs no capability.
+     * Sets the mark of packets sent by a socket, and by connections that a listening socket accepts. Setting
+     * the mark that the socket already has needs no capability.
      *
-     * @param mark 0 for none
-     * @throws SocketException without a capability for it
+     * @param mark the mark, or 0 for none
+     * @throws SocketException if the process lacks the capability
      */
     public static void set(int fd, int mark) throws SocketException {
         long value = Libc.allocateZeroed(2L * Integer.BYTES);
         try {
             NativeMemory.putInt(value + Integer.BYTES, Integer.BYTES);
-            // Where it cannot be read there is none.
+            // If the option cannot be read, the mark remains 0.
             NativeSocket.getOption(fd, NativeSocket.SOL_SOCKET, SO_MARK, value, value + Integer.BYTES);
             if (NativeMemory.getInt(value) == mark) {
                 return;
@@ -34,9 +34,9 @@ public final class SocketMark {
             NativeMemory.putInt(value, mark);
             int result = NativeSocket.setOption(fd, NativeSocket.SOL_SOCKET, SO_MARK, value, Integer.BYTES);
             if (result < 0) {
-                throw new SocketException("SO_MARK of the kernel's socket of the port cannot be set: "
+                throw new SocketException("cannot set SO_MARK of the kernel socket on the port: "
                         + Errno.describe(-result) + (result == -Errno.EPERM
-                                ? "; it takes CAP_NET_ADMIN, or from Linux 5.17 on CAP_NET_RAW" : ""));
+                                ? "; this requires CAP_NET_ADMIN, or since Linux 5.17 CAP_NET_RAW" : ""));
             }
         } finally {
             Libc.free(value);

@@ -1,4 +1,2 @@
-/**
- * The kernel's sockets beside the device: they reserve ports and bring what no flow rule can match.
- */
+/** Kernel sockets used beside the device. They reserve ports and receive packets that no flow rule can match. */
 package io.rdmaraw.net.socket;

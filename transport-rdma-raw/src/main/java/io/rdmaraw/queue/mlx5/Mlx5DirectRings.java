@@ -7,16 +7,16 @@ import io.rdmaraw.queue.ReceiveRing;
 import io.rdmaraw.queue.SendRing;
 import io.rdmaraw.queue.SharedDevice;
 import io.rdmaraw.queue.StridingPlan;
-import io.rdmaraw.verbs.CompletionChannel;
-import io.rdmaraw.verbs.CompletionQueue;
 import io.rdmaraw.verbs.abi.StridingLimits;
-import io.rdmaraw.verbs.QueuePair;
-import io.rdmaraw.verbs.VerbsContext;
-import io.rdmaraw.verbs.WorkQueue;
 import io.rdmaraw.verbs.mlx5.Mlx5SendQueue;
 import io.rdmaraw.verbs.mlx5.Mlx5dv;
+import io.rdmaraw.verbs.objects.CompletionChannel;
+import io.rdmaraw.verbs.objects.CompletionQueue;
+import io.rdmaraw.verbs.objects.QueuePair;
+import io.rdmaraw.verbs.objects.VerbsContext;
+import io.rdmaraw.verbs.objects.WorkQueue;
 
-/** The rings of devices that libmlx5 drives: ConnectX-4 and later, and BlueField. */
+/** Direct rings of devices that libmlx5 drives: ConnectX-4 and later, and BlueField. */
 public final class Mlx5DirectRings implements DirectRings {
     @Override
     public String devices() {
@@ -29,8 +29,8 @@ public final class Mlx5DirectRings implements DirectRings {
     }
 
     /**
-     * A header that crosses the end of its ring makes libmlx5 (of rdma-core 44 to 65) put the data segments where the
-     * device does not look for them.
+     * In rdma-core 44 to 65, libmlx5 misplaces the data segments of a TSO request if the headers wrap around the
+     * end of the ring.
      */
     @Override
     public boolean callsCanSegment(VerbsContext context) {

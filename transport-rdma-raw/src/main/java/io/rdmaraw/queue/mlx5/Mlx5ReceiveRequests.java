@@ -5,23 +5,23 @@ import io.rdmaraw.memory.SlotPool;
 import io.rdmaraw.queue.NativeArena;
 import io.rdmaraw.queue.QueueCounters;
 import io.rdmaraw.queue.SlotReceives;
-import io.rdmaraw.verbs.CompletionQueue;
 import io.rdmaraw.verbs.mlx5.Cqe;
 import io.rdmaraw.verbs.mlx5.Mlx5CompletionQueue;
 import io.rdmaraw.verbs.mlx5.Mlx5ReceiveQueue;
 import io.rdmaraw.verbs.mlx5.Mlx5dv;
 import io.rdmaraw.verbs.mlx5.ReceiveQueueRing;
+import io.rdmaraw.verbs.objects.CompletionQueue;
 
 import java.util.Arrays;
 
-/** Receives that are written to the ring of an mlx5 receive queue, which has a completion queue of its own. */
+/** Receive requests written directly to the ring of an mlx5 receive queue, which has its own completion queue. */
 final class Mlx5ReceiveRequests extends SlotReceives {
     private static final int NONE = -1;
 
     private final CompletionQueue completionQueue;
     private final Mlx5CompletionQueue completions;
     private final Mlx5ReceiveQueue queue;
-    /** The number of the slot at each place of the ring; {@link #NONE} where none is posted. */
+    /** Slot index at each place of the ring, or {@link #NONE} if none is posted there. */
     private final int[] slotIndices;
 
     Mlx5ReceiveRequests(ReceiveQueueRing ring, CompletionQueue completionQueue, SlotPool slots, QueueCounters counters,
@@ -40,7 +40,7 @@ final class Mlx5ReceiveRequests extends SlotReceives {
         return completions;
     }
 
-    /** A receive has completed; returns its slot. */
+    /** Handles a completion and returns the slot of its request. */
     int complete(long cqe) {
         int place = queue.placeOf(Cqe.wqeCounter(cqe));
         int slotIndex = slotIndices[place];

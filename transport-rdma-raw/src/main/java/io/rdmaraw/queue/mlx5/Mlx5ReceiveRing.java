@@ -9,16 +9,16 @@ import io.rdmaraw.queue.QueueSetup;
 import io.rdmaraw.queue.ReceiveBurst;
 import io.rdmaraw.queue.ReceiveRequests;
 import io.rdmaraw.queue.ReceiveRing;
-import io.rdmaraw.verbs.CompletionQueue;
-import io.rdmaraw.verbs.VerbsObject;
-import io.rdmaraw.verbs.WorkQueue;
 import io.rdmaraw.verbs.mlx5.Cqe;
 import io.rdmaraw.verbs.mlx5.Mlx5CompletionQueue;
 import io.rdmaraw.verbs.mlx5.Mlx5dv;
+import io.rdmaraw.verbs.objects.CompletionQueue;
+import io.rdmaraw.verbs.objects.VerbsObject;
+import io.rdmaraw.verbs.objects.WorkQueue;
 
 /**
- * Receiving by the rings of mlx5 queues. Requests have no identifiers here, and completions only those numbers of their
- * queue that libmlx5 keeps to itself: hence the work queue has a completion queue of its own.
+ * Receives through the rings of mlx5 queues. Direct requests have no IDs, and a completion identifies its queue
+ * only by numbers that libmlx5 does not publish. Therefore the work queue has its own completion queue.
  */
 final class Mlx5ReceiveRing extends ReceiveRing {
     private final QueueSetup setup;

@@ -3,32 +3,41 @@ package io.rdmaraw.queue.mlx5;
 import io.rdmaraw.queue.NativeArena;
 import io.rdmaraw.queue.QueuePairResources;
 import io.rdmaraw.queue.SendRing;
-import io.rdmaraw.verbs.CompletionQueue;
-import io.rdmaraw.verbs.VerbsContext;
 import io.rdmaraw.verbs.abi.Sge;
 import io.rdmaraw.verbs.abi.WcStatus;
 import io.rdmaraw.verbs.mlx5.Cqe;
 import io.rdmaraw.verbs.mlx5.Mlx5CompletionQueue;
 import io.rdmaraw.verbs.mlx5.Mlx5SendQueue;
 import io.rdmaraw.verbs.mlx5.Mlx5dv;
+import io.rdmaraw.verbs.objects.CompletionQueue;
+import io.rdmaraw.verbs.objects.VerbsContext;
 
-/** Sending by the rings of an mlx5 queue pair: a frame that is offered is written to the ring at once. */
+/** Sends through the rings of an mlx5 queue pair. An offered frame is written to the ring at once. */
 final class Mlx5SendRing extends SendRing {
-    /** Requests for several frames, and short frames in their request: off until a card has taken one. */
+    /**
+     * Enables requests with several frames, and inline sends of short frames. Disabled by default: not tested
+     * on a card yet.
+     */
     private static final boolean MULTI_PACKET = Boolean.getBoolean("io.rdmaraw.multiPacketRequests");
-    /** Most frames take one or a share of one; those of TCP with a payload in another place take two. */
+    /**
+     * Number of ring blocks per frame. Most frames need one block or a part of one; TCP frames with a separate
+     * payload need two.
+     */
     private static final int BLOCKS_PER_FRAME = 2;
 
     private final CompletionQueue completionQueue;
     private final Mlx5CompletionQueue completions;
     private final Mlx5SendQueue queue;
-    /** The elements of a frame of several parts, until they are written to the ring. */
+    /** The scatter-gather elements of the current frame, before they are written to the ring. */
     private final long elements;
-    /** The low bits of the sequence number of the last frame of the request that begins at each block of the ring. */
+    /**
+     * Low bits of the sequence number of the last frame of each request, indexed by the first block of the
+     * request.
+     */
     private final int[] sequences;
-    /** The logarithm of the blocks that are kept free for a frame. */
+    /** Binary logarithm of the number of blocks reserved per frame. */
     private final int frameShift;
-    /** Blocks of which the device is done, counted as the ring counts those that are put. */
+    /** Number of blocks that the device has consumed, counted like {@code queue.produced()}. */
     private int consumed;
 
     Mlx5SendRing(QueuePairResources queues) {
@@ -39,8 +48,8 @@ final class Mlx5SendRing extends SendRing {
         completionQueue = queues.sendCompletions();
         completions = new Mlx5CompletionQueue(Mlx5dv.ring(completionQueue),
                 arrays.allocate(Mlx5CompletionQueue.SCRATCH_BYTES));
-        int most = maxBlocks(maxSge, maxHeaderBytes);
-        frameShift = Integer.SIZE - Integer.numberOfLeadingZeros(most - 1);
+        int maxFrameBlocks = maxBlocks(maxSge, maxHeaderBytes);
+        frameShift = Integer.SIZE - Integer.numberOfLeadingZeros(maxFrameBlocks - 1);
         queue = new Mlx5SendQueue(Mlx5dv.rings(queues.queuePair()),
                 sendsSeveralAtOnce(queues.setup().device().context()), MULTI_PACKET ? 1 << frameShift : 0);
         elements = arrays.allocate((long) maxSge * Sge.SIZE_BYTES);
@@ -48,7 +57,7 @@ final class Mlx5SendRing extends SendRing {
         if (queue.blocks() < 1 << frameShift) {
             queue.close();
             throw new IllegalStateException("the send ring has " + queue.blocks() + " blocks; one frame of " + maxSge
-                    + " elements needs " + most);
+                    + " elements needs " + maxFrameBlocks);
         }
     }
 
@@ -61,11 +70,14 @@ final class Mlx5SendRing extends SendRing {
                 : Mlx5SendQueue.blocksOfSegmented(maxHeaderBytes, maxSge));
     }
 
-    /** Returns how many of the longest requests a ring with room for {@link #BLOCKS_PER_FRAME} blocks each holds. */
+    /**
+     * Returns the number of requests of maximum length in a ring with {@link #BLOCKS_PER_FRAME} blocks per
+     * frame.
+     */
     static int maxRequests(int depth, int maxSge, int maxHeaderBytes) {
         int blocks = BLOCKS_PER_FRAME * depth;
-        int most = maxBlocks(maxSge, maxHeaderBytes);
-        return Math.min(depth, (blocks + most - 1) / most);
+        int maxFrameBlocks = maxBlocks(maxSge, maxHeaderBytes);
+        return Math.min(depth, (blocks + maxFrameBlocks - 1) / maxFrameBlocks);
     }
 
     @Override
@@ -124,7 +136,7 @@ final class Mlx5SendRing extends SendRing {
         do {
             int request = Cqe.wqeCounter(cqe);
             int step = request + queue.blocksAt(request) - consumed & 0xffff;
-            // A failing queue may name a place that is no request's beginning.
+            // A failing queue may report a place at which no request begins.
             if (step <= queue.produced() - consumed) {
                 consumed += step;
             }

@@ -8,14 +8,20 @@ import io.rdmaraw.queue.QueuePairResources;
 import io.rdmaraw.queue.ReceiveBurst;
 import io.rdmaraw.queue.ReceiveRequests;
 import io.rdmaraw.queue.ReceiveRing;
-import io.rdmaraw.verbs.CompletionQueue;
-import io.rdmaraw.verbs.VerbsObject;
-import io.rdmaraw.verbs.WorkQueue;
 import io.rdmaraw.verbs.mlx5.Cqe;
 import io.rdmaraw.verbs.mlx5.Mlx5CompletionQueue;
 import io.rdmaraw.verbs.mlx5.Mlx5dv;
+import io.rdmaraw.verbs.objects.CompletionQueue;
+import io.rdmaraw.verbs.objects.VerbsObject;
+import io.rdmaraw.verbs.objects.WorkQueue;
 
-/** Receiving by a striding queue, for the rules of this loop and for those that several loops share. */
+/**
+ * Receives through one striding receive queue (multi-packet receive queue). It takes the place of the shared queue of
+ * {@link ReceiveRing} and also serves the rules of this loop alone. The queue pair's own queue stays empty.
+ *
+ * <p>A receive request is a chunk of memory that is divided into strides. The device writes each frame to consecutive
+ * strides of one chunk. If the next frame does not fit, a filler completion reports the unused rest of the chunk.
+ */
 final class StridingReceiveRing extends ReceiveRing {
     private final CompletionQueue completionQueue;
     private final SlotPool slots;
@@ -49,11 +55,12 @@ final class StridingReceiveRing extends ReceiveRing {
 
     @Override
     protected void addShared(WorkQueue workQueue, int depth) {
-        throw new UnsupportedOperationException("a striding queue is the only one");
+        throw new UnsupportedOperationException("a striding ring cannot have another work queue");
     }
 
     /**
-     * Frames that handlers hold pin whole chunks: what comes in while none is free is copied, so that theirs come back.
+     * A frame that a handler holds keeps its whole chunk in use. While no chunk is free, arriving frames are copied,
+     * so that their chunks become free.
      */
     @Override
     protected boolean mustCopyOut() {
@@ -83,6 +90,7 @@ final class StridingReceiveRing extends ReceiveRing {
         return polled;
     }
 
+    /** Handles one completion: returns the strides that the frame does not fill, and delivers the frame. */
     private void complete(long cqe, ReceiveBurst burst, boolean copyOut) {
         boolean error = Cqe.isError(cqe);
         int byteCount = Cqe.byteCount(cqe);
@@ -95,7 +103,7 @@ final class StridingReceiveRing extends ReceiveRing {
         }
         int lengthBytes = error ? 0 : Cqe.stridingLengthOf(byteCount);
         int unused = error || Cqe.isFiller(byteCount) ? strides : strides - layout.stridesOf(lengthBytes);
-        // Behind a completion that cannot be right nothing is known of where frames are, until the queue is reset.
+        // After an inconsistent completion the positions of further frames are unknown until the queue is reset.
         int slot = unused < 0 || receives.failed() ? StridingReceives.OUT_OF_STEP
                 : receives.consume(strides, Cqe.wqeCounter(cqe));
         if (slot == StridingReceives.OUT_OF_STEP) {
@@ -125,7 +133,7 @@ final class StridingReceiveRing extends ReceiveRing {
         completionQueue.close();
     }
 
-    /** Those of the queue pair, which no rule leads to. */
+    /** The receive queue of the queue pair, which no rule leads to. */
     private static final class NoReceives extends ReceiveRequests {
         NoReceives(QueueCounters counters) {
             super(counters, 0, 1);
@@ -143,7 +151,7 @@ final class StridingReceiveRing extends ReceiveRing {
 
         @Override
         protected void takeBackAll() {
-            // There are none.
+            // Nothing is posted.
         }
     }
 }

@@ -4,19 +4,20 @@ import io.rdmaraw.memory.SlotPool;
 import io.rdmaraw.memory.StrideLayout;
 import io.rdmaraw.queue.QueuePairResources;
 import io.rdmaraw.queue.ReceiveRequests;
-import io.rdmaraw.verbs.CompletionQueue;
 import io.rdmaraw.verbs.abi.WcStatus;
 import io.rdmaraw.verbs.mlx5.Mlx5CompletionQueue;
 import io.rdmaraw.verbs.mlx5.Mlx5ReceiveQueue;
 import io.rdmaraw.verbs.mlx5.Mlx5dv;
 import io.rdmaraw.verbs.mlx5.ReceiveQueueRing;
+import io.rdmaraw.verbs.objects.CompletionQueue;
 
 /**
- * Receives that are written to the ring of a striding queue, one chunk each. The device fills chunks in the order they
- * were posted, and each from its beginning; so a completion is of the strides behind those of the one before it.
+ * Receive requests of one chunk each, written directly to the ring of a striding queue. The device fills chunks
+ * in the order in which they were posted, and each from its beginning. Therefore a completion covers the
+ * strides that follow those of the previous completion.
  */
 final class StridingReceives extends ReceiveRequests {
-    /** What {@link #consume} returns when the device and this class do not agree on where a frame is. */
+    /** Returned by {@link #consume} if the device reports another position than expected. */
     static final int OUT_OF_STEP = -1;
 
     private final SlotPool slots;
@@ -24,11 +25,11 @@ final class StridingReceives extends ReceiveRequests {
     private final CompletionQueue completionQueue;
     private final Mlx5CompletionQueue completions;
     private final Mlx5ReceiveQueue queue;
-    /** The first strides' slots of the chunks that are posted, by the number of the request. */
+    /** Slot index of the first stride of each posted chunk, by place in the ring. */
     private final int[] firstSlots;
     private int produced;
     private int consumed;
-    /** The next stride of the request that is being filled. */
+    /** The next stride in the chunk that is being filled. */
     private int stride;
 
     StridingReceives(ReceiveQueueRing ring, QueuePairResources queues) {
@@ -48,10 +49,11 @@ final class StridingReceives extends ReceiveRequests {
     }
 
     /**
-     * A completion is of so many strides. Hot.
+     * Consumes the strides of a completion. Hot path.
      *
-     * @param reported which one is the first, as the device has it
-     * @return the slot of the first, or {@link #OUT_OF_STEP}
+     * @param count    number of strides
+     * @param reported index of the first stride as reported by the device
+     * @return the slot of the first stride, or {@link #OUT_OF_STEP}
      */
     int consume(int count, int reported) {
         int first = stride;
@@ -70,7 +72,7 @@ final class StridingReceives extends ReceiveRequests {
         return slot;
     }
 
-    /** Nothing is known any more of where the device writes frames to. */
+    /** Stops the queue because the positions of further frames are unknown. */
     void outOfStep() {
         fail(WcStatus.BAD_RESP_ERR);
         stop();

@@ -1,4 +1,2 @@
-/**
- * Rings of mlx5 devices, written and read in place ({@code infiniband/mlx5dv.h}).
- */
+/** Direct access to the rings of mlx5 devices ({@code infiniband/mlx5dv.h}). */
 package io.rdmaraw.queue.mlx5;

@@ -1,31 +1,31 @@
 package io.rdmaraw.tcp.congestion;
 
-/** What one acknowledgement said; an engine has one and fills it again for each. */
+/** The result of processing one ACK. The engine reuses a single instance. */
 public final class AckSample {
     public static final long NO_RTT = -1;
 
     /** Sequence space newly acknowledged in order. */
     public int ackedBytes;
-    /** Bytes newly known to have arrived, in order or by SACK (DeliveredData of RFC 9937). */
+    /** Bytes newly acknowledged or SACKed (DeliveredData of RFC 9937). */
     public int deliveredBytes;
-    /** From the first newly acknowledged segment that was sent once; for the RTO. */
+    /** RTT of the first newly delivered segment that was sent only once, for the RTO. */
     public long rttNanos;
-    /** From the last of them; the delay of the path without delayed acknowledgements. */
+    /** RTT of the last of these segments; it does not include the delay of delayed ACKs. */
     public long shortRttNanos;
-    /** In so many segments, about: several that were repeated together count as what they were. */
+    /** Number of segments newly delivered. Segments merged in a retransmission count separately. */
     public int deliveredSegments;
-    /** It tells of marks that no acknowledgement before has told of, or of some since the last CWR (RFC 3168). */
+    /** The ACK reports new ECN marks. With classic feedback: it has ECE set (RFC 3168). */
     public boolean marked;
     public boolean newlySacked;
     public boolean dsack;
-    /** A duplicate acknowledgement as RFC 5681 section 2 defines it. */
+    /** A duplicate ACK as defined in RFC 5681 section 2. */
     public boolean duplicate;
-    /** A segment that was sent once, before the current phase of recovery, has arrived. */
+    /** A segment sent only once, before the present recovery phase, was delivered. */
     public boolean originalDelivered;
     public boolean retransmissionDelivered;
-    /** When the latest of them was last sent. */
+    /** Last send time of the delivered retransmissions; the latest if there are several. */
     public long retransmittedNanos;
-    /** Bytes in flight before. */
+    /** Bytes in flight before this ACK. */
     public int priorPipeBytes;
 
     public void reset(int pipeBytes) {

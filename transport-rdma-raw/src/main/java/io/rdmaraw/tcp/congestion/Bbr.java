@@ -3,14 +3,14 @@ package io.rdmaraw.tcp.congestion;
 import io.rdmaraw.tcp.congestion.BbrProbing.AckPhase;
 
 /**
- * BBR version 3 (draft-ietf-ccwg-bbr of 2026): sends at the bandwidth that it measures, with about a bandwidth-delay
- * product in flight, probes for more now and then, and bounds itself by what losses teach. It paces. Marks (ECN) count
- * as a loss in the round, as RFC 3168 wants; the draft leaves them open.
+ * BBR version 3 (draft-ietf-ccwg-bbr of 2026). It paces data at the measured bandwidth with about one
+ * bandwidth-delay product in flight, probes periodically for more bandwidth, and derives upper bounds from
+ * losses. An ECN mark counts as a loss in its round, as required by RFC 3168; the draft does not specify it.
  */
 public final class Bbr implements RateBasedControl {
     static final String NAME = "bbr";
 
-    /** Section 5.3. */
+    /** States of section 5.3. */
     enum State { STARTUP, DRAIN, PROBE_DOWN, PROBE_CRUISE, PROBE_REFILL, PROBE_UP, PROBE_RTT }
 
     private static final double STARTUP_PACING_GAIN = 2.77;
@@ -20,7 +20,7 @@ public final class Bbr implements RateBasedControl {
     private static final double CWND_GAIN = 2;
     private static final double UP_CWND_GAIN = 2.25;
     private static final double PROBE_RTT_CWND_GAIN = 0.5;
-    /** PacingMarginPercent: 1 % less than the bandwidth, so that queues drain. */
+    /** PacingMarginPercent: pace 1 % below the bandwidth so that queues drain. */
     private static final double PACING_MARGIN = 0.99;
     private static final int MIN_PIPE_SEGMENTS = 4;
     private static final int OFFLOAD_QUANTA = 3;
@@ -36,17 +36,17 @@ public final class Bbr implements RateBasedControl {
     final BbrBounds bounds = new BbrBounds();
     private final BbrProbing probing = new BbrProbing(this);
     private State state = State.STARTUP;
-    /** State to go back to when the last losses were none; null for the one it is in. */
+    /** State to return to if the last losses turn out to be spurious; null for the present state. */
     private State undoState;
     private boolean started;
     private boolean rttSeen;
-    /** BBR.bw: what the path carries, as far as the bounds allow. */
+    /** BBR.bw: bandwidth of the path within the bounds, in bytes per second. */
     private long bw;
     private long pacingRate = (long) (STARTUP_PACING_GAIN * INITIAL_SEGMENTS * ETHERNET_SEGMENT_BYTES
             * MILLIS_PER_SECOND);
     private long drainStartRound;
 
-    // the window before recovery or ProbeRTT
+    // the congestion window before recovery or ProbeRTT
     private int priorCwnd;
     private boolean inRecovery;
     private boolean restoreCwnd;
@@ -54,7 +54,7 @@ public final class Bbr implements RateBasedControl {
     private boolean probeRttRoundDone;
     private long probeRttDoneNanos;
 
-    // ---- what happens ----
+    // ---- events ----
 
     @Override
     public int onRateSample(CongestionWindow window, RateSample rs, long nowNanos) {
@@ -70,7 +70,7 @@ public final class Bbr implements RateBasedControl {
         }
         cwnd = updateModelAndState(window, rs, cwnd, nowNanos);
         if (!rttSeen && window.smoothedRttNanos() > 0) {
-            // InitPacingRate, once there is a round trip to spread the initial window over.
+            // InitPacingRate, as soon as an RTT is known over which to pace the initial window.
             rttSeen = true;
             pacingRate = (long) (STARTUP_PACING_GAIN * initialWindow(window) * NANOS_PER_SECOND
                     / window.smoothedRttNanos());
@@ -79,7 +79,7 @@ public final class Bbr implements RateBasedControl {
         return setCwnd(window, rs, cwnd);
     }
 
-    /** UpdateModelAndState; returns the window, which ProbeRTT may have restored. */
+    /** UpdateModelAndState. Returns the congestion window, which the end of ProbeRTT may have restored. */
     private int updateModelAndState(CongestionWindow window, RateSample rs, int cwnd, long nowNanos) {
         bounds.updateLatest(rs);
         model.updateMaxBw(rs);
@@ -190,7 +190,7 @@ public final class Bbr implements RateBasedControl {
         }
     }
 
-    /** Section 5.3.1.3. */
+    /** CheckStartupHighLoss, section 5.3.1.3. */
     private void checkStartupHighLoss(RateSample rs) {
         int ranges = bounds.takeLossRanges();
         if (state != State.STARTUP || model.fullBwReached || !rs.recovering
@@ -287,7 +287,7 @@ public final class Bbr implements RateBasedControl {
         return INITIAL_SEGMENTS * window.segmentBytes();
     }
 
-    /** BDPMultiple; 0 while no round trip is known. */
+    /** BDPMultiple; 0 if no RTT is known. */
     long bdp(long bandwidth, double gain) {
         return model.minRttNanos == BbrModel.UNKNOWN ? 0
                 : (long) (gain * BbrModel.bytes(bandwidth, model.minRttNanos));

@@ -1,9 +1,9 @@
 package io.rdmaraw.tcp.congestion;
 
 /**
- * What losses tell {@link Bbr}: bounds of bandwidth and of data in flight, for the moment (short term) and until a
- * probe finds more (long term), and what they were before a loss that may turn out to be none (draft-ietf-ccwg-bbr
- * sections 5.5.10 and 5.5.11).
+ * Bounds of bandwidth and of data in flight that {@link Bbr} derives from losses. Short-term bounds are valid for
+ * the present, long-term bounds until a probe finds more. The class also saves the bounds before a loss, in case
+ * it is spurious (draft-ietf-ccwg-bbr sections 5.5.10 and 5.5.11).
  */
 final class BbrBounds {
     static final long NONE = Long.MAX_VALUE;
@@ -15,7 +15,7 @@ final class BbrBounds {
     long inflightShortTerm = NONE;
     long inflightLongTerm = NONE;
 
-    // of this round
+    // state of the present round
     private long lossRoundDelivered;
     private boolean lossInRound;
     boolean lossRoundStart;
@@ -28,7 +28,7 @@ final class BbrBounds {
     private long undoInflightShortTerm = NONE;
     private long undoInflightLongTerm = NONE;
 
-    /** Returns whether it is the first loss in this round trip, with which the bounds are saved. */
+    /** Records a loss. Returns whether it is the first one in this round trip; the bounds are then saved. */
     boolean noteLoss(long deliveredBytes) {
         boolean first = !lossInRound;
         if (first) {
@@ -39,7 +39,7 @@ final class BbrBounds {
         return first;
     }
 
-    /** Neighbours that are lost together are one range. */
+    /** Counts lost ranges. Adjacent lost segments form one range. */
     void noteRange(int startSeq, int lengthBytes) {
         if (lossRangesInRound == 0 || startSeq != lastLostEnd) {
             lossRangesInRound++;
@@ -91,7 +91,10 @@ final class BbrBounds {
         inflightShortTerm = NONE;
     }
 
-    /** UpdateCongestionSignals: once in a round trip, unless bandwidth is being probed for. */
+    /**
+     * UpdateCongestionSignals: adapts the short-term bounds once per round trip, unless bandwidth is being
+     * probed.
+     */
     void adapt(boolean probing, long maxBw, int cwnd) {
         if (!lossRoundStart) {
             return;
@@ -105,7 +108,7 @@ final class BbrBounds {
         lossInRound = false;
     }
 
-    /** How many ranges were lost in the round that ends with this acknowledgement; -1 when it ends none. */
+    /** Returns the number of lost ranges in the round that ends with this ACK; -1 if no round ends. */
     int takeLossRanges() {
         if (!lossRoundStart) {
             return -1;
@@ -119,7 +122,10 @@ final class BbrBounds {
         return lostBytes > flightAtSendBytes * LOSS_THRESHOLD || lostBytes > 0 && !selectiveAcks;
     }
 
-    /** InflightAtLoss: what was in flight when losses passed the threshold, within the segment that was lost. */
+    /**
+     * InflightAtLoss: returns the bytes in flight at which losses exceeded the threshold, within the lost
+     * segment.
+     */
     static long inflightAtLoss(LostSegment lost) {
         long flightBefore = lost.flightAtSendBytes - lost.lengthBytes;
         long lostBefore = lost.lostSinceSentBytes - lost.lengthBytes;
@@ -128,11 +134,11 @@ final class BbrBounds {
     }
 
     /** InflightWithHeadroom. */
-    long withHeadroom(int segmentBytes, long leastBytes) {
+    long withHeadroom(int segmentBytes, long minBytes) {
         if (inflightLongTerm == NONE) {
             return NONE;
         }
         long headroom = Math.max(segmentBytes, (long) (HEADROOM * inflightLongTerm));
-        return Math.max(inflightLongTerm - headroom, leastBytes);
+        return Math.max(inflightLongTerm - headroom, minBytes);
     }
 }

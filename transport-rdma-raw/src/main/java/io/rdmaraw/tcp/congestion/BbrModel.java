@@ -1,28 +1,30 @@
 package io.rdmaraw.tcp.congestion;
 
 /**
- * What {@link Bbr} knows of the path: bandwidth, round trip, how acknowledgements clump, and whether the pipe is full
- * (draft-ietf-ccwg-bbr sections 5.3.1.2, 5.3.4 and 5.5). Bandwidths are bytes per second.
+ * The path model of {@link Bbr}: bandwidth, RTT, ACK aggregation, and whether the pipe is full
+ * (draft-ietf-ccwg-bbr sections 5.3.1.2, 5.3.4 and 5.5). Bandwidths are in bytes per second.
  */
 final class BbrModel {
     static final long UNKNOWN = Long.MAX_VALUE;
     private static final long MIN_RTT_FILTER_NANOS = 10_000_000_000L;
     private static final long PROBE_RTT_INTERVAL_NANOS = 5_000_000_000L;
     private static final int EXTRA_ACKED_ROUNDS = 5;
-    /** Not in the draft: as Linux bounds it (bbr_extra_acked_max_us). */
+    /**
+     * Time limit for the extra acked bytes. Not in the draft; Linux has the same limit (bbr_extra_acked_max_us).
+     */
     private static final long EXTRA_ACKED_NANOS = 100_000_000L;
     private static final double FULL_BW_GROWTH = 1.25;
     private static final int FULL_BW_ROUNDS = 3;
 
     // rounds, section 5.5.1
-    /** C.delivered, as last told. */
+    /** C.delivered, as last reported. */
     long deliveredBytes;
     private long nextRoundDelivered;
     boolean roundStart;
     long roundCount;
     long roundsSinceProbeUp;
 
-    /** The highest bandwidth of the probing cycle before and of this one: MaxBwFilterLen of 2. */
+    /** Maximum bandwidth of the previous and of the present probing cycle (MaxBwFilterLen of 2). */
     private long maxBwBefore;
     private long maxBwNow;
 
@@ -32,7 +34,7 @@ final class BbrModel {
     long probeRttStampNanos;
     boolean probeRttExpired;
 
-    // extra_acked, section 5.5.9: the highest of five rounds before and of up to five now
+    // extra_acked, section 5.5.9: maximum of the previous five rounds and of up to five present ones
     private long extraAckedStartNanos;
     private long extraAckedDelivered;
     private long extraAckedBefore;
@@ -76,7 +78,7 @@ final class BbrModel {
         }
     }
 
-    /** A cycle of probing has ended. */
+    /** Starts a new window of the bandwidth filter at the end of a probing cycle. */
     void advanceMaxBwFilter() {
         if (maxBwNow > 0) {
             maxBwBefore = maxBwNow;
@@ -90,7 +92,7 @@ final class BbrModel {
         fullBwNow = false;
     }
 
-    /** The baseline of a probe. */
+    /** Restarts the detection of a full pipe, with the rate at the start of a probe as the baseline. */
     void resetFullBw(long deliveryRate) {
         resetFullBw();
         fullBw = deliveryRate;
@@ -143,7 +145,7 @@ final class BbrModel {
         }
     }
 
-    /** What a bandwidth carries in a time. */
+    /** Returns the bytes that a bandwidth transfers in a time. */
     static long bytes(long bw, long nanos) {
         return (long) ((double) bw * nanos * 1e-9);
     }

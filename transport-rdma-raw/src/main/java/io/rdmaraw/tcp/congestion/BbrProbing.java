@@ -3,23 +3,23 @@ package io.rdmaraw.tcp.congestion;
 import io.rdmaraw.tcp.congestion.Bbr.State;
 
 /**
- * The cycle in which {@link Bbr} probes for bandwidth: down, cruise, refill, up (draft-ietf-ccwg-bbr section 5.3.3),
- * and the long-term bound of what is in flight, which it teaches.
+ * The ProbeBW cycle of {@link Bbr}: down, cruise, refill, up (draft-ietf-ccwg-bbr section 5.3.3), and the
+ * long-term bound of data in flight that results from it.
  */
 final class BbrProbing {
-    /** What acknowledgements are of. */
+    /** Phase of the probe to which the present ACKs belong. */
     enum AckPhase { INIT, REFILLING, STARTING, FEEDBACK, STOPPING }
 
     private static final int RENO_ROUNDS = 63;
     private static final int MAX_UP_ROUNDS = 30;
-    private static final long LEAST_WAIT_NANOS = 2_000_000_000L;
+    private static final long MIN_WAIT_NANOS = 2_000_000_000L;
     private static final long WAIT_SPREAD_NANOS = 1_000_000_000L;
 
     private final Bbr bbr;
     private final BbrModel model;
     private final BbrBounds bounds;
     private AckPhase ackPhase = AckPhase.INIT;
-    /** What is acknowledged or lost was sent while probing, so that losses say how much is too much. */
+    /** The data being acknowledged or lost was sent while probing, so its losses show how much is too much. */
     private boolean probeSample;
     private boolean priorTooHigh;
     private boolean priorPrecautionary;
@@ -59,7 +59,7 @@ final class BbrProbing {
             }
             case PROBE_REFILL -> {
                 if (model.roundStart) {
-                    // What is acknowledged from now on was sent with the pipe full.
+                    // Data acknowledged from now on was sent with a full pipe.
                     probeSample = true;
                     startUp(window, rs, cwnd);
                 }
@@ -85,12 +85,15 @@ final class BbrProbing {
         bbr.enter(State.PROBE_DOWN);
     }
 
-    /** Random, so that flows don't probe together: two to three seconds, or a number of rounds. */
+    /**
+     * Selects the time until the next probe: two to three seconds, or a number of rounds. It is random so that
+     * flows do not probe in step.
+     */
     private void pickWait(long nowNanos) {
         long random = (nowNanos ^ nowNanos >>> 29) * 0xBF58_476D_1CE4_E5B9L;
         random ^= random >>> 32;
         model.roundsSinceProbeUp = random & 1;
-        waitNanos = LEAST_WAIT_NANOS + (random >>> 1) % WAIT_SPREAD_NANOS;
+        waitNanos = MIN_WAIT_NANOS + (random >>> 1) % WAIT_SPREAD_NANOS;
     }
 
     void startRefill() {
@@ -124,12 +127,12 @@ final class BbrProbing {
 
     private boolean isTimeToGoDown(RateSample rs, int cwnd) {
         if (priorTooHigh && rs.inFlightBytes >= bounds.inflightLongTerm) {
-            // Deceleration: the last probe lost too much at this level.
+            // Deceleration: the previous probe lost too much at this level.
             priorPrecautionary = true;
             return true;
         }
         if (rs.windowLimited && cwnd >= bounds.inflightLongTerm) {
-            // The bound limits what is in flight: that bandwidth doesn't grow says nothing yet.
+            // The bound limits the data in flight, so a constant bandwidth does not show a full pipe yet.
             model.resetFullBw(rs.deliveryRate);
             return false;
         }
@@ -159,7 +162,7 @@ final class BbrProbing {
         }
     }
 
-    /** AdaptLongTermModel: returns whether it has decided on a state. */
+    /** AdaptLongTermModel. Returns whether it has entered a new state. */
     private boolean adaptLongTerm(CongestionWindow window, RateSample rs, int cwnd) {
         if (ackPhase == AckPhase.STARTING && model.roundStart) {
             ackPhase = AckPhase.FEEDBACK;
@@ -171,7 +174,8 @@ final class BbrProbing {
                 model.advanceMaxBwFilter();
             }
             if (bbr.isProbeBw() && priorPrecautionary && !priorTooHigh) {
-                // Acceleration: the probe that was ended early lost little, so there may be more.
+                // Acceleration: the last probe was ended early as a precaution, but lost little. There may be
+                // more bandwidth.
                 startRefill();
                 return true;
             }
@@ -187,7 +191,7 @@ final class BbrProbing {
         return false;
     }
 
-    /** HandleLostPacket, and HandleInflightTooHigh. */
+    /** HandleLostPacket and HandleInflightTooHigh. */
     void onSegmentLost(CongestionWindow window, LostSegment lost, long nowNanos) {
         if (!probeSample || !BbrBounds.isTooHigh(lost.lostSinceSentBytes, lost.flightAtSendBytes,
                 lost.selectiveAcks)) {

@@ -1,49 +1,51 @@
 package io.rdmaraw.tcp.congestion;
 
 /**
- * A congestion control algorithm: how the window grows while nothing is lost and how far it falls when something is.
- * Loss detection, recovery (PRR) and undo are the connection's. One instance per connection; called on its thread only.
+ * A congestion control algorithm: the growth of the window without loss, and its reduction after a loss. Loss
+ * detection, recovery (PRR) and undo are not part of it. Each connection has its own instance, which is called
+ * only on its thread.
  *
- * <p>Windows are bytes. The connection keeps {@code cwnd} and {@code ssthresh} and passes them in.
+ * <p>Windows are in bytes. The connection stores {@code cwnd} and {@code ssthresh} and passes them in.
  */
 public interface CongestionControl {
-    /** No threshold known yet: slow start is unbounded. */
+    /** Value of the threshold before the first loss: slow start has no limit. */
     int UNBOUNDED = Integer.MAX_VALUE;
 
-    /** Makes one for each connection. */
+    /** Creates an instance for a connection. */
     @FunctionalInterface
     interface Factory {
         CongestionControl create();
     }
 
     /**
-     * New data was acknowledged outside of recovery while the window was what limited the sender.
+     * Handles newly acknowledged data outside recovery. Called only if the congestion window limited the sender.
      *
-     * @param ackedBytes bytes newly acknowledged, 1 or more
-     * @return the new congestion window, at least {@code window.cwnd()}
+     * @param ackedBytes bytes newly acknowledged, at least 1
+     * @return the new congestion window, not below the present one
      */
     int onAcked(CongestionWindow window, int ackedBytes, long nowNanos);
 
     /**
-     * An RTT was measured.
+     * Handles an RTT sample.
      *
-     * @param ackedSeq the cumulative acknowledgement that came with it
-     * @param nextSeq  SND.NXT, which delimits rounds
+     * @param ackedSeq cumulative acknowledgement of the same segment
+     * @param nextSeq  SND.NXT, which marks the end of the round
      */
     default void onRttSample(CongestionWindow window, long rttNanos, int ackedSeq, int nextSeq) {
     }
 
-    /** Something was lost: returns the new {@code ssthresh}, at least two segments. */
+    /** Handles a loss. Returns the new {@code ssthresh}, at least two segments. */
     int onCongestion(CongestionWindow window, int flightBytes, long nowNanos);
 
-    /** The peer reports a mark that was not answered yet (RFC 3168 section 6.1.2): returns the new {@code ssthresh}. */
+    /** Handles an ECN mark that was not answered yet (RFC 3168 section 6.1.2). Returns the new {@code ssthresh}. */
     default int onMarked(CongestionWindow window, int flightBytes, long nowNanos) {
         return onCongestion(window, flightBytes, nowNanos);
     }
 
     /**
-     * Whether a mark costs less than a loss: where the user wants it, and in congestion avoidance alone (RFC 8511
-     * section 3). A queue that marks is short, so less than half of the window, or less than CUBIC's share, empties it.
+     * Returns whether the window is reduced less for a mark than for a loss (RFC 8511 section 3). This requires
+     * the user's setting and congestion avoidance. A queue that marks is short, so a smaller reduction is enough
+     * to drain it.
      */
     static boolean marksCostLess(CongestionWindow window) {
         return window.alternativeBackoff()
@@ -51,36 +53,36 @@ public interface CongestionControl {
     }
 
     /**
-     * Whether the algorithm counts how much was marked: ECN is offered then, and each acknowledgement of ours tells of
-     * the data that it acknowledges (RFC 8257 section 3.2).
+     * Returns whether the algorithm counts marked bytes. If so, ECN is offered, and the ECE flag of each of our
+     * ACKs applies to exactly the data that it acknowledges (RFC 8257 section 3.2).
      */
     default boolean countsMarks() {
         return false;
     }
 
     /**
-     * New data was acknowledged on a connection with ECN, before anything else is told of it.
+     * Handles newly acknowledged data on a connection with ECN. Called before the other methods for the same ACK.
      *
-     * @param markedBytes how much of it the acknowledgement reports as marked: all or nothing, unless both ends count
-     *                    (RFC 9768)
+     * @param markedBytes bytes among them that the ACK reports as marked; all or none, unless accurate feedback
+     *     is used (RFC 9768)
      * @param ackedSeq    SND.UNA
      * @param nextSeq     SND.NXT
      */
     default void onMarksEchoed(int ackedBytes, int markedBytes, int ackedSeq, int nextSeq) {
     }
 
-    /** The retransmission timer ran out; follows {@link #onCongestion}. */
+    /** Handles the expiry of the retransmission timer. Called after {@link #onCongestion} if that is called too. */
     default void onTimeout(long nowNanos) {
     }
 
-    /** The last {@link #onCongestion} turned out to be spurious: forget what it did (RFC 9438 section 4.9). */
+    /** Undoes the effect of the last {@link #onCongestion}, which was spurious (RFC 9438 section 4.9). */
     default void onUndo() {
     }
 
-    /** Nothing was sent for longer than a retransmission timeout. */
+    /** Handles an idle time longer than a retransmission timeout. */
     default void onIdle(long idleNanos) {
     }
 
-    /** The name for logs and statistics. */
+    /** Returns the name for logs and statistics. */
     String name();
 }

@@ -4,7 +4,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 
-/** The congestion control algorithms by the names that tcp(7) has for them. */
+/** The congestion control algorithms by their names in tcp(7). */
 public final class CongestionControls {
     private static final Map<String, CongestionControl.Factory> BY_NAME = new TreeMap<>(Map.of(
             Bbr.NAME, Bbr::new, Cubic.NAME, Cubic::new, Dctcp.NAME, Dctcp::new, NewReno.NAME, NewReno::new));
@@ -13,9 +13,9 @@ public final class CongestionControls {
     }
 
     /**
-     * Returns what makes the algorithm of a name.
+     * Returns the factory of the named algorithm.
      *
-     * @throws IllegalArgumentException if there is none; the message has the names that there are
+     * @throws IllegalArgumentException if the name is unknown; the message lists the known names
      */
     public static CongestionControl.Factory named(String name) {
         CongestionControl.Factory found = name == null ? null : BY_NAME.get(name);

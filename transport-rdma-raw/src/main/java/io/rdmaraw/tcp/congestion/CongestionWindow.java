@@ -1,22 +1,24 @@
 package io.rdmaraw.tcp.congestion;
 
-/** What a {@link CongestionControl} may see of a connection. */
+/** The view of a connection that a {@link CongestionControl} has. */
 public interface CongestionWindow {
-    /** The congestion window in bytes. */
+    /** Returns the congestion window in bytes. */
     int congestionWindowBytes();
 
-    /** The slow start threshold in bytes, or {@link CongestionControl#UNBOUNDED}. */
+    /** Returns the slow start threshold in bytes, or {@link CongestionControl#UNBOUNDED}. */
     int slowStartThresholdBytes();
 
-    /** Payload bytes of a full segment. */
+    /** Returns the payload of a full-sized segment in bytes. */
     int segmentBytes();
 
-    /** Smoothed RTT, 0 while unknown. */
+    /** Returns the smoothed RTT; 0 if unknown. */
     long smoothedRttNanos();
 
-    /** Whether a mark shall cost less than a loss (RFC 8511); only in congestion avoidance. */
+    /**
+     * Returns whether the window is reduced less for a mark than for a loss (RFC 8511), in congestion avoidance.
+     */
     boolean alternativeBackoff();
 
-    /** Ends slow start where it stands (RFC 9406): the threshold becomes the window. */
+    /** Ends slow start (RFC 9406): the threshold is set to the present window. */
     void endSlowStart();
 }

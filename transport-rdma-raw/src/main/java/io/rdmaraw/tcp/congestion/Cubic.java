@@ -1,13 +1,15 @@
 package io.rdmaraw.tcp.congestion;
 
-/** CUBIC (RFC 9438), with HyStart++ (RFC 9406) in its first slow start. Windows in the formulas are segments. */
+/**
+ * CUBIC (RFC 9438), with HyStart++ (RFC 9406) in the first slow start. In the formulas, windows are in segments.
+ */
 public final class Cubic implements CongestionControl {
     static final String NAME = "cubic";
     private static final double C = 0.4;
     private static final double BETA = 0.7;
-    /** RFC 8511 section 3: what is left of the window after a mark. */
+    /** RFC 8511 section 3: factor of the window after a mark. */
     private static final double BETA_ECN = 0.85;
-    /** Section 4.3: alpha that makes the Reno-friendly estimate as aggressive as Reno. */
+    /** Section 4.3: the alpha that makes the Reno-friendly estimate as aggressive as Reno. */
     private static final double ALPHA = 3.0 * (1 - BETA) / (1 + BETA);
     private static final long NO_EPOCH = Long.MIN_VALUE;
 
@@ -16,14 +18,14 @@ public final class Cubic implements CongestionControl {
     private double windowPrior;
     private double k;
     private double windowEstimate;
-    /** Fraction of a segment not yet added to the window. */
+    /** Fraction of a segment not added to the window yet. */
     private double credit;
     private long epochStartNanos = NO_EPOCH;
-    /** The next congestion avoidance is the first after a timeout. */
+    /** The next congestion avoidance phase is the first one after a timeout. */
     private boolean timedOut;
-    /** Null before the first loss. */
+    /** State before the last reduction; null before the first loss. */
     private Before before;
-    /** Null once slow start has been left by a loss. */
+    /** Null after the first reduction. */
     private HyStart hyStart = new HyStart();
 
     @Override
@@ -45,9 +47,9 @@ public final class Cubic implements CongestionControl {
         }
         double rtt = window.smoothedRttNanos() * 1e-9;
         double t = (nowNanos - epochStartNanos) * 1e-9;
-        // Section 4.2, equation (1) one RTT ahead, within the bounds given for "target"
+        // Section 4.2: equation (1) one RTT ahead, within the bounds given for "target"
         double target = Math.clamp(cubic(t + rtt), segments, 1.5 * segments);
-        // Section 4.3: equation (4); alpha is 1 once the estimate has reached the window before the reduction.
+        // Section 4.3: equation (4). Alpha is 1 once the estimate has reached the window before the reduction.
         windowEstimate += (windowEstimate >= windowPrior ? 1 : ALPHA) * acked / segments;
         double grown = segments;
         if (cubic(t) < windowEstimate) {
@@ -73,8 +75,8 @@ public final class Cubic implements CongestionControl {
         credit = 0;
         windowEstimate = segments;
         if (windowMax <= segments || timedOut) {
-            // Section 4.8, and section 4.10 where slow start was left without a loss: the window grows from here
-            // convexly. What it was before a timeout says nothing about the path any more.
+            // Section 4.8, and section 4.10 if slow start ended without a loss: the window grows convexly from
+            // its present value. The maximum before a timeout no longer describes the path.
             windowMax = segments;
             k = 0;
             timedOut = false;
@@ -108,12 +110,12 @@ public final class Cubic implements CongestionControl {
         before.estimate = windowEstimate;
         before.epochNanos = epochStartNanos;
         before.timedOut = timedOut;
-        // A maximum found since is one of the path as it is now.
+        // The present maximum was found after the last timeout, so it describes the path.
         timedOut = false;
         int mss = window.segmentBytes();
-        // Section 4.6 permits cwnd here, since it only grows while it is used.
+        // Section 4.6 permits using cwnd here, because it grows only while it is fully used.
         double segments = (double) window.congestionWindowBytes() / mss;
-        // Section 4.7, fast convergence: below the last maximum another flow is claiming its share.
+        // Section 4.7, fast convergence: a window below the last maximum means that another flow is growing.
         windowPrior = segments;
         windowMax = segments < windowMax ? segments * (1 + left) / 2 : segments;
         epochStartNanos = NO_EPOCH;
@@ -123,7 +125,7 @@ public final class Cubic implements CongestionControl {
 
     @Override
     public void onTimeout(long nowNanos) {
-        // Section 4.8: after the slow start that follows, the curve begins anew from where the window is then.
+        // Section 4.8: after the following slow start, the curve starts from the window of that time.
         epochStartNanos = NO_EPOCH;
         timedOut = true;
     }
@@ -142,7 +144,7 @@ public final class Cubic implements CongestionControl {
 
     @Override
     public void onIdle(long idleNanos) {
-        // Section 4.2: the curve stands still while the application does not send.
+        // Section 4.2: the time in which the application does not send is not counted.
         if (epochStartNanos != NO_EPOCH) {
             epochStartNanos += idleNanos;
         }
@@ -153,7 +155,7 @@ public final class Cubic implements CongestionControl {
         return NAME;
     }
 
-    /** What was so before the last reduction, should that turn out to be wrong (section 4.9). */
+    /** State before the last reduction, to undo a spurious one (section 4.9). */
     private static final class Before {
         private double windowMax;
         private double k;

@@ -3,8 +3,8 @@ package io.rdmaraw.tcp.congestion;
 import io.rdmaraw.tcp.segment.Sequence;
 
 /**
- * DCTCP (RFC 8257): the window falls in proportion to how much of the data was marked. For networks whose switches mark
- * early and whose ends all do so. Between marks, and after losses, it is Reno.
+ * DCTCP (RFC 8257): reduces the window in proportion to the share of marked data. For networks in which all
+ * switches mark early and all hosts use DCTCP. Between marks, and after losses, it behaves like NewReno.
  */
 public final class Dctcp implements CongestionControl {
     static final String NAME = "dctcp";
@@ -12,7 +12,7 @@ public final class Dctcp implements CongestionControl {
     private static final double GAIN = 1.0 / 16;
 
     private final NewReno reno = new NewReno();
-    /** DCTCP.Alpha: how much of the data is marked; at first all, so that the first mark halves. */
+    /** DCTCP.Alpha: estimated share of marked data. It starts at 1, so that the first mark halves the window. */
     private double alpha = 1;
     private long ackedBytes;
     private long markedBytes;
@@ -27,7 +27,7 @@ public final class Dctcp implements CongestionControl {
     @Override
     public void onMarksEchoed(int newlyAckedBytes, int newlyMarkedBytes, int ackedSeq, int nextSeq) {
         if (!started) {
-            // Section 3.3: DCTCP.WindowEnd is SND.UNA at first.
+            // Section 3.3: DCTCP.WindowEnd is initialized to SND.UNA.
             started = true;
             windowEnd = ackedSeq - newlyAckedBytes;
         }
@@ -49,7 +49,7 @@ public final class Dctcp implements CongestionControl {
         return Math.max((int) (window.congestionWindowBytes() * (1 - alpha / 2)), 2 * window.segmentBytes());
     }
 
-    /** Section 3.4: a loss is answered as by any TCP. */
+    /** Section 3.4: a loss is handled as in standard TCP. */
     @Override
     public int onCongestion(CongestionWindow window, int flightBytes, long nowNanos) {
         return reno.onCongestion(window, flightBytes, nowNanos);

@@ -2,7 +2,10 @@ package io.rdmaraw.tcp.congestion;
 
 import io.rdmaraw.tcp.segment.Sequence;
 
-/** HyStart++ (RFC 9406): leaves slow start when the RTT rises, by way of a slower "conservative slow start". */
+/**
+ * HyStart++ (RFC 9406): ends slow start when the RTT rises, after a phase of slower growth ("conservative slow
+ * start").
+ */
 final class HyStart {
     private static final long MIN_RTT_THRESHOLD_NANOS = 4_000_000;
     private static final long MAX_RTT_THRESHOLD_NANOS = 16_000_000;
@@ -21,7 +24,7 @@ final class HyStart {
     private boolean started;
     private boolean conservative;
 
-    /** Section 4.2, for each RTT sample in slow start. */
+    /** Handles an RTT sample in slow start (section 4.2). */
     void onRttSample(CongestionWindow window, long rttNanos, int ackedSeq, int nextSeq) {
         if (!started || Sequence.afterOrAt(ackedSeq, windowEnd)) {
             startRound(window, nextSeq);
@@ -35,7 +38,7 @@ final class HyStart {
         }
         if (conservative) {
             if (currentRoundMinRtt < cssBaselineMinRtt) {
-                // The rise has gone: it was spurious.
+                // The RTT has fallen again, so the rise was spurious.
                 cssBaselineMinRtt = INFINITE;
                 conservative = false;
             }
@@ -62,7 +65,7 @@ final class HyStart {
         windowEnd = nextSeq;
     }
 
-    /** Section 4.2: growth for an acknowledgement, given what slow start would add. */
+    /** Returns the growth for an ACK (section 4.2), given the growth of standard slow start. */
     int growth(int slowStartGrowth) {
         return conservative ? slowStartGrowth / CSS_GROWTH_DIVISOR : slowStartGrowth;
     }

@@ -1,18 +1,18 @@
 package io.rdmaraw.tcp.congestion;
 
-/** A segment that was taken for lost, for a {@link RateBasedControl}; an engine has one and fills it again for each. */
+/** A segment marked as lost, for a {@link RateBasedControl}. The engine reuses a single instance. */
 public final class LostSegment {
     /** Sequence number of its first byte. */
     public int startSeq;
     public int lengthBytes;
-    /** What was in flight when it was last sent, itself included. */
+    /** Bytes in flight when it was last sent, including itself. */
     public long flightAtSendBytes;
-    /** What was taken for lost since then, itself included. */
+    /** Bytes marked as lost since then, including itself. */
     public long lostSinceSentBytes;
-    /** Whether the application was what limited the sender when it was last sent. */
+    /** Whether the application limited the sender when the segment was last sent. */
     public boolean appLimited;
-    /** Delivered since the connection began. */
+    /** Bytes delivered by the connection so far. */
     public long totalDeliveredBytes;
-    /** Whether losses are found by SACK, several in a round trip. */
+    /** Whether losses are detected by SACK. Without SACK, only one loss per round trip is detected. */
     public boolean selectiveAcks;
 }

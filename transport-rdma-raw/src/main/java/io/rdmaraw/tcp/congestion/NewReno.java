@@ -1,12 +1,15 @@
 package io.rdmaraw.tcp.congestion;
 
-/** Congestion control of RFC 5681: slow start, additive increase, halving. The recovery of RFC 6582 is Recovery's. */
+/**
+ * The congestion control of RFC 5681: slow start, additive increase, multiplicative decrease. The recovery of RFC
+ * 6582 is implemented in Recovery.
+ */
 public final class NewReno implements CongestionControl {
     static final String NAME = "reno";
-    /** RFC 9406 section 4.2: L without pacing, against bursts after stretched acknowledgements. */
+    /** RFC 9406 section 4.2: L without pacing. It limits bursts after ACKs that cover many segments. */
     static final int SLOW_START_LIMIT_SEGMENTS = 8;
 
-    /** RFC 8511 section 3: what is left of the window after a mark. */
+    /** RFC 8511 section 3: factor of the window after a mark. */
     private static final double BETA_ECN = 0.8;
 
     /** Bytes acknowledged since the window last grew in congestion avoidance. */
@@ -37,8 +40,8 @@ public final class NewReno implements CongestionControl {
     }
 
     /**
-     * RFC 3168 section 6.1.2 halves the window, and not what is in flight behind the acknowledgement that tells of the
-     * mark: that may be nothing.
+     * Halves the congestion window (RFC 3168 section 6.1.2). The data in flight is not used, as nothing may be in
+     * flight after the ACK that reports the mark.
      */
     @Override
     public int onMarked(CongestionWindow window, int flightBytes, long nowNanos) {

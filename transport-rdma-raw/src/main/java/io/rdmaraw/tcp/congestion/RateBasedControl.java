@@ -1,32 +1,35 @@
 package io.rdmaraw.tcp.congestion;
 
 /**
- * A congestion control that models the path from delivery rates, as BBR does: it decides the congestion window after
- * each acknowledgement, in recovery too, and the rate that segments are paced at. {@link #onAcked} is not asked.
+ * A congestion control that models the path from delivery rates, such as BBR. It determines the congestion window
+ * after each ACK, even during recovery, and the pacing rate. {@link #onAcked} is not called.
  */
 public interface RateBasedControl extends CongestionControl {
     /**
-     * An acknowledgement was taken in, its losses are known.
+     * Handles an ACK after its losses were detected.
      *
-     * @param sample what it says of the path; good for this call
+     * @param sample rate sample of the ACK; valid during this call
      * @return the new congestion window in bytes, at least one segment
      */
     int onRateSample(CongestionWindow window, RateSample sample, long nowNanos);
 
     /**
-     * A segment was taken for lost.
+     * Handles a segment that was marked as lost.
      *
-     * @param lost what is known of it; good for this call
+     * @param lost description of the segment; valid during this call
      */
     void onSegmentLost(CongestionWindow window, LostSegment lost, long nowNanos);
 
-    /** Recovery is over, whether by repair or because the loss was none: the window may be what it was before. */
+    /**
+     * Handles the end of recovery, whether by repair or because the loss was spurious. The window may return to
+     * its previous value.
+     */
     void onRecoveryEnd();
 
-    /** Something is sent while nothing is in flight, because the application had nothing to send. */
+    /** Handles a transmission with nothing in flight, after the application had no data to send. */
     void onRestart(CongestionWindow window, long nowNanos);
 
-    /** Bytes per second that segments are to be sent at; 0 for as fast as the window lets them go. */
+    /** Returns the pacing rate in payload bytes per second; 0 for no pacing. */
     long pacingRate();
 
     @Override

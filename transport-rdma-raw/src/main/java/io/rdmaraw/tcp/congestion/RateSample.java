@@ -1,42 +1,45 @@
 package io.rdmaraw.tcp.congestion;
 
 /**
- * What one acknowledgement says of the rate of delivery (draft-ietf-ccwg-bbr section 4.1, before
- * draft-cheng-iccrg-delivery-rate-estimation); an engine has one and fills it again for each. Amounts are bytes.
+ * The delivery rate sample of one ACK (draft-ietf-ccwg-bbr section 4.1, formerly
+ * draft-cheng-iccrg-delivery-rate-estimation). The engine reuses a single instance. Amounts are in bytes. "That
+ * segment" is the most recently sent of the segments newly delivered.
  */
 public final class RateSample {
     public static final long NO_RTT = -1;
 
-    /** Bytes per second, 0 when the acknowledgement gives no sample. */
+    /** Delivery rate in bytes per second; 0 if the ACK provides no sample. */
     public long deliveryRate;
-    /** Delivered between the sending of the newest segment acknowledged and now. */
+    /** Bytes delivered since that segment was sent. */
     public long deliveredBytes;
-    /** What the connection had delivered when that segment was sent, or -1 when nothing was delivered. */
+    /** Bytes delivered by the connection when that segment was sent; -1 if nothing was newly delivered. */
     public long priorDeliveredBytes;
-    /** What was in flight when that segment was sent, itself included. */
+    /** Bytes in flight when that segment was sent, including itself. */
     public long flightAtSendBytes;
-    /** Lost between its sending and now. */
+    /** Bytes lost since that segment was sent. */
     public long lostBytes;
-    /** Whether the application was what limited the sender then. */
+    /** Whether the application limited the sender when that segment was sent. */
     public boolean appLimited;
-    /** RTT of the newest segment that was sent once, or {@link #NO_RTT}. */
+    /** RTT of the last newly delivered segment that was sent only once, or {@link #NO_RTT}. */
     public long rttNanos;
-    /** Newly delivered by this acknowledgement, in order or by SACK. */
+    /** Bytes newly delivered by this ACK, in order or by SACK. */
     public long newlyDeliveredBytes;
-    /** Delivered since the connection began. */
+    /** Bytes delivered by the connection so far. */
     public long totalDeliveredBytes;
-    /** In flight after this acknowledgement, without what is taken for lost. */
+    /** Bytes in flight after this ACK, without data marked as lost. */
     public long inFlightBytes;
-    /** Whether the congestion window was what limited the sender since the last acknowledgement. */
+    /** Whether the congestion window limited the sender since the last ACK. */
     public boolean windowLimited;
-    /** Whether losses are found by SACK, several in a round trip. */
+    /** Whether losses are detected by SACK. Without SACK, only one loss per round trip is detected. */
     public boolean selectiveAcks;
-    /** In fast recovery, or after a timeout. */
+    /** The connection is in fast recovery, or recovers from a timeout. */
     public boolean recovering;
-    /** Set by the control: samples of what is in flight now say nothing of the path's rate. */
+    /**
+     * Set by the control: data in flight now is sent at a reduced rate, so its samples do not describe the path.
+     */
     public boolean ignoreLowRates;
 
-    /** Begins with the sample of another acknowledgement. */
+    /** Resets the sample for the next ACK. */
     public void reset() {
         deliveryRate = 0;
         deliveredBytes = 0;

@@ -3,8 +3,8 @@ package io.rdmaraw.tcp.segment;
 import java.util.Arrays;
 
 /**
- * The ranges of sequence numbers received ahead of RCV.NXT, sorted, and in which of them segments arrived last: what
- * the SACK option reports (RFC 2018 section 4). A FIN received ahead is part of its range.
+ * The ranges of sequence numbers received beyond RCV.NXT, sorted, and the order in which they last grew. The SACK
+ * option reports them (RFC 2018 section 4). A FIN received out of order is part of its range.
  */
 public final class SackRanges {
     private static final int INITIAL_CAPACITY = 8;
@@ -12,7 +12,7 @@ public final class SackRanges {
     private int[] starts = new int[INITIAL_CAPACITY];
     private int[] ends = new int[INITIAL_CAPACITY];
     private int count;
-    /** A sequence number in each of the ranges that grew last, the latest first. */
+    /** A sequence number in each of the ranges that grew last, most recent first. */
     private final int[] recent = new int[Segment.MAX_SACK_BLOCKS];
     private int recentCount;
 
@@ -29,7 +29,10 @@ public final class SackRanges {
         recentCount = 0;
     }
 
-    /** Adds start..end (exclusive) and merges it with what it touches; returns false if all of it was there already. */
+    /**
+     * Adds start..end (exclusive) and merges it with overlapping or adjacent ranges. Returns false if it was
+     * already covered.
+     */
     public boolean add(int start, int end) {
         int i = firstEndingAtOrAfter(start);
         remember(start);
@@ -51,7 +54,7 @@ public final class SackRanges {
         return true;
     }
 
-    /** Whether start..end would be merged with a range that is there. */
+    /** Returns whether start..end overlaps or is adjacent to an existing range. */
     public boolean touches(int start, int end) {
         int i = firstEndingAtOrAfter(start);
         return i < count && Sequence.afterOrAt(end, starts[i]);
@@ -60,7 +63,7 @@ public final class SackRanges {
     private int firstEndingAtOrAfter(int seq) {
         int low = 0;
         int high = count;
-        // Nearly always it extends or follows the last range.
+        // Segments nearly always extend or follow the last range.
         if (count > 0 && Sequence.afterOrAt(seq, starts[count - 1])) {
             low = count - 1;
         }
@@ -104,7 +107,7 @@ public final class SackRanges {
         recentCount = Math.min(Math.max(recentCount, shift + 1), recent.length);
     }
 
-    /** Everything before {@code seq} has been delivered. */
+    /** Removes everything before {@code seq}, which has been delivered. */
     public void removeBefore(int seq) {
         int gone = 0;
         while (gone < count && Sequence.beforeOrAt(ends[gone], seq)) {
@@ -121,7 +124,10 @@ public final class SackRanges {
         }
     }
 
-    /** Adds the ranges to {@code out} as SACK blocks, those that grew last first, up to {@code maxBlocks} in all. */
+    /**
+     * Adds the ranges to {@code out} as SACK blocks, up to {@code maxBlocks} in total. The ranges that grew last
+     * come first.
+     */
     public void report(Segment out, int maxBlocks) {
         int firstOwn = out.sackCount;
         for (int r = 0; r < recentCount && out.sackCount < maxBlocks; r++) {
@@ -144,7 +150,7 @@ public final class SackRanges {
         out.addSack(starts[i], ends[i]);
     }
 
-    /** The range that holds {@code seq}, or -1. */
+    /** Returns the index of the range that contains {@code seq}, or -1. */
     int indexOf(int seq) {
         for (int i = count - 1; i >= 0; i--) {
             if (Sequence.afterOrAt(seq, starts[i])) {
@@ -154,7 +160,7 @@ public final class SackRanges {
         return -1;
     }
 
-    /** The end of the last range; there must be one. */
+    /** Returns the end of the last range. There must be one. */
     public int lastEnd() {
         return ends[count - 1];
     }

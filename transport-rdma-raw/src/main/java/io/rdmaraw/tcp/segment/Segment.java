@@ -4,27 +4,28 @@ import io.netty.buffer.ByteBuf;
 import java.util.Arrays;
 
 /**
- * One TCP segment with its addresses, its options parsed and its payload by reference. Mutable and made to be reused:
- * a loop has one for input and one for output. Not thread-safe.
+ * A TCP segment: its addresses, header fields, parsed options, and references to its payload. Segments are
+ * mutable and reused; a loop has one for input and one for output. Not thread-safe.
  *
- * <p><b>Input.</b> {@link #clear()}, set the header fields and {@link #payload(ByteBuf, int, int)}, call
- * {@code TcpEngine.onSegment}. The reference to the payload stays the caller's; the engine retains what it keeps.
+ * <p><b>Input.</b> Call {@link #clear()}, set the header fields and {@link #payload(ByteBuf, int, int)}, and pass
+ * the segment to {@code TcpEngine.onSegment}. The caller keeps its reference to the payload; the engine retains
+ * buffers that it needs longer.
  *
- * <p><b>Output.</b> {@code TcpEngine.pollSegment} fills it. The connection owns the payload until the peer has
- * acknowledged it, and the slices are borrowed from there: they are good until the engine or one of its connections is
- * called next, other than for the MTU of a path. A caller that has copied the bytes by then calls
- * {@link #transmitted()}. One whose device reads them later calls
- * {@link #retainPayload()}, then {@link #detachPayload()}, and releases each buffer when the device reports completion;
- * so a buffer lives until it is acknowledged and all its transmissions are complete.
+ * <p><b>Output.</b> {@code TcpEngine.pollSegment} fills the segment. The connection owns the payload until the
+ * peer has acknowledged it; the segment only borrows the slices. They are valid until the next call of the engine
+ * or of one of its connections, except calls that limit the MTU. A caller that has copied the bytes by then calls
+ * {@link #transmitted()}. If the device reads the bytes later, the caller calls {@link #retainPayload()} and
+ * {@link #detachPayload()}, and releases each buffer when the device reports completion. A buffer therefore lives
+ * until it is acknowledged and all its transmissions are complete.
  */
 public final class Segment extends SegmentPayload {
-    /** The most slices an output segment carries. */
+    /** Maximum number of payload slices. */
     public static final int MAX_SLICES = 16;
-    /** The most SACK blocks that fit into a TCP header. */
+    /** Maximum number of SACK blocks that fit into a TCP header. */
     public static final int MAX_SACK_BLOCKS = 4;
-    /** The value of {@link #windowScale} when the option is absent. */
+    /** Value of {@link #windowScale} and {@link #fastOpenCookieBytes} if the option is absent. */
     public static final int ABSENT = -1;
-    /** Of a host that is told none (RFC 1700, as Linux). */
+    /** Default TTL or hop limit (RFC 1700, as Linux). */
     public static final int DEFAULT_HOP_LIMIT = 64;
 
     /** ECN codepoints of the IP header (RFC 3168 section 5). */
@@ -41,48 +42,52 @@ public final class Segment extends SegmentPayload {
     public int destinationPort;
 
     public int seq;
-    /** Meaningful if the ACK flag is set. */
+    /** Valid if the ACK flag is set. */
     public int ack;
-    /** The {@link TcpFlags}. */
+    /** Bits of {@link TcpFlags}. */
     public int flags;
-    /** The window field as on the wire, 0 to 65535, not scaled. */
+    /** Window field as on the wire, 0 to 65535, not scaled. */
     public int window;
     public int urgentPointer;
-    /** The ECN codepoint of the IP header. */
+    /** ECN codepoint of the IP header. */
     public int ecn;
-    /** The differentiated services codepoint of the IP header, 0 to 63. */
+    /** DSCP of the IP header, 0 to 63. */
     public int dscp;
-    /** The time to live or hop limit of the IP header, 1 to 255; of segments that are sent. */
+    /** TTL or hop limit of an output segment, 1 to 255. */
     public int hopLimit = DEFAULT_HOP_LIMIT;
-    /** The flow label of IPv6, 0 to 2^20 - 1; of segments that are sent. */
+    /** IPv6 flow label of an output segment, 0 to 2^20 - 1. */
     public int flowLabel;
 
-    /** The MSS option, 1 to 65535; 0 when absent. */
+    /** MSS option, 1 to 65535; 0 if absent. */
     public int mss;
-    /** The shift count as on the wire, or {@link #ABSENT}. */
+    /** Shift count as on the wire, or {@link #ABSENT}. */
     public int windowScale = ABSENT;
     public boolean sackPermitted;
-    /** Whether the timestamps option is there. */
+    /** Whether the timestamps option is present. */
     public boolean timestamps;
     public int tsValue;
     public int tsEcho;
-    /** Length of the fast open cookie (RFC 7413): 0 for a request, or {@link #ABSENT}. */
+    /** Length of the Fast Open cookie (RFC 7413), 0 for a cookie request, or {@link #ABSENT}. */
     public int fastOpenCookieBytes = ABSENT;
-    /** The first eight bytes of the fast open cookie, the first byte on top, filled up with zeros. */
+    /** First eight bytes of the Fast Open cookie in big-endian order, padded with zeros. */
     public long fastOpenCookieHigh;
-    /** The bytes of the fast open cookie after the first eight, likewise. */
+    /** Remaining bytes of the Fast Open cookie, in the same form. */
     public long fastOpenCookieLow;
-    /** 0 to {@link #MAX_SACK_BLOCKS}. */
+    /** Number of SACK blocks, 0 to {@link #MAX_SACK_BLOCKS}. */
     public int sackCount;
     public final int[] sack = new int[2 * MAX_SACK_BLOCKS];
 
-    /** SO_MARK of the connection or listener that an output segment is of, which its way may depend on; 0: none. */
+    /** Source MAC address of the peer's last segment; 0 if unknown. The core only passes it on. */
+    public long peerMac;
+    /** Frames that hold an input segment, slice by slice. The core only passes them on to its events. */
+    public Object frames;
+    /** SO_MARK of the connection or listener that sends an output segment, for route lookup; 0: none. */
     public int mark;
     public SegmentOwner connection;
-    /** Whose last words these are, when the connection itself is over. */
+    /** Attachment of a connection that has ended and sends its final segment; otherwise null. */
     public Object attachment;
 
-    /** Forgets everything; payload references are dropped, not released. */
+    /** Resets all fields. Payload references are dropped, not released. */
     public Segment clear() {
         sourceHigh = 0;
         sourceLow = 0;
@@ -100,6 +105,8 @@ public final class Segment extends SegmentPayload {
         hopLimit = DEFAULT_HOP_LIMIT;
         flowLabel = 0;
         mark = 0;
+        peerMac = 0;
+        frames = null;
         connection = null;
         attachment = null;
         clearOptions();
@@ -118,7 +125,7 @@ public final class Segment extends SegmentPayload {
         sackCount = 0;
     }
 
-    /** Sets the sender: the two halves of its address and its port, 0 to 65535. */
+    /** Sets the source: both halves of its address, and its port, 0 to 65535. */
     public Segment source(long high, long low, int port) {
         sourceHigh = high;
         sourceLow = low;
@@ -126,7 +133,7 @@ public final class Segment extends SegmentPayload {
         return this;
     }
 
-    /** Sets the receiver: the two halves of its address and its port, 0 to 65535. */
+    /** Sets the destination: both halves of its address, and its port, 0 to 65535. */
     public Segment destination(long high, long low, int port) {
         destinationHigh = high;
         destinationLow = low;
@@ -200,7 +207,7 @@ public final class Segment extends SegmentPayload {
         return this;
     }
 
-    /** Adds a fast open cookie of 4 to 16 bytes, or, with 0, the request for one. */
+    /** Sets a Fast Open cookie of 4 to 16 bytes; a length of 0 requests a cookie. */
     public Segment fastOpenCookie(int lengthBytes, long high, long low) {
         fastOpenCookieBytes = lengthBytes;
         fastOpenCookieHigh = high;
@@ -208,17 +215,17 @@ public final class Segment extends SegmentPayload {
         return this;
     }
 
-    /** First sequence number of SACK block {@code i}. */
+    /** Returns the first sequence number of SACK block {@code i}. */
     public int sackStart(int i) {
         return sack[2 * i];
     }
 
-    /** Sequence number after SACK block {@code i}. */
+    /** Returns the sequence number after SACK block {@code i}. */
     public int sackEnd(int i) {
         return sack[2 * i + 1];
     }
 
-    /** Adds a SACK block; ignored when {@link #MAX_SACK_BLOCKS} are there already. */
+    /** Adds a SACK block. Ignored if there are {@link #MAX_SACK_BLOCKS} already. */
     public Segment addSack(int start, int end) {
         if (sackCount < MAX_SACK_BLOCKS) {
             sack[2 * sackCount] = start;
@@ -228,7 +235,7 @@ public final class Segment extends SegmentPayload {
         return this;
     }
 
-    /** Bytes the options take in the header with their padding, 0 to 40, laid out as Linux does. */
+    /** Returns the length of the options including padding, 0 to 40 bytes, in the layout that Linux uses. */
     public int optionsLengthBytes() {
         int length = 0;
         length += mss != 0 ? 4 : 0;
@@ -245,7 +252,7 @@ public final class Segment extends SegmentPayload {
 
     // ---- payload; see SegmentPayload ----
 
-    /** Sets a payload of one slice, without touching its reference count; an empty one is none. */
+    /** Sets a payload of one slice without changing its reference count. A length of 0 sets no payload. */
     public Segment payload(ByteBuf buffer, int index, int length) {
         forgetPayload();
         if (length > 0) {
@@ -255,8 +262,8 @@ public final class Segment extends SegmentPayload {
     }
 
     /**
-     * Keeps, of a segment that was to be cut, the first piece alone, as it would go out; what is behind it is given up.
-     * For the peer the others are lost.
+     * Reduces a segment for segmentation offload to its first piece, as it would be on the wire, and releases the
+     * rest. To the peer, the other pieces are lost.
      */
     public void keepFirstPiece() {
         if (segmentSize > 0) {
@@ -265,7 +272,7 @@ public final class Segment extends SegmentPayload {
         }
     }
 
-    /** Takes over everything but the payload. */
+    /** Copies everything except the payload. */
     public void copyHeader(Segment other) {
         forgetPayload();
         source(other.sourceHigh, other.sourceLow, other.sourcePort);
@@ -291,23 +298,24 @@ public final class Segment extends SegmentPayload {
         sackCount = other.sackCount;
         System.arraycopy(other.sack, 0, sack, 0, sack.length);
         mark = other.mark;
+        peerMac = other.peerMac;
         connection = other.connection;
         attachment = other.attachment;
     }
 
-    /** Sequence space it takes: payload, SYN and FIN. */
+    /** Returns the sequence space that the segment occupies: payload, SYN and FIN. */
     public int sequenceLength() {
         return payloadLength + (flags >>> 1 & 1) + (flags & 1);
     }
 
-    /** The connection an output segment belongs to; null for answers that belong to none. */
+    /** Returns the connection that an output segment belongs to; null for replies without a connection. */
     public SegmentOwner connection() {
         return connection;
     }
 
     /**
-     * What {@link SegmentOwner#attachment()} is of the connection that an output segment belongs to, or is the last
-     * one of; null for answers that belong to none.
+     * Returns the {@link SegmentOwner#attachment()} of the connection that an output segment belongs to, even if
+     * the connection has ended; null for replies without a connection.
      */
     public Object attachment() {
         return connection != null ? connection.attachment() : attachment;

@@ -1,7 +1,7 @@
 package io.rdmaraw.tcp.segment;
 
-/** The connection that an output segment belongs to, as far as segments know it. */
+/** The connection that an output segment belongs to. */
 public interface SegmentOwner {
-    /** Returns what the user of the core has attached to the connection; null when there is nothing. */
+    /** Returns the object that the user has attached to the connection, or null. */
     Object attachment();
 }

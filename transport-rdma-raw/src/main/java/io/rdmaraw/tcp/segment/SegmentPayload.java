@@ -4,8 +4,8 @@ import io.netty.buffer.ByteBuf;
 import io.netty.util.IllegalReferenceCountException;
 
 /**
- * The payload of a {@link Segment}: slices of buffers, which on the way out are borrowed from the connection, and
- * whether the device is to cut them into several segments.
+ * The payload of a {@link Segment}: slices of buffers, which an output segment borrows from its connection, and
+ * the segment size for segmentation offload.
  */
 abstract class SegmentPayload {
     public int payloadLength;
@@ -14,10 +14,10 @@ abstract class SegmentPayload {
     public final ByteBuf[] buffers = new ByteBuf[Segment.MAX_SLICES];
     public final int[] indices = new int[Segment.MAX_SLICES];
     public final int[] lengths = new int[Segment.MAX_SLICES];
-    /** The slices come without references of their own. */
+    /** The slices do not hold references to their buffers. */
     private boolean borrowed;
 
-    /** Bytes of payload over all slices. */
+    /** Returns the payload length over all slices in bytes. */
     public int payloadLength() {
         return payloadLength;
     }
@@ -27,15 +27,19 @@ abstract class SegmentPayload {
     }
 
     /**
-     * 0 for a segment that goes out as it is. Else what the device is to cut the payload into: TCP segments of so many
-     * bytes, the last perhaps shorter, each with these headers but for its sequence number, and with PSH and FIN in the
-     * last only. CWR is never set then. See {@code TcpConfig.Builder.segmentationBytes}.
+     * Returns the segment size for segmentation offload, or 0 if the segment is sent as it is. The device cuts
+     * the payload into TCP segments of this size; the last may be shorter. All have these headers, with their own
+     * sequence numbers; PSH and FIN are set only in the last. CWR is never set on such a segment. See
+     * {@code TcpConfig.Builder.segmentationBytes}.
      */
     public int segmentSizeBytes() {
         return segmentSize;
     }
 
-    /** TCP segments this is on the wire: 1, unless the device cuts it, or it was put together of several received. */
+    /**
+     * Returns the number of TCP segments on the wire: 1, unless the device cuts the segment or it was merged from
+     * several received ones.
+     */
     public int segmentCount() {
         return segmentSize == 0 ? 1 : (payloadLength + segmentSize - 1) / segmentSize;
     }
@@ -44,7 +48,7 @@ abstract class SegmentPayload {
         return buffers[i];
     }
 
-    /** Where slice {@code i} begins in its buffer. */
+    /** Returns the index in the buffer at which slice {@code i} starts. */
     public int sliceIndex(int i) {
         return indices[i];
     }
@@ -53,7 +57,10 @@ abstract class SegmentPayload {
         return lengths[i];
     }
 
-    /** Adds a slice that comes with a reference of its own, or whose buffer the caller keeps. */
+    /**
+     * Adds a slice. The caller either passes a reference to the buffer, or keeps the buffer alive while the segment is
+     * used.
+     */
     public void addSlice(ByteBuf buffer, int index, int length) {
         if (borrowed) {
             throw new IllegalStateException("The slices of this segment are borrowed; call retainPayload() first");
@@ -70,28 +77,28 @@ abstract class SegmentPayload {
     }
 
     /**
-     * Adds a slice whose buffer another owns, who keeps it while the segment is in use. All slices of a segment are
-     * borrowed, or none.
+     * Adds a slice without a reference. The owner of the buffer keeps it alive while the segment is in use.
+     * Either all slices of a segment are borrowed or none.
      *
-     * @throws IllegalReferenceCountException if the buffer has been released already
+     * @throws IllegalReferenceCountException if the buffer was already released
      */
     public void borrowSlice(ByteBuf buffer, int index, int length) {
         if (buffer.refCnt() <= 0) {
             throw new IllegalReferenceCountException(buffer.refCnt());
         }
         if (!borrowed && sliceCount > 0) {
-            throw new IllegalStateException("The slices of this segment are its own; it cannot borrow others");
+            throw new IllegalStateException("The slices of this segment hold references; it cannot borrow others");
         }
         borrowed = true;
         add(buffer, index, length);
     }
 
     /**
-     * Makes borrowed slices the segment's own: takes one reference to each, because the bytes are needed beyond the
-     * next call of the engine. A second call takes none, and neither does one for a segment that was received.
-     * {@link #transmitted()} releases them; a caller of {@link #detachPayload()} has to.
+     * Retains the borrowed slices, so that they stay valid beyond the next call of the engine. Has no effect if
+     * the segment already owns its slices, as received segments do. Release them by {@link #transmitted()}, or
+     * after {@link #detachPayload()} yourself.
      *
-     * @throws IllegalReferenceCountException if a buffer has been released; no reference is taken then
+     * @throws IllegalReferenceCountException if a buffer was released; no reference is retained in this case
      */
     public void retainPayload() {
         if (!borrowed) {
@@ -110,7 +117,7 @@ abstract class SegmentPayload {
         }
     }
 
-    /** Keeps the first bytes of the payload, at least one, and gives up the slices behind them. */
+    /** Truncates the payload to {@code lengthBytes}, at least one, and releases the slices beyond. */
     public void truncate(int lengthBytes) {
         int excess = payloadLength - lengthBytes;
         while (excess > 0 && lengths[sliceCount - 1] <= excess) {
@@ -132,7 +139,10 @@ abstract class SegmentPayload {
         buffers[slice] = null;
     }
 
-    /** This transmission is complete: releases the slices, but for those that are borrowed, and forgets them. */
+    /**
+     * Releases the slices unless they are borrowed, and clears the payload. Called when the transmission is
+     * complete.
+     */
     public void transmitted() {
         for (int i = 0; i < sliceCount; i++) {
             giveUp(i);
@@ -141,9 +151,9 @@ abstract class SegmentPayload {
     }
 
     /**
-     * Forgets the payload without releasing it: the object that copied the slices now owns their references.
+     * Clears the payload without releasing it. The object that has copied the slices now owns their references.
      *
-     * @throws IllegalStateException if they have none: {@link #retainPayload()} comes first
+     * @throws IllegalStateException if the slices are borrowed; call {@link #retainPayload()} first
      */
     public void detachPayload() {
         if (borrowed) {
@@ -152,7 +162,7 @@ abstract class SegmentPayload {
         forgetPayload();
     }
 
-    /** Forgets the payload and leaves all references as they are. */
+    /** Clears the payload without changing any reference count. */
     final void forgetPayload() {
         for (int i = 0; i < sliceCount; i++) {
             buffers[i] = null;

@@ -1,7 +1,8 @@
 package io.rdmaraw.tcp.segment;
 
 /**
- * Arithmetic on sequence numbers, modulo 2<sup>32</sup> (RFC 9293 section 3.4). Right while distances stay below 2^31.
+ * Arithmetic on sequence numbers, modulo 2<sup>32</sup> (RFC 9293 section 3.4). Results are correct for distances
+ * below 2<sup>31</sup>.
  */
 public final class Sequence {
     private Sequence() {
@@ -23,12 +24,12 @@ public final class Sequence {
         return a - b >= 0;
     }
 
-    /** low &lt;= value &lt;= high. */
+    /** Returns whether low &lt;= value &lt;= high. */
     public static boolean between(int low, int value, int high) {
         return Integer.compareUnsigned(value - low, high - low) <= 0;
     }
 
-    /** low &lt;= value &lt; high; false for an empty range. */
+    /** Returns whether low &lt;= value &lt; high. The result is false for an empty range. */
     public static boolean inside(int low, int value, int high) {
         return Integer.compareUnsigned(value - low, high - low) < 0;
     }

@@ -1,6 +1,6 @@
 package io.rdmaraw.tcp.segment;
 
-/** The control bits of a TCP header (RFC 9293 section 3.1), as they lie in its 14th byte, and the last of the 13th. */
+/** Control bits of a TCP header (RFC 9293 section 3.1): the 14th byte, with the last bit of the 13th as bit 8. */
 public final class TcpFlags {
     public static final int FIN = 0x01;
     public static final int SYN = 0x02;
@@ -12,13 +12,13 @@ public final class TcpFlags {
     public static final int ECE = 0x40;
     /** Congestion Window Reduced (RFC 3168). */
     public static final int CWR = 0x80;
-    /** Accurate ECN (RFC 9768), the last bit of the 13th byte; once the nonce sum (RFC 3540). */
+    /** Accurate ECN (RFC 9768), formerly the nonce sum (RFC 3540); the last bit of the 13th byte. */
     public static final int AE = 0x100;
 
     private TcpFlags() {
     }
 
-    /** For logs and tests: the names of the bits that are set, such as {@code SYN|ACK}; {@code -} for none. */
+    /** Returns the names of the bits that are set, such as {@code SYN|ACK}, or {@code -}. For logs and tests. */
     public static String toString(int flags) {
         StringBuilder text = new StringBuilder();
         String[] names = {"FIN", "SYN", "RST", "PSH", "ACK", "URG", "ECE", "CWR", "AE"};

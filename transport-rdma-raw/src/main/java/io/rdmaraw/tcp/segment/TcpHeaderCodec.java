@@ -10,9 +10,9 @@ import io.rdmaraw.wire.TcpHeader;
 import io.rdmaraw.wire.TcpOptions;
 
 /**
- * Between a {@link Segment} and the IP and TCP headers of its packet. Header words are put together in registers, from
- * where they go to memory as a whole and into the checksums: reading back what was just written in smaller pieces would
- * wait for the stores. For one thread.
+ * Converts between a {@link Segment} and the IP and TCP headers of its packet. Header words are assembled in
+ * registers, stored as a whole, and added to the checksums from there. Reading bytes back right after smaller
+ * stores would stall until the stores complete. Not thread-safe.
  */
 public final class TcpHeaderCodec {
     private static final int VERSION_AND_LENGTH = 0x45 << 24;
@@ -21,12 +21,12 @@ public final class TcpHeaderCodec {
     private static final int SACK_PERMITTED_TIMESTAMPS = 0x0402_080A;
     private static final int NOP_NOP_SACK_PERMITTED = 0x0101_0402;
     private static final int TIMESTAMPS_BYTES = 12;
-    /** Those of {@link TcpFlags}. */
+    /** Mask of the bits in {@link TcpFlags}. */
     private static final int FLAGS = 0x1FF;
 
     private final TcpOptions options = new TcpOptions();
 
-    /** Returns the length of the IP and TCP headers with options. */
+    /** Returns the length of the IP and TCP headers including options. */
     public static int lengthBytes(Segment s) {
         return ipBytes(s) + TcpHeader.MINIMUM_LENGTH_BYTES + s.optionsLengthBytes();
     }
@@ -35,18 +35,18 @@ public final class TcpHeaderCodec {
         return isIpv4(s) ? Ipv4Header.MINIMUM_LENGTH_BYTES : Ipv6Header.LENGTH_BYTES;
     }
 
-    /** Returns whether its packet is IPv4: the source is an IPv4-mapped address. */
+    /** Returns whether the segment is sent over IPv4, that is, its source is an IPv4-mapped address. */
     public static boolean isIpv4(Segment s) {
         return s.sourceHigh == 0 && s.sourceLow >>> 32 == 0xFFFF;
     }
 
     /**
-     * Writes the IP and TCP headers with their checksums. DF is set; the identification is 0, which RFC 6864 section
-     * 4.1 allows then.
+     * Writes the IP and TCP headers including their checksums. DF is set. The identification is 0, as RFC 6864
+     * section 4.1 permits for such packets.
      *
-     * @param address    absolute; has room for {@link #lengthBytes}
-     * @param payloadSum {@link InternetChecksum#sum(long, int)} of the payload, 0 without one
-     * @return the length of both
+     * @param address    absolute address with room for {@link #lengthBytes}
+     * @param payloadSum {@link InternetChecksum#sum(long, int)} of the payload; 0 without payload
+     * @return the length of both headers
      */
     public static int write(Segment s, long address, long payloadSum) {
         int optionsBytes = s.optionsLengthBytes();
@@ -64,7 +64,7 @@ public final class TcpHeaderCodec {
         return ipBytes + TcpHeader.MINIMUM_LENGTH_BYTES + optionsBytes;
     }
 
-    /** Returns the sum of the addresses. */
+    /** Writes the IPv4 header. Returns the sum of the addresses. */
     private static long writeIpv4(Segment s, long address, int totalBytes) {
         long source = s.sourceLow & LOW_32;
         long destination = s.destinationLow & LOW_32;
@@ -105,7 +105,7 @@ public final class TcpHeaderCodec {
         }
     }
 
-    /** Writes the options word by word, laid out as Linux does; returns their sum. */
+    /** Writes the options word by word in the layout that Linux uses. Returns their sum. */
     private static long writeOptions(Segment s, long start) {
         long at = start;
         long sum = 0;
@@ -139,7 +139,7 @@ public final class TcpHeaderCodec {
         return sum;
     }
 
-    /** Kind, length and cookie, filled up with NOPs. */
+    /** Writes kind, length and cookie, padded with NOPs. Returns their sum. */
     private static long writeFastOpen(Segment s, long start) {
         int end = 2 + s.fastOpenCookieBytes;
         long sum = 0;
@@ -169,8 +169,8 @@ public final class TcpHeaderCodec {
     }
 
     /**
-     * Fills in all but the payload, from a frame that was parsed as TCP. An option with an impossible length ends the
-     * options; those before it count, as Linux has it.
+     * Reads everything except the payload from a parsed TCP frame. An option with an invalid length ends the
+     * options; those before it are used, as on Linux.
      */
     public void read(ParsedFrame frame, Segment out) {
         long header = frame.transportAddress();
@@ -214,7 +214,10 @@ public final class TcpHeaderCodec {
         }
     }
 
-    /** RFC 7413 section 4.1.1: of an even length from 4 to 16, or a request; what is not counts as not there. */
+    /**
+     * Reads the Fast Open option. Only an even cookie length from 4 to 16, or 0 for a request, is valid (RFC 7413
+     * section 4.1.1); otherwise the option is ignored.
+     */
     private static void readFastOpen(long address, int lengthBytes, Segment out) {
         if (lengthBytes != 0 && (lengthBytes < 4 || lengthBytes > 16 || (lengthBytes & 1) != 0)) {
             return;

@@ -1,4 +1,2 @@
-/**
- * Segments as the TCP core sees them, and the headers that carry them (RFC 9293 section 3.1).
- */
+/** Segments in the form that the TCP core uses, and the codec for their headers (RFC 9293 section 3.1). */
 package io.rdmaraw.tcp.segment;

@@ -1,13 +1,13 @@
 package io.rdmaraw.tcp.send;
 
 /**
- * What a connection needs while it has something to send or in flight, and only then: an idle connection has none. The
- * engine keeps a stack of them, so the one taken is the one last used and lies in the cache.
+ * The state of a connection with data to send or in flight. Idle connections have none. The engine pools
+ * instances in a stack, so a new flight is likely to be in the CPU cache.
  */
 public final class Flight {
     private static final int MAX_POOLED_CAPACITY = 64;
 
-    /** What keeps a connection from sending more, other than the path. */
+    /** Reason why a connection cannot send more, other than the path. */
     public enum Limit { NONE, PEER_WINDOW, SEND_BUFFER }
 
 
@@ -15,20 +15,22 @@ public final class Flight {
     public final Scoreboard scoreboard = new Scoreboard();
     public final RecoveryState recovery = new RecoveryState();
     /**
-     * What is left of a small segment that could have gone out but for the number of its slices. It follows at once:
-     * what keeps small segments back has been asked about the whole.
+     * Number of unsent bytes of a small segment that was cut, because its data lies in too many buffers. They are sent
+     * without a check for small segments, because the whole segment has already passed that check.
      */
     public int restBytes;
-    /** Since when the connection has had something to send or in flight. */
+    /** End of the last segment that was smaller than the MSS. Nagle's algorithm waits for its acknowledgement. */
+    public int smallEndSeq;
+    /** Time since which the connection has had data to send or in flight. */
     public long busySinceNanos;
     public Limit limit = Limit.NONE;
-    /** Since when it has been limited by this. */
+    /** Time since which {@link #limit} applies. */
     public long limitSinceNanos;
-    /** The user has more to send than the send buffer takes. */
+    /** The user has more data to send than the send buffer accepts. */
     public boolean userWaits;
     /**
-     * All is acknowledged, and nothing more is queued. A user who answers at once what came with the acknowledgement
-     * goes on with this flight as it is; else it is given back at the end of the connection's turn.
+     * All data is acknowledged and nothing is queued. If the user sends a reply at once, the connection continues
+     * with this flight; otherwise it is returned to the pool at the end of the connection's turn.
      */
     private boolean idle;
 
@@ -37,12 +39,16 @@ public final class Flight {
         scoreboard.reset(seq);
         recovery.reset(seq);
         restBytes = 0;
+        smallEndSeq = seq;
         limit = Limit.NONE;
         userWaits = false;
         idle = false;
     }
 
-    /** All is acknowledged. Returns false if it cannot be gone on with as it is. */
+    /**
+     * Marks the flight as idle when all data is acknowledged. Returns false if it cannot be resumed and must be
+     * released.
+     */
     public boolean rest() {
         idle = recovery.isUnused() && isPoolable();
         return idle;
@@ -52,20 +58,24 @@ public final class Flight {
         return idle;
     }
 
-    /** There is something to send again, from where it ended. */
+    /** Resumes an idle flight for new data. */
     public void resume() {
         idle = false;
         recovery.endSeq = queue.endSeq();
         restBytes = 0;
+        smallEndSeq = queue.endSeq();
         userWaits = false;
     }
 
-    /** Whether it is small enough to be kept for another connection. */
+    /** Returns whether the flight is small enough for the pool. */
     public boolean isPoolable() {
         return queue.capacity() <= MAX_POOLED_CAPACITY && scoreboard.capacity() <= MAX_POOLED_CAPACITY;
     }
 
-    /** Bytes in flight as the congestion window counts them; duplicate ACKs without SACK count as arrivals. */
+    /**
+     * Returns the bytes in flight for comparison with the congestion window. Without SACK, duplicate ACKs count
+     * as deliveries.
+     */
     public int pipeBytes() {
         return Math.max(0, scoreboard.pipeBytes() - recovery.duplicateAckBytes);
     }

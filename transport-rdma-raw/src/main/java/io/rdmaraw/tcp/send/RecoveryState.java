@@ -1,28 +1,27 @@
 package io.rdmaraw.tcp.send;
 
-/** The variables of loss recovery: PRR (RFC 9937), F-RTO (RFC 5682), undo (RFC 4015). */
+/** Variables of loss recovery: PRR (RFC 9937), F-RTO (RFC 5682) and undo (RFC 4015). */
 public final class RecoveryState {
-    /** Where the connection stands. */
     public enum Phase {
-        /** Nothing is known to be lost. */
+        /** No loss is known. */
         OPEN,
-        /** Fast recovery (RFC 6675, RFC 6582): loss was found by acknowledgements. */
+        /** Fast recovery (RFC 6675, RFC 6582): a loss was detected from ACKs. */
         FAST,
-        /** The retransmission timer ran out. */
+        /** The retransmission timer has expired. */
         TIMEOUT
     }
 
-    /** F-RTO, RFC 5682 section 3.1. */
+    /** State of F-RTO (RFC 5682 section 3.1). */
     public enum Frto {
         OFF,
-        /** The first segment was sent again; the next ACK is awaited. */
+        /** The first segment was retransmitted; waiting for the next ACK. */
         FIRST_ACK,
-        /** New data was sent; the ACK that decides is awaited. */
+        /** New data was sent; the next ACK decides. */
         SECOND_ACK
     }
 
     public Phase phase;
-    /** RecoveryPoint: SND.NXT when the phase began. */
+    /** RecoveryPoint: SND.NXT at the start of the phase. */
     public int endSeq;
 
     // NewReno without SACK (RFC 6582)
@@ -38,20 +37,20 @@ public final class RecoveryState {
     public boolean undoPossible;
     public int undoCwnd;
     public int undoSsthresh;
-    /** SND.UNA when the phase began. */
+    /** SND.UNA at the start of the phase. */
     public int undoSeq;
-    /** Retransmissions not shown to be unneeded by D-SACK yet; -1 when the count is unknown. */
+    /** Number of retransmissions that no D-SACK has shown to be unnecessary; -1 before the first retransmission. */
     public int undoRetransmissions;
-    /** Our timestamp at the first retransmission of the phase (RFC 3522), if {@link #retransmitStamped}. */
+    /** Timestamp of the first retransmission in this phase (RFC 3522), valid if {@link #retransmitStamped}. */
     public int retransmitTimestamp;
     public boolean retransmitStamped;
 
     public Frto frto;
 
-    /** A probe was sent in recovery; nothing has arrived since. */
+    /** A probe was sent in recovery, and nothing was delivered since. */
     public boolean probed;
 
-    /** Small segments are repeated as they were sent: together they may be too big for the path. */
+    /** Small segments are retransmitted one by one, because a merged segment may be too large for the path. */
     public boolean oneByOne;
 
     public void reset(int seq) {
@@ -68,7 +67,7 @@ public final class RecoveryState {
         probed = false;
     }
 
-    /** Whether all is as {@link #reset} leaves it, but for {@link #endSeq}. */
+    /** Returns whether all fields except {@link #endSeq} have the values set by {@link #reset}. */
     public boolean isUnused() {
         return phase == Phase.OPEN && frto == Frto.OFF && !undoPossible && !retransmitStamped && !probed && !oneByOne
                 && duplicateAcks == 0 && duplicateAckBytes == 0;

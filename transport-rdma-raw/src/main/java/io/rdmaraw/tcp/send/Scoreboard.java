@@ -3,12 +3,12 @@ package io.rdmaraw.tcp.send;
 import io.rdmaraw.tcp.segment.Sequence;
 
 /**
- * The segments between SND.UNA and SND.NXT in order of sequence number, with what is known of each: when it was last
- * sent, whether the peer has it (SACK, RFC 2018), whether it is taken for lost. Those in flight are linked in order of
- * their last transmission, which is the order in which RACK (RFC 8985) looks at them.
+ * The segments between SND.UNA and SND.NXT in order of sequence number. Each entry has its last send time and
+ * whether it is SACKed (RFC 2018) or marked as lost. Entries in flight are linked in order of their last
+ * transmission, the order in which RACK (RFC 8985) examines them.
  *
- * <p>A ring in two arrays, without objects. Entries are named by positions that grow for ever and are masked into
- * the ring; {@link #head()} to {@link #tail()} (exclusive) are valid.
+ * <p>The entries form a ring in two arrays, without objects. They are identified by increasing positions, which
+ * are masked to index the ring. The positions from {@link #head()} to {@link #tail()} (exclusive) are valid.
  */
 public final class Scoreboard {
     public static final int NONE = -1;
@@ -19,10 +19,16 @@ public final class Scoreboard {
     private static final int LOST = 2;
     private static final int RETRANSMITTED = 4;
 
-    /** The numbers of an entry lie side by side: with many connections each array costs a miss of the cache. */
+    /**
+     * Fields of an entry are adjacent in memory. With many connections, each separate array would cost a cache
+     * miss.
+     */
     private static final int WORDS = 4;
     private static final int START = 0;
-    /** Of a sacked entry, which is in no list: one behind it, with only sacked ones between. */
+    /**
+     * Next entry in the list of transmissions. A SACKed entry is not in this list; its link points to a later
+     * entry with only SACKed entries in between.
+     */
     private static final int LATER = 1;
     private static final int EARLIER = 2;
     private static final int FLAGS = 3;
@@ -36,14 +42,14 @@ public final class Scoreboard {
     /** Ends of the list by time of transmission. */
     private int oldest = NONE;
     private int newest = NONE;
-    /** Entries looked at to find out what an acknowledgement says: so tests see that this is no walk over them all. */
+    /** Number of entries examined for ACKs. Tests use it to check that an ACK does not visit all entries. */
     public long visited;
-    /** No entry before this one is lost. */
+    /** No entry before this position is lost. */
     private int lossHint;
     private int sackedBytes;
     private int lostBytes;
     private int sackedCount;
-    /** Null while no connection that measured rates has had this scoreboard. */
+    /** Null until a rate-based congestion control first uses this scoreboard. */
     private SendRecords records;
 
     public void reset(int seq) {
@@ -62,7 +68,7 @@ public final class Scoreboard {
         return mask + 1;
     }
 
-    /** From now on what is sent is recorded; of what is in flight nothing is known. */
+    /** Starts recording for rate samples. Entries already in flight have no record. */
     public void keepRecords() {
         if (records == null) {
             records = new SendRecords(capacity());
@@ -72,7 +78,7 @@ public final class Scoreboard {
         }
     }
 
-    /** How things stood when each segment was sent; only after {@link #keepRecords()}. */
+    /** Returns the send records of the entries; null before {@link #keepRecords()}. */
     public SendRecords records() {
         return records;
     }
@@ -125,7 +131,7 @@ public final class Scoreboard {
         return (words[base(entry) + FLAGS] & LOST) != 0;
     }
 
-    /** Sent more than once. */
+    /** Returns whether the entry was sent more than once. */
     public boolean isRetransmitted(int entry) {
         return (words[base(entry) + FLAGS] & RETRANSMITTED) != 0;
     }
@@ -138,27 +144,27 @@ public final class Scoreboard {
         return sackedCount;
     }
 
-    /** Bytes taken for lost and not sent again yet. */
+    /** Returns the bytes marked as lost and not retransmitted yet. */
     public int lostBytes() {
         return lostBytes;
     }
 
-    /** Sent, neither acknowledged nor sacked nor taken for lost: "pipe" of RFC 6675. */
+    /** Returns the bytes that are neither acknowledged, SACKed nor marked as lost ("pipe" of RFC 6675). */
     public int pipeBytes() {
         return endSeq - startSeq() - sackedBytes - lostBytes;
     }
 
-    /** The entry in flight that was sent longest ago, or NONE. */
+    /** Returns the entry in flight with the earliest last transmission, or NONE. */
     public int oldestInFlight() {
         return oldest;
     }
 
-    /** The entry in flight that was sent next after {@code entry}, or NONE. */
+    /** Returns the entry in flight that was sent next after {@code entry}, or NONE. */
     public int sentAfter(int entry) {
         return words[base(entry) + LATER];
     }
 
-    /** A segment up to {@code end} was sent for the first time. */
+    /** Appends a segment up to {@code end} that was sent for the first time. */
     public void append(int end, long nowNanos) {
         if (tail - head == mask + 1) {
             grow();
@@ -173,7 +179,7 @@ public final class Scoreboard {
         link(tail++, nowNanos);
     }
 
-    /** An entry was sent again. */
+    /** Records a retransmission of an entry. */
     public void retransmitted(int entry, long nowNanos) {
         int base = base(entry);
         if ((words[base + FLAGS] & LOST) != 0) {
@@ -186,7 +192,7 @@ public final class Scoreboard {
         link(entry, nowNanos);
     }
 
-    /** Takes an entry in flight for lost; it becomes due for retransmission. */
+    /** Marks an entry as lost and due for retransmission. Has no effect if it is lost or SACKed already. */
     public void markLost(int entry) {
         int base = base(entry);
         if ((words[base + FLAGS] & (LOST | SACKED)) != 0) {
@@ -200,7 +206,7 @@ public final class Scoreboard {
         }
     }
 
-    /** The peer has this entry; it must not be sacked yet. */
+    /** Marks an entry as SACKed. It must not be SACKed yet. */
     public void markSacked(int entry) {
         int base = base(entry);
         if ((words[base + FLAGS] & LOST) != 0) {
@@ -216,8 +222,9 @@ public final class Scoreboard {
     }
 
     /**
-     * The first entry behind {@code entry}, which is sacked, that is not sacked; the tail if there is none. Steps over
-     * the entries between, and makes those steps longer, so that they are few on average.
+     * Returns the first entry after {@code entry} that is not SACKed, or the tail. {@code entry} must be SACKed.
+     * The links between SACKed entries are extended on the way (path compression), so that the average number of
+     * steps is small.
      */
     public int behindSacked(int entry) {
         int at = entry;
@@ -234,7 +241,7 @@ public final class Scoreboard {
         return at;
     }
 
-    /** RFC 2018 section 8: the peer has dropped what it had reported; everything sacked is in flight again, as lost. */
+    /** Handles a peer that has dropped SACKed data (RFC 2018 section 8): all SACKed entries are marked as lost. */
     public void forgetSacks() {
         for (int entry = head; entry != tail; entry++) {
             int base = base(entry);
@@ -248,7 +255,7 @@ public final class Scoreboard {
         sackedCount = 0;
     }
 
-    /** Nothing was lost after all: what was taken for lost is in flight, sent before everything else in flight. */
+    /** Undoes all loss marks. The entries are in flight again, as sent before all others in flight. */
     public void forgetLosses() {
         for (int entry = tail - 1; lostBytes > 0 && entry >= head; entry--) {
             int base = base(entry);
@@ -268,7 +275,7 @@ public final class Scoreboard {
         }
     }
 
-    /** The first entry due for retransmission, or NONE. */
+    /** Returns the first entry due for retransmission, or NONE. */
     public int firstLost() {
         if (lostBytes == 0) {
             return NONE;
@@ -283,18 +290,18 @@ public final class Scoreboard {
     }
 
     /**
-     * The last of the entries from {@code first} on that are lost too and follow each other, as far as they lie within
-     * {@code mostBytes}; {@code first} if that is all.
+     * Returns the last entry of the longest contiguous run of lost entries that starts with {@code first} and
+     * fits into {@code maxBytes}; at least {@code first}.
      */
-    public int lastLostWithin(int first, int mostBytes) {
+    public int lastLostWithin(int first, int maxBytes) {
         int last = first;
-        while (last + 1 != tail && isLost(last + 1) && endSeq(last + 1) - startSeq(first) <= mostBytes) {
+        while (last + 1 != tail && isLost(last + 1) && endSeq(last + 1) - startSeq(first) <= maxBytes) {
             last++;
         }
         return last;
     }
 
-    /** Drops the first entry, which is acknowledged as a whole. */
+    /** Removes the first entry, which is acknowledged completely. */
     public void removeHead() {
         int base = base(head);
         int length = lengthOf(head);
@@ -310,7 +317,7 @@ public final class Scoreboard {
         head++;
     }
 
-    /** The first bytes of the first entry are acknowledged; the rest is not. */
+    /** Removes the acknowledged bytes at the start of the first entry. */
     public void trimHead(int seq) {
         int base = base(head);
         int bytes = seq - words[base + START];
@@ -322,7 +329,7 @@ public final class Scoreboard {
         words[base + START] = seq;
     }
 
-    /** The entry that holds {@code seq}, which must lie in the scoreboard. */
+    /** Returns the entry that contains {@code seq}, which must lie in the scoreboard. */
     public int find(int seq) {
         int low = head;
         int high = tail - 1;
@@ -338,8 +345,8 @@ public final class Scoreboard {
     }
 
     /**
-     * Cuts an entry in two at {@code seq}, which lies inside it. Both halves keep what is known of the whole. Takes
-     * time in proportion to the entries: it happens when the MSS falls.
+     * Splits an entry at {@code seq}, which lies inside it. Both parts have the state of the whole. The cost is
+     * proportional to the number of entries; it is only needed if the MSS shrinks.
      */
     public void split(int entry, int seq) {
         if (tail - head == mask + 1) {
@@ -368,13 +375,13 @@ public final class Scoreboard {
     }
 
     /**
-     * Cuts entries that are lost and longer than {@code mostBytes} into pieces of that length, all in one pass: when
-     * the MSS falls there may be thousands of them.
+     * Splits all lost entries that are longer than {@code maxBytes} in one pass. If the MSS shrinks, there may
+     * be thousands.
      */
-    public void cutLost(int mostBytes) {
+    public void cutLost(int maxBytes) {
         int added = 0;
         for (int entry = head; entry != tail; entry++) {
-            added += isLost(entry) ? (lengthOf(entry) - 1) / mostBytes : 0;
+            added += isLost(entry) ? (lengthOf(entry) - 1) / maxBytes : 0;
         }
         if (added == 0) {
             return;
@@ -390,7 +397,7 @@ public final class Scoreboard {
         int[] placeOf = new int[tail - head];
         for (int entry = head; entry != tail; entry++) {
             placeOf[entry - head] = cut.tail;
-            int step = isLost(entry) ? mostBytes : lengthOf(entry);
+            int step = isLost(entry) ? maxBytes : lengthOf(entry);
             for (int at = 0; at < lengthOf(entry); at += step) {
                 if (records != null) {
                     cut.records.copyFrom(records, entry, cut.tail);
@@ -399,11 +406,12 @@ public final class Scoreboard {
                 cut.words[slot * WORDS + START] = startSeq(entry) + at;
                 cut.sentNanos[slot] = sentNanos(entry);
                 cut.words[slot * WORDS + FLAGS] = words[base(entry) + FLAGS];
-                // Of a sacked one this steps over it; of one in flight it is said below.
+                // This links a SACKed entry to the next position. For entries in flight, the link is overwritten
+                // below.
                 cut.words[slot * WORDS + LATER] = cut.tail;
             }
         }
-        // What is in flight keeps its order in time, at its new place.
+        // Entries in flight keep their order in time at their new positions.
         for (int entry = oldest; entry != NONE; entry = words[base(entry) + LATER]) {
             int slot = placeOf[entry - head] & cut.mask;
             cut.words[slot * WORDS + LATER] = placeOf(placeOf, words[base(entry) + LATER]);
@@ -497,7 +505,7 @@ public final class Scoreboard {
         }
     }
 
-    /** Moves all positions down by a multiple of the capacity, so that they never overflow. */
+    /** Reduces all positions by a multiple of the capacity, so that they never overflow. */
     private void rebase() {
         int by = head & ~mask;
         for (int i = head; i != tail; i++) {

@@ -6,20 +6,21 @@ import io.rdmaraw.tcp.segment.Sequence;
 import java.util.Arrays;
 
 /**
- * The bytes a user has handed over and the peer has not acknowledged, as a ring of buffers ordered by sequence number.
- * It owns one reference to each buffer. Sequence numbers here count data only: our FIN lies behind {@link #endSeq()}.
+ * The bytes that the user has passed to the connection and the peer has not acknowledged. It is a ring of buffers
+ * ordered by sequence number and owns one reference to each. Only data is counted: a FIN follows after
+ * {@link #endSeq()}.
  */
 public final class SendQueue {
     private static final int INITIAL_CAPACITY = 4;
 
     private ByteBuf[] buffers = new ByteBuf[INITIAL_CAPACITY];
-    /** For each buffer the sequence number of its first byte, and its reader index when it came. */
+    /** Two values per buffer: the sequence number of its first byte, and its reader index when it was added. */
     private int[] places = new int[2 * INITIAL_CAPACITY];
     private int head;
     private int count;
     private int startSeq;
     private int endSeq;
-    /** The entry where the last slice ended: the next one usually begins there. */
+    /** Index of the buffer at which the last slice ended. The next one usually starts there. */
     private int cursor;
 
     public void reset(int seq) {
@@ -32,7 +33,7 @@ public final class SendQueue {
         return count == 0;
     }
 
-    /** Sequence number after the last byte. */
+    /** Returns the sequence number after the last byte. */
     public int endSeq() {
         return endSeq;
     }
@@ -45,7 +46,7 @@ public final class SendQueue {
         return buffers.length;
     }
 
-    /** Appends the readable bytes and takes over the reference. */
+    /** Appends the readable bytes of a buffer and takes over the reference. */
     public void add(ByteBuf buffer, int length) {
         if (count == buffers.length) {
             grow();
@@ -73,7 +74,7 @@ public final class SendQueue {
         head = 0;
     }
 
-    /** Everything before {@code seq} is acknowledged; returns the number of bytes that leave. */
+    /** Removes the bytes before {@code seq}, which are acknowledged. Returns their number. */
     public int acknowledge(int seq) {
         int to = Sequence.min(seq, endSeq);
         int bytes = to - startSeq;
@@ -101,10 +102,11 @@ public final class SendQueue {
     }
 
     /**
-     * Lends {@code out} slices for {@code length} bytes from {@code seq}, as far as {@code maxSlices} allow.
+     * Adds borrowed slices for {@code length} bytes from {@code seq} to {@code out}, as far as {@code maxSlices}
+     * permits.
      *
-     * @return the bytes added, 1 or more when {@code length} is
-     * @throws io.netty.util.IllegalReferenceCountException if one of their buffers has been released already
+     * @return the number of bytes added, at least 1 unless {@code length} is 0
+     * @throws io.netty.util.IllegalReferenceCountException if one of the buffers was already released
      */
     public int slice(int seq, int length, int maxSlices, Segment out) {
         int mask = buffers.length - 1;
@@ -143,14 +145,14 @@ public final class SendQueue {
         return low;
     }
 
-    /** A handler without a reference may have released it: there is nothing to release then. */
+    /** Releases a buffer unless a handler has wrongly released it before. */
     private static void release(ByteBuf buffer) {
         if (buffer.refCnt() > 0) {
             buffer.release();
         }
     }
 
-    /** Gives up everything that is not acknowledged. */
+    /** Releases all unacknowledged data. */
     public void release() {
         int mask = buffers.length - 1;
         for (int i = 0; i < count; i++) {

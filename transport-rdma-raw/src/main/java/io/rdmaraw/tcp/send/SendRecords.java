@@ -1,8 +1,9 @@
 package io.rdmaraw.tcp.send;
 
 /**
- * What the delivery rate wants to know of each segment in flight, beside the {@link Scoreboard} and with its positions:
- * how things stood when it was last sent. Only connections whose congestion control measures rates have it.
+ * State of the connection at the last transmission of each segment in flight, for delivery rate samples. The
+ * positions are those of the {@link Scoreboard}. Only connections with a rate-based congestion control have
+ * records.
  */
 public final class SendRecords {
     private static final int LONGS = 5;
@@ -10,9 +11,9 @@ public final class SendRecords {
     private static final int DELIVERED_NANOS = 1;
     private static final int FIRST_SENT_NANOS = 2;
     private static final int LOST = 3;
-    /** Bytes in flight, shifted by one, and whether the application limited the sender. */
+    /** Bytes in flight, shifted left by one, and the application-limited flag in bit 0. */
     private static final int FLIGHT = 4;
-    /** Sent before rates were measured. */
+    /** Value of the delivered bytes if the entry was sent before recording started. */
     private static final long NOT_MEASURED = -1;
 
     private long[] records;
@@ -27,7 +28,7 @@ public final class SendRecords {
         return (entry & mask) * LONGS;
     }
 
-    /** The entry was sent, for the first time or again. */
+    /** Records a transmission or retransmission of an entry. */
     public void sent(int entry, long deliveredBytes, long deliveredNanos, long firstSentNanos, long lostBytes,
             long flightBytes, boolean appLimited) {
         int base = base(entry);
@@ -38,7 +39,7 @@ public final class SendRecords {
         records[base + FLIGHT] = flightBytes << 1 | (appLimited ? 1 : 0);
     }
 
-    /** Nothing is known of an entry. */
+    /** Marks an entry as not measured. */
     void clear(int entry) {
         records[base(entry) + DELIVERED] = NOT_MEASURED;
     }
@@ -47,27 +48,27 @@ public final class SendRecords {
         return records[base(entry) + DELIVERED] != NOT_MEASURED;
     }
 
-    /** What had been delivered when it was sent. */
+    /** Returns the bytes delivered by the connection when the entry was sent. */
     public long deliveredBytes(int entry) {
         return records[base(entry) + DELIVERED];
     }
 
-    /** When the last of that had been. */
+    /** Returns the time of the last delivery when the entry was sent. */
     public long deliveredNanos(int entry) {
         return records[base(entry) + DELIVERED_NANOS];
     }
 
-    /** When the segment that was the newest delivered then had been sent. */
+    /** Returns the send time of the segment that was the last one delivered when the entry was sent. */
     public long firstSentNanos(int entry) {
         return records[base(entry) + FIRST_SENT_NANOS];
     }
 
-    /** What had been lost when it was sent. */
+    /** Returns the bytes lost by the connection when the entry was sent. */
     public long lostBytes(int entry) {
         return records[base(entry) + LOST];
     }
 
-    /** What was in flight, itself included. */
+    /** Returns the bytes in flight when the entry was sent, including the entry itself. */
     public long flightBytes(int entry) {
         return records[base(entry) + FLIGHT] >> 1;
     }
@@ -80,7 +81,7 @@ public final class SendRecords {
         System.arraycopy(records, base(from), records, base(to), LONGS);
     }
 
-    /** Twice the capacity; positions {@code head} to {@code tail} keep what they have. */
+    /** Doubles the capacity and keeps the records from {@code head} to {@code tail}. */
     void grow(int head, int tail) {
         SendRecords grown = new SendRecords((mask + 1) * 2);
         for (int entry = head; entry != tail; entry++) {
@@ -90,7 +91,7 @@ public final class SendRecords {
         mask = grown.mask;
     }
 
-    /** Copies of another scoreboard's entry: it was cut. */
+    /** Copies a record from another scoreboard after an entry of it was split. */
     void copyFrom(SendRecords other, int from, int to) {
         System.arraycopy(other.records, other.base(from), records, base(to), LONGS);
     }

@@ -3,12 +3,12 @@ package io.rdmaraw.tcp.stack;
 import java.util.ArrayList;
 import java.util.List;
 
-/** Tasks that wait until a stack handles no connection any more. Any thread. */
+/** Tasks that run when a stack has released all its connections. Thread-safe. */
 final class Afterwards {
     private final List<Runnable> waiting = new ArrayList<>(0);
     private boolean begun;
 
-    /** Runs a task now if it has begun, else by {@link #begin()}. */
+    /** Runs a task at once if {@link #begin()} has been called. Otherwise {@code begin()} runs it. */
     void add(Runnable task) {
         synchronized (waiting) {
             if (!begun) {
@@ -19,13 +19,14 @@ final class Afterwards {
         task.run();
     }
 
-    /** A task is not to run any more; nothing happens if it has. */
+    /** Removes a task that has not run yet. Has no effect if it has. */
     void remove(Runnable task) {
         synchronized (waiting) {
             waiting.remove(task);
         }
     }
 
+    /** Runs the waiting tasks on the calling thread. Later tasks run as soon as they are added. */
     void begin() {
         List<Runnable> tasks;
         synchronized (waiting) {

@@ -7,24 +7,26 @@ import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
 
 /**
- * What other threads want to have done on a loop before it looks at the next frame. A task of the loop's own would come
- * too late: the loop may be in the middle of its input, and a frame that is a consequence of what was asked for, as a
- * SYN is of a bind() that has returned, may be in that.
+ * Tasks from other threads that must run before the loop processes its next frame. An ordinary task of the loop would
+ * be too late: the loop may be in the middle of a burst, and that burst may contain a frame that depends on the task.
+ * For example, when {@code bind()} has returned, a client may send its SYN at once.
  */
 final class BeforeFrames {
     private static final InternalLogger LOGGER = InternalLoggerFactory.getInstance(BeforeFrames.class);
 
     private final Queue<Runnable> tasks = new ConcurrentLinkedQueue<>();
-    /** Some may be there: one read for each run of frames. */
+    /** Set if there may be tasks. The loop reads this flag once for each run of frames. */
     private volatile boolean some;
 
-    /** Takes a task. Any thread. */
+    /** Adds a task. May be called on any thread. */
     void add(Runnable task) {
         tasks.add(task);
         some = true;
     }
 
-    /** Does what is there, in order. On the loop; from within a task it goes on with those behind. */
+    /**
+     * Runs the pending tasks in order. Called on the loop. If a task calls this method, it runs the tasks behind it.
+     */
     void run() {
         if (some) {
             runAll();
@@ -32,15 +34,15 @@ final class BeforeFrames {
     }
 
     private void runAll() {
-        // Before the first is taken: one that is added meanwhile is done now, or finds it set.
+        // Cleared before the first poll: a task added concurrently either runs now or sets the flag again.
         some = false;
         Runnable task;
         while ((task = tasks.poll()) != null) {
             try {
                 task.run();
-            } catch (RuntimeException | OutOfMemoryError e) {
-                // The frame that the loop was about to look at, and the tasks behind, are no part of it.
-                LOGGER.warn("an event loop could not begin or end to serve a TCP port: close the server and bind it"
+            } catch (Throwable e) {
+                // A failed task must not prevent the later tasks or the processing of the next frame.
+                LOGGER.warn("an event loop cannot start or stop serving a TCP port: close the server and bind it"
                         + " again", e);
             }
         }

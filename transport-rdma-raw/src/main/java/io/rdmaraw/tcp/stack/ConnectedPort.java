@@ -1,33 +1,77 @@
 package io.rdmaraw.tcp.stack;
 
+import io.netty.util.internal.logging.InternalLogger;
+import io.netty.util.internal.logging.InternalLoggerFactory;
 import io.rdmaraw.host.TcpNetwork;
 import io.rdmaraw.net.IpAddress;
+import io.rdmaraw.verbs.VerbsException;
+import io.rdmaraw.verbs.flow.FlowSpec;
 
-/** The port of a connection that was opened here, with a rule of its own on the loop that opened it. */
+import java.util.List;
+
+/**
+ * The port of a connection that this host opened. Its flow rules lead to the loop that opened the connection, and they
+ * follow the MAC address of the link.
+ */
 final class ConnectedPort extends TcpPort {
-    /** Null where the stack's own rule brings the connection's segments. */
-    private final TcpFrameReceiver steering;
+    private static final InternalLogger LOGGER = InternalLoggerFactory.getInstance(ConnectedPort.class);
+
+    private final TcpStack stack;
     private final IpAddress peer;
     private final int peerPort;
+    private final Runnable onHostChange = this::followHost;
+    /** The installed flow rules; empty if the stack's own rule covers the connection. */
+    private List<FlowSpec> rules;
+    /** Receiver of the flow rules; null if there are none. */
+    private TcpFrameReceiver steering;
 
     /**
-     * Steers what comes for the connection.
+     * Installs the flow rules of the connection.
      *
-     * @throws io.rdmaraw.verbs.VerbsException when the device does not take the rule; the port is given back
+     * @throws VerbsException if the device rejects a rule. The port is released then.
      */
     ConnectedPort(TcpStack stack, TcpNetwork.Binding binding, IpAddress peer, int peerPort) {
         super(binding);
+        this.stack = stack;
         this.peer = peer;
         this.peerPort = peerPort;
-        steering = binding.flows().isEmpty() ? null : new TcpFrameReceiver(stack);
-        if (steering != null) {
+        rules = binding.flows();
+        if (!rules.isEmpty()) {
             try {
-                stack.port().attach(steering, binding.flows());
+                steering = steer(rules);
             } catch (RuntimeException e) {
                 binding.close();
                 throw e;
             }
+            stack.network().follow(onHostChange);
         }
+    }
+
+    private TcpFrameReceiver steer(List<FlowSpec> flows) {
+        TcpFrameReceiver receiver = new TcpFrameReceiver(stack);
+        stack.port().attach(receiver, flows);
+        return receiver;
+    }
+
+    /**
+     * Replaces the rules if the MAC address of the link has changed. The new rules are installed before the old ones
+     * are removed, because segments to the old MAC address may still be in transit.
+     */
+    private void followHost() {
+        List<FlowSpec> wanted = binding().flows();
+        if (wanted.equals(rules)) {
+            return;
+        }
+        TcpFrameReceiver before = steering;
+        try {
+            steering = steer(wanted);
+        } catch (VerbsException e) {
+            LOGGER.warn("port {}: segments from {} port {} are no longer received, because the device rejects the rule"
+                    + " for the new MAC address: {}", binding().port(), peer, peerPort, e.getMessage());
+            return;
+        }
+        rules = wanted;
+        stack.port().detach(before);
     }
 
     @Override
@@ -38,7 +82,8 @@ final class ConnectedPort extends TcpPort {
     @Override
     void withdraw() {
         if (steering != null) {
-            steering.stack().port().detach(steering);
+            stack.network().unfollow(onHostChange);
+            stack.port().detach(steering);
         }
     }
 }

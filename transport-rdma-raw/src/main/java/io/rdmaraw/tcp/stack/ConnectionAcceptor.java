@@ -4,26 +4,32 @@ import io.rdmaraw.device.QueueEvent;
 import io.rdmaraw.host.TcpNetwork;
 import io.rdmaraw.tcp.TcpListener;
 
-/** The server channel of a listening port, as the stacks of its loops see it. Any thread. */
+/** The server channel of a listening port, as seen by the stacks of its loops. Thread-safe. */
 public interface ConnectionAcceptor {
-    /** Takes a place in the queue of connections that wait to be accepted, if there is one. */
+    /** Returns whether the accept queue has a free place. */
+    boolean hasPlace();
+
+    /** Reserves a place in the accept queue. Returns false if the queue is full. */
     boolean mayAccept();
 
-    /** Takes a connection that has a place in the queue. Called on the connection's loop. */
+    /** Adds a connection to the accept queue; its place has been reserved. Called on the connection's loop. */
     void accepted(TcpTransport transport);
 
-    /** Returns how many connections may be half open on each loop. */
+    /** Returns the maximum number of half-open connections for each loop. */
     int backlog();
 
-    /** Hands the server's settings to the listener of a loop. Called on that loop. */
+    /** Applies the server's options to the listener of a loop. Called on that loop. */
     void applyOptions(TcpListener listener);
 
-    /** Tells whether other servers may share the port ({@code SO_REUSEPORT}). */
+    /** Returns whether other servers may bind the same port ({@code SO_REUSEPORT}). */
     boolean isReusePort();
 
-    /** Something happened to the device of a loop that serves the port. Called on that loop. */
+    /** Reports an event of the device that a loop of the port uses. Called on that loop. */
     void queueEvent(QueueEvent event);
 
-    /** The device brings this: the kernel's socket of the port must not answer what of it reaches the kernel. */
+    /**
+     * Reports the addresses that the device receives segments for. The kernel socket of the port must not answer such
+     * segments, even if the kernel receives a copy.
+     */
     void keepFromKernel(TcpNetwork.Steered steered);
 }

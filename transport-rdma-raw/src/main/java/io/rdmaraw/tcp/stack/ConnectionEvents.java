@@ -10,7 +10,10 @@ import io.rdmaraw.tcp.TcpListener;
 import io.rdmaraw.tcp.segment.Segment;
 import io.rdmaraw.wire.IcmpErrorKind;
 
-/** Hands what a stack's core reports to the connections' transports, whose channels are told when the burst is over. */
+/**
+ * Forwards the events of the TCP engine to the transports of the connections. The channels are notified after the
+ * burst.
+ */
 final class ConnectionEvents implements TcpEvents {
     private final TcpStack stack;
 
@@ -23,6 +26,14 @@ final class ConnectionEvents implements TcpEvents {
         TcpTransport transport = (TcpTransport) connection.attachment();
         transport.markConnected();
         stack.markReady(transport);
+    }
+
+    @Override
+    public boolean mayAccept(TcpListener listener) {
+        ListeningLoop.Listening listening = (ListeningLoop.Listening) listener.attachment();
+        boolean hasPlace = listening.port().server() != listening.server() || listening.server().hasPlace();
+        stack.counters().refusedByBacklog += hasPlace ? 0 : 1;
+        return hasPlace;
     }
 
     @Override
@@ -44,7 +55,10 @@ final class ConnectionEvents implements TcpEvents {
         stack.markReady(transport);
     }
 
-    /** Takes a place in the server's queue, by a port that lives as long as the connection; false if there is none. */
+    /**
+     * Retains the port for the connection and reserves a place in the accept queue. Returns false, with nothing
+     * retained, if either fails.
+     */
     private boolean retain(ListeningLoop.Listening listening) {
         if (!listening.port().retain()) {
             return false;
@@ -57,9 +71,22 @@ final class ConnectionEvents implements TcpEvents {
     }
 
     @Override
+    public void data(TcpConnection connection, Segment segment, int slice, int index, int length) {
+        ByteBuf buffer = segment.buffers[slice];
+        boolean copied = stack.receiver().isCopied(buffer, length, connection.unreadPieces());
+        add(connection, copied ? stack.receiver().copy(buffer, index, length)
+                : ((ReceivedFrames) segment.frames).takePayload(slice, index, length));
+    }
+
+    @Override
     public void data(TcpConnection connection, ByteBuf buffer, int index, int length) {
+        boolean copied = stack.receiver().isCopied(buffer, length, connection.unreadPieces());
+        add(connection, copied ? stack.receiver().copy(buffer, index, length) : buffer.retainedSlice(index, length));
+    }
+
+    private void add(TcpConnection connection, ByteBuf payload) {
         TcpTransport transport = (TcpTransport) connection.attachment();
-        transport.add(stack.receiver().keep(buffer, index, length, connection.unreadPieces()));
+        transport.add(payload);
         stack.markReady(transport);
     }
 
@@ -90,7 +117,7 @@ final class ConnectionEvents implements TcpEvents {
     public void closed(TcpConnection connection, CloseReason reason) {
         TcpTransport transport = (TcpTransport) connection.attachment();
         if (transport == null) {
-            // Aborted before it had a transport.
+            // The connection was aborted before it had a transport.
             return;
         }
         stack.counters().flows--;
@@ -98,7 +125,7 @@ final class ConnectionEvents implements TcpEvents {
             ConnectionRecording.ended(stack, connection, reason);
         }
         transport.markClosed(reason);
-        transport.releasePort();
+        transport.location().end();
         stack.markReady(transport);
     }
 
@@ -132,6 +159,10 @@ final class ConnectionEvents implements TcpEvents {
     public boolean unmatched(Segment segment) {
         if (!stack.network().isOurs(segment.destinationHigh, segment.destinationLow)) {
             stack.counters().droppedForeign++;
+            return true;
+        }
+        if (stack.network().isMartianSource(segment.sourceHigh, segment.sourceLow)) {
+            stack.counters().droppedMartians++;
             return true;
         }
         return stack.crossLoopLookup().take(segment) || stack.handover().take(stack, segment);

@@ -2,18 +2,18 @@ package io.rdmaraw.tcp.stack;
 
 import io.rdmaraw.tcp.TcpConnection;
 
-/** The channel of a connection, as its transport sees it. All calls come on the loop that the transport is on. */
+/** The channel of a connection, as seen by its transport. All methods are called on the transport's loop. */
 public interface ConnectionListener {
-    /** Something happened to the connection. */
+    /** Reports that the state of the connection has changed or that data has arrived. */
     void transportChanged();
 
-    /** Returns the stack of the loop that the channel is on, null while it is on none. */
+    /** Returns the stack of the loop that the channel is registered with; null if it is not registered. */
     TcpStack loopStack();
 
-    /** Returns how many bytes of the connection may be queued for sending. */
+    /** Returns the size of the connection's send buffer in bytes. */
     int sendBufferBytes(TcpConnection connection);
 
-    /** Tells whether a flush may wait for those of the loop's tasks behind it. */
+    /** Returns whether a flush may be deferred until the loop has run its queued tasks. */
     boolean sharesFlushes();
 
     /** Applies the channel's options to a connection that is being opened. */

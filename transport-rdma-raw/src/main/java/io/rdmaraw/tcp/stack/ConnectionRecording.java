@@ -6,7 +6,10 @@ import io.rdmaraw.tcp.CloseReason;
 import io.rdmaraw.tcp.TcpConnection;
 import io.rdmaraw.tcp.TcpConnectionInfo;
 
-/** What happens to connections, for a flight recording. To be loaded only when {@link MetricsExporters} has one. */
+/**
+ * Writes connection events to a JDK Flight Recorder recording. Load this class only if {@link MetricsExporters} reports
+ * that the recorder is available.
+ */
 final class ConnectionRecording {
     private ConnectionRecording() {
     }
@@ -48,10 +51,10 @@ final class ConnectionRecording {
     }
 
     private static String local(TcpConnection connection) {
-        return TcpSnapshots.localOf(connection).toString().substring(1);
+        return TcpSnapshots.localOf(connection, 0).toString().substring(1);
     }
 
     private static String remote(TcpConnection connection) {
-        return TcpSnapshots.remoteOf(connection).toString().substring(1);
+        return TcpSnapshots.remoteOf(connection, 0).toString().substring(1);
     }
 }

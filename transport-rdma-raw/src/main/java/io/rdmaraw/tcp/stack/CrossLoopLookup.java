@@ -11,22 +11,24 @@ import java.util.List;
 import java.util.concurrent.TimeUnit;
 
 /**
- * Segments that match no connection on the loop that they came to. When the loops that share a rule change, so
- * does the loop that the device's hash chooses for a flow, while the flow's connection stays where it is: before such a
- * segment is answered by a reset, the other stacks of the device are asked one after the other. The stack that owns
- * the connection takes the segment, and the loop that it came to passes on what follows. For the loop's thread.
+ * Finds the loop that owns the connection of an unmatched segment. If the loops that share a flow rule change, the
+ * device's hash may select another loop for a flow. The flow's connection remains on its loop. Therefore the other
+ * stacks of the device are searched one after the other before such a segment is answered with a reset. The owner
+ * processes the segment. The loop that received it forwards later segments of the connection directly. Used on the
+ * loop's thread only.
  *
- * <p>So is a SYN to a port that this loop's server has closed, and shared with others ({@code SO_REUSEPORT}): the rule
- * leads here for as long as connections of that server live. One of the others accepts it, as with Linux.
+ * <p>A SYN is searched for, too, if the server of this loop has closed and shared its port with others
+ * ({@code SO_REUSEPORT}). The flow rule leads to this loop as long as connections of that server exist. One of the
+ * other servers accepts the connection, as on Linux.
  */
 final class CrossLoopLookup {
     /**
-     * For so long after a change the SYN of a connection may be another copy of one that another loop has answered:
-     * Linux sends the second after one second and the third after three.
+     * Period after a change in which a SYN may be a retransmission, and another loop may have answered the original.
+     * Linux retransmits a SYN after one and after three seconds.
      */
     private static final long OPENING_NANOS = TimeUnit.SECONDS.toNanos(4);
 
-    /** For so long after a change flows that have moved may come all at once. */
+    /** Period after a change in which the segments of all moved flows may arrive at once. */
     private static final long SETTLING_NANOS = TimeUnit.SECONDS.toNanos(10);
 
     private final TcpStack stack;
@@ -35,11 +37,11 @@ final class CrossLoopLookup {
     private final SharedDevice device;
     private final TcpStackStatistics counters;
     private final SearchLimit searches = new SearchLimit();
-    /** The segment that the core looks at has been asked about everywhere. */
-    private boolean unknownToAll;
-    /** No hash has chosen this loop for the segment that the core looks at. */
+    /** Set while the engine processes the segment of a failed search; null otherwise. */
+    private Search inVain;
+    /** Set while the engine processes a segment that the device's hash did not assign to this loop. */
     private boolean searchAlways;
-    /** Servers here that have closed and shared their port, while connections of theirs live. */
+    /** Number of closed servers of this loop with a shared port that still have connections. */
     private int closedSharers;
 
     CrossLoopLookup(TcpStack stack, TcpEngine engine, SegmentReceiver receiver, TcpStackStatistics counters) {
@@ -50,13 +52,13 @@ final class CrossLoopLookup {
         device = stack.port().device();
     }
 
-    /** A segment and whom to ask about it; passed from loop to loop. */
+    /** A segment and the stacks to search. It is passed from loop to loop. */
     private record Search(CrossLoopLookup origin, ByteBuf frame, boolean checksumVerified, boolean forListener,
             List<TcpStack> stacks) {
-        /** Goes on with the first of the stacks from an index on whose loop still runs. */
+        /** Searches the stacks from an index on. Skips stacks with a loop that has ended. */
         void ask(int index) {
             if (index == stacks.size()) {
-                origin.stack.executeOrElse(() -> origin.answer(frame, checksumVerified), frame::release);
+                origin.stack.executeOrElse(() -> origin.answer(this), frame::release);
             } else if (stacks.get(index) == origin.stack) {
                 ask(index + 1);
             } else {
@@ -70,63 +72,75 @@ final class CrossLoopLookup {
         }
     }
 
-    /** Sets whether connections may be on other loops though no flows have moved. */
+    /** Sets whether to search even though no flows have moved. */
     void searchAlways(boolean always) {
         searchAlways = always;
     }
 
-    /** A server here that shares its port has closed; {@link #sharerGone} is to follow. */
+    /** Reports that a server with a shared port has closed. A call of {@link #sharerGone} must follow. */
     void sharerClosed() {
         closedSharers++;
     }
 
-    /** The last connection of a server that had closed is over. */
+    /** Reports that the last connection of such a server has ended. */
     void sharerGone() {
         closedSharers--;
     }
 
-    /** Has the others asked about the segment that the core is looking at; false if it is for this loop to answer. */
+    /**
+     * Starts a search for the segment that the engine is processing. Returns false if this loop must answer the
+     * segment.
+     */
     boolean take(Segment segment) {
         boolean opens = segment.has(TcpFlags.SYN) && !segment.has(TcpFlags.ACK);
-        boolean forListener = opens && closedSharers > 0 && !engine.listensTo(segment);
-        if (unknownToAll || !forListener && !searchAlways && !device.rssFlows().haveMoved()) {
+        boolean forListener = opens && (closedSharers > 0 || device.rssFlows().haveMovedWithin(OPENING_NANOS))
+                && !engine.listensTo(segment);
+        // If the failed search was for a connection only, a server of this loop may have closed during it. Then a
+        // second search looks for another server.
+        if (inVain != null && (inVain.forListener || !forListener)
+                || !forListener && !searchAlways && !device.rssFlows().haveMoved()) {
             return false;
         }
         List<TcpStack> stacks = DeviceStacks.of(device);
         if (stacks.size() < 2 || opens && !forListener && !device.rssFlows().haveMovedWithin(OPENING_NANOS)) {
             return false;
         }
-        // Later it is one now and then that has been silent since, for hours perhaps, so the search never ends.
+        // Long after a change, a flow that has been idle may still arrive at the wrong loop. Therefore searches never
+        // stop, but their rate is limited.
         if (!searches.begin(device.rssFlows().haveMovedWithin(SETTLING_NANOS), System.nanoTime())) {
             if (opens && !forListener) {
-                // It is not another copy as a rule, and a client that is dropped waits for a second.
+                // Accept the SYN here. It is probably not a retransmission, and a client retransmits a dropped SYN
+                // only after a second.
                 return false;
             }
-            // Peers send again.
+            // The peer retransmits.
             counters.droppedUnmatched++;
             return true;
         }
         counters.searchedSegments++;
-        ReceivedFrame frame = receiver.current();
-        new Search(this, frame.take(), frame.isChecksumVerified(), forListener, stacks).ask(0);
+        ReceivedFrames frames = (ReceivedFrames) segment.frames;
+        new Search(this, frames.take(), frames.isChecksumVerified(), forListener, stacks).ask(0);
         return true;
     }
 
-    /** No stack has the connection: this loop answers. */
-    private void answer(ByteBuf frame, boolean checksumVerified) {
+    /** Processes a segment on this loop because no other stack knows its connection. */
+    private void answer(Search ended) {
         searches.end();
-        unknownToAll = true;
+        inVain = ended;
         try {
-            stack.receiveUnsteered(frame, checksumVerified);
+            stack.receiveUnsteered(ended.frame, ended.checksumVerified);
         } finally {
-            unknownToAll = false;
+            inVain = null;
         }
     }
 
-    /** Another loop asks; true if the segment is of a connection here, or opens one, and taken. */
+    /**
+     * Checks a segment for another loop. Returns true, and processes it, if its connection is here or it opens one
+     * here.
+     */
     private boolean visit(Search search) {
         Segment segment = receiver.parse(search.frame, search.checksumVerified);
-        // One that has left and is still on its way is on no other loop.
+        // A connection that has left this loop may still be moving, and then no other loop knows it.
         boolean known = segment != null && (engine.knows(segment) || receiver.forwards().find(segment) != null
                 || search.forListener && engine.listensTo(segment)
                 && stack.network().isOurs(segment.destinationHigh, segment.destinationLow));
@@ -134,7 +148,7 @@ final class CrossLoopLookup {
         TcpTransport transport = connection == null ? null : (TcpTransport) connection.attachment();
         if (known) {
             if (transport != null) {
-                transport.followedBy(search.origin.stack);
+                transport.location().addFollower(search.origin.stack);
             }
             search.origin.stack.execute(() -> search.origin.found(transport));
             stack.receiveUnsteered(search.frame, search.checksumVerified);
@@ -142,7 +156,7 @@ final class CrossLoopLookup {
         return known;
     }
 
-    /** The segment has found its connection; what follows it goes there at once. */
+    /** Ends a search that found the connection. Later segments are forwarded directly. */
     private void found(TcpTransport transportOrNull) {
         searches.end();
         counters.foundSegments++;

@@ -7,7 +7,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 
-/** Which stacks there are on a device: those that may know of a connection whose segments come to another. */
+/** Registry of the stacks of each device. A cross-loop lookup searches them. Thread-safe. */
 final class DeviceStacks {
     private static final Map<SharedDevice, List<TcpStack>> BY_DEVICE = new ConcurrentHashMap<>();
 
@@ -29,7 +29,7 @@ final class DeviceStacks {
         });
     }
 
-    /** Returns the stacks of a device, in the order they came. */
+    /** Returns the stacks of a device in the order of their creation. */
     static List<TcpStack> of(SharedDevice device) {
         return BY_DEVICE.getOrDefault(device, List.of());
     }

@@ -15,13 +15,13 @@ import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
- * The way of segments that came by the kernel, put together from fragments or freed of extension headers, to the stack
- * of their connection. The stacks of the device are asked one after the other, first the one that the device would have
- * chosen: that is the one to open a connection, too. What is for none of our rules and connections is the kernel's. For
- * the thread that reads from the kernel.
+ * Dispatches segments that the kernel received: reassembled from fragments, or with extension headers removed. The
+ * stacks of the device are searched one after the other for the connection. The search starts with the stack that the
+ * device's hash would select; that stack also accepts new connections. A segment without a matching rule or connection
+ * is dropped here, because the kernel processes it, too. Called on the thread that reads from the kernel.
  */
 final class KernelSegments {
-    /** They are as long as 64 KiB, and wait in memory of their own until loops take them. */
+    /** Segments can be 64 KiB long and are queued in separate memory until the loops take them. */
     private static final int MAX_WAITING_BYTES = 1 << 20;
     private final SharedDevice device;
     private final TcpStackStatistics counters;
@@ -36,7 +36,10 @@ final class KernelSegments {
         hash = Toeplitz.standard(device.rssFlows().key());
     }
 
-    /** A segment, the stacks to ask about it, and the one that answers if none has it; passed from loop to loop. */
+    /**
+     * A segment, the stacks to search, and the stack that answers it if none knows the connection. The search is passed
+     * from loop to loop.
+     */
     private record Search(KernelSegments origin, ByteBuf frame, List<TcpStack> stacks, TcpStack chosenOrNull) {
         void ask(int index) {
             if (index == stacks.size()) {
@@ -62,13 +65,13 @@ final class KernelSegments {
         }
     }
 
-    /** Takes a segment as a frame, and its reference. */
+    /** Dispatches a segment, given as a frame, and takes its reference. */
     synchronized void take(ByteBuf frame) {
-        // A device that keeps nothing from the kernel has brought what was whole itself.
+        // With kernel-visible rules the kernel also receives complete segments that the device has already delivered.
         take(frame, device.counters().kernelVisibleRules() == 0);
     }
 
-    /** Takes a frame, and its reference, that another process has received and verified. */
+    /** Dispatches a frame that another process has received and verified, and takes its reference. */
     synchronized void takeWhole(ByteBuf frame) {
         take(frame, true);
     }
@@ -87,7 +90,7 @@ final class KernelSegments {
         counters.kernelSegments.increment();
         List<TcpStack> stacks = DeviceStacks.of(device);
         TcpStack chosen = chosen();
-        // A stack that is about to end is in the list no more.
+        // The selected stack may be about to end and thus be missing from the list.
         if (chosen != null) {
             stacks = new ArrayList<>(stacks);
             stacks.remove(chosen);

@@ -8,13 +8,13 @@ import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Predicate;
 
-/** The ports of a stack that are kept for connections in TIME-WAIT alone. For the loop's thread. */
+/** The ports of a stack that are reserved only for connections in TIME-WAIT. Used on the loop's thread only. */
 final class LingeringPorts {
-    /** Ports that are looked at for one to open a connection from, the oldest first. */
+    /** Maximum number of ports examined, oldest first, to find one for a new connection. */
     private static final int MAX_LOOKS = 1024;
 
     private final EventLoop loop;
-    /** With the time that the keeping began. */
+    /** Ports and the {@link System#nanoTime()} at which each was added. */
     private final Map<TcpPort, Long> ports = new LinkedHashMap<>();
     private boolean closed;
 
@@ -22,13 +22,13 @@ final class LingeringPorts {
         this.loop = loop;
     }
 
-    /** Keeps a port for a while. */
+    /** Reserves a port for {@code nanos} nanoseconds. */
     void add(TcpPort port, long nanos) {
         if (closed) {
             port.closeIfUnused();
             return;
         }
-        // It may be taken and kept again before that.
+        // The port may be taken and added again before the timeout; the start time distinguishes the two.
         long begunNanos = System.nanoTime();
         ports.put(port, begunNanos);
         loop.schedule(() -> {
@@ -38,7 +38,7 @@ final class LingeringPorts {
         }, nanos, TimeUnit.NANOSECONDS);
     }
 
-    /** Takes a port that suits, for another connection; null when there is none. */
+    /** Takes a suitable port for another connection and retains it. Returns null if there is none. */
     TcpPort take(Predicate<TcpPort> suitable) {
         int looks = MAX_LOOKS;
         for (TcpPort port : ports.keySet()) {
@@ -53,7 +53,7 @@ final class LingeringPorts {
         return null;
     }
 
-    /** The stack has ended: no port is kept any more. */
+    /** Releases all ports because the stack has ended. */
     void close() {
         closed = true;
         List.copyOf(ports.keySet()).forEach(TcpPort::closeIfUnused);

@@ -16,9 +16,12 @@ import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.RejectedExecutionException;
 
-/** A loop that serves a {@link ListeningPort}: its share of the rules, and its listener. For the loop's thread. */
+/**
+ * The part of a {@link ListeningPort} that one loop serves: its flow rules and its listener. Used on the loop's thread
+ * only, unless noted.
+ */
 final class ListeningLoop {
-    /** What the core knows a listener by. */
+    /** Attachment of the engine's listener. */
     record Listening(ListeningPort port, ConnectionAcceptor server) {
     }
 
@@ -31,19 +34,19 @@ final class ListeningLoop {
     private TcpListener listener;
     private boolean joined;
     private boolean steers;
-    /** It is about to leave the port to other loops, and joins no more rules. */
+    /** Set if the loop is about to leave the port to other loops. It joins no more rules. */
     private volatile boolean leaving;
-    /** It has left the port to other loops. */
+    /** Set if the loop has left the port to other loops. */
     private volatile boolean left;
-    /** Rules that it could not leave. */
+    /** Rules that the loop could not leave, because the device could not install a rule without it. */
     private final Set<FlowSpec> kept = new HashSet<>();
-    /** The event loop has ended. */
+    /** Set if the event loop has ended. */
     private volatile boolean gone;
-    /** Completes when the loop has joined the rules that were in force. */
+    /** Completes when the loop has joined the current rules. */
     private volatile CompletableFuture<Void> joining = new CompletableFuture<>();
-    /** The server has closed, and others share its port ({@code SO_REUSEPORT}). */
+    /** Set if the server has closed but shared its port with others ({@code SO_REUSEPORT}). */
     private boolean leftToSharers;
-    /** The port has been given back. */
+    /** Set if the port has been released. */
     private boolean ended;
     private final Runnable whenGone = this::gone;
     private boolean watchesEnd;
@@ -59,34 +62,40 @@ final class ListeningLoop {
         return stack;
     }
 
-    /** Tells whether the loop has left the port to others. Any thread. */
+    /** Returns whether the loop has left the port to others. May be called on any thread. */
     boolean hasLeft() {
         return left;
     }
 
-    /** Tells whether the port's rules are to lead here. Any thread. */
+    /** Returns whether the port's rules should lead to this loop. May be called on any thread. */
     boolean isServing() {
         return !leaving && !gone;
     }
 
-    /** Returns what completes when the loop has joined the port. Any thread. */
+    /** Returns a future that completes when the loop has joined the port. May be called on any thread. */
     CompletableFuture<Void> joining() {
         return joining;
     }
 
-    /** The loop is about to join, again if it has left: by {@link #beginJoining}, which is to be given the result. */
+    /** Announces that the loop will join, or join again after it has left. Pass the result to {@link #beginJoining}. */
     CompletableFuture<Void> willJoin() {
         CompletableFuture<Void> begun = new CompletableFuture<>();
         joining = begun;
         return begun;
     }
 
-    /** Has the loop join the port. What it has joined before a failure it serves. Any thread. */
+    /**
+     * Makes the loop join the port. If it fails, the loop serves the rules that it has joined. May be called on any
+     * thread.
+     *
+     * @param begun completed when the loop has joined, or with the failure
+     */
     void beginJoining(CompletableFuture<Void> begun) {
         stack.executeOrElse(() -> {
             if (ended || stack.isOver()) {
                 gone |= stack.isOver();
-                begun.completeExceptionally(new IllegalStateException("the port, or the loop's queue, is gone"));
+                begun.completeExceptionally(new IllegalStateException("the port was released, or the queue of the loop"
+                        + " was closed"));
                 return;
             }
             leaving = false;
@@ -123,7 +132,7 @@ final class ListeningLoop {
             share = stack.network().join(port.binding());
             stack.port().attach(events, List.of());
             stack.network().follow(onHostChange);
-            // Earlier changes were not reported.
+            // Address changes before {@code follow} were not reported.
             port.followHost();
         }
         steer();
@@ -133,16 +142,19 @@ final class ListeningLoop {
         }
     }
 
-    /** Joins the port, if that is yet to be done, and listens. */
+    /** Joins the port if necessary and starts the listener. */
     void serve(ConnectionAcceptor listening) {
-        // Tags of rules that others have replaced are looked after by who did it.
+        // A loop that has already joined need not check its rules: the thread that replaces rules notifies all loops.
         if (!joined) {
             join();
         }
         listen(listening);
     }
 
-    /** Receives by the rules that are in force, and by no others; by none when it has left. */
+    /**
+     * Joins the rules that are installed now and detaches from all others. After the loop has left, only the rules that
+     * it could not leave remain.
+     */
     void steer() {
         if (!joined) {
             return;
@@ -164,7 +176,7 @@ final class ListeningLoop {
                 }
             }
             if (cause != null) {
-                // Who opens the port has to have a rule.
+                // The first join needs at least one rule. Otherwise opening the port fails.
                 if (steered.isEmpty() && !steers) {
                     throw cause;
                 }
@@ -173,7 +185,12 @@ final class ListeningLoop {
         }
     }
 
-    /** Returns why the device has no room for a rule that the loop is the first to join, or null. */
+    /**
+     * Joins a rule. Returns null on success, or the error if the device has no room for the rule. The latter happens
+     * only on a port with {@code SO_REUSEPORT}, where the loop may be the first to join.
+     *
+     * @throws VerbsException for any other error
+     */
     private VerbsException trySteer(FlowSpec rule) {
         TcpFrameReceiver made = new TcpFrameReceiver(stack);
         try {
@@ -188,12 +205,16 @@ final class ListeningLoop {
         return null;
     }
 
-    /** Tells whether a device has no room for a rule, which is no fault of the rule's. */
+    /** Returns whether an error means that the device has no room. The rule itself is valid then. */
     static boolean isFull(VerbsException e) {
         return e.errno() == Errno.ENOMEM || e.errno() == Errno.ENOSPC;
     }
 
-    /** @param listening the server, which may be another one by now; null for none */
+    /**
+     * Starts the listener, unless the port has another server by now.
+     *
+     * @param listening the server, or null for none
+     */
     void listen(ConnectionAcceptor listening) {
         if (!ended && listening != null && listener == null && port.server() == listening) {
             IpAddress local = port.binding().local();
@@ -210,7 +231,14 @@ final class ListeningLoop {
         }
         listener.close();
         listener = null;
-        if (port.isReusePort() && !ended && !leftToSharers) {
+        if (port.isReusePort()) {
+            leaveToSharers();
+        }
+    }
+
+    /** Makes the loop forward SYNs for the port to loops that still listen on it. */
+    void leaveToSharers() {
+        if (!ended && !leftToSharers) {
             leftToSharers = true;
             stack.crossLoopLookup().sharerClosed();
         }
@@ -221,15 +249,15 @@ final class ListeningLoop {
     }
 
     /**
-     * Receives no more for the port, unless no other loop does by now. It goes on listening: who has sent a SYN to it
-     * is shaking hands with it, and what others pass on comes here.
+     * Stops receiving for the port, unless no other loop serves it by now. The listener remains: handshakes that began
+     * here are completed here, and other loops forward segments to this one.
      */
     void leave() {
         synchronized (port) {
             if (ended || !port.isServedWithout(this)) {
                 return;
             }
-            // Those too that another thread has just opened with this loop among those that receive.
+            // Also join the rules that another thread has just opened for this loop, so that it can leave them.
             steer();
             leaving = true;
         }
@@ -238,13 +266,13 @@ final class ListeningLoop {
                 kept.add(rule);
             }
         });
-        // What they have brought is still under their tags.
-        stack.pollAll();
+        // Frames already received still carry the flow tags of these rules. Process them before detaching.
+        stack.receiveAll();
         left = true;
         steer();
     }
 
-    /** The port is given back. */
+    /** Ends the loop's part, because the port is released. */
     void end() {
         ended = true;
         stopListening();
@@ -261,7 +289,7 @@ final class ListeningLoop {
         }
     }
 
-    /** No SYN comes by a device that is gone or has no link, so listeners have to be told. */
+    /** Reports events of the device to the server. If the device is removed or loses its link, no more SYNs arrive. */
     private final class DeviceEventsReceiver extends TcpFrameReceiver {
         DeviceEventsReceiver() {
             super(stack);
@@ -270,7 +298,7 @@ final class ListeningLoop {
         @Override
         public void queueEvent(QueueEvent event) {
             ConnectionAcceptor listening = port.server();
-            // The device's events come to each loop of it; of those before its end one is enough.
+            // Every loop of the device gets its events. A link change is reported by one loop only, a removal by each.
             boolean tells = switch (event.kind()) {
                 case DEVICE_REMOVED -> true;
                 case PORT_DOWN, PORT_UP -> port.isFirst(stack());

@@ -23,50 +23,56 @@ import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
 /**
- * A port that a server channel listens on, on all loops that serve it: each rule leads to an RSS queue pair over their
- * queues, and each loop has a listener and the connections that the hash brought it. A rule is in force for all loops
- * from the beginning, as connections would be lost to each that joined later.
+ * The port of a listening server channel, on all loops that serve it. Each flow rule leads to an RSS queue pair over
+ * the queues of these loops. Each loop has a listener and owns the connections that the RSS hash assigns to it. A rule
+ * includes all loops from the beginning: a loop that joined later would change the hash assignment of existing
+ * connections.
  *
- * <p>A server on the wildcard address has a rule for each address of the link, and they follow the addresses. What the
- * device has no room for goes by the kernel's socket of the same port, or by the rule of a host of our own.
+ * <p>A server on the wildcard address has one rule for each address of the link, and the rules follow changes of these
+ * addresses. If the device has no room for a rule, the kernel socket of the same port or the userspace host receives
+ * the segments.
  */
 public final class ListeningPort extends TcpPort implements RssFlowOwner {
     private static final InternalLogger LOGGER = InternalLoggerFactory.getInstance(ListeningPort.class);
 
-    /** Replaced as a whole, so that any thread may read it. */
+    /** Copy on write, so that any thread may read it. */
     private volatile List<ListeningLoop> loops;
-    /** The stacks of the server channel's own loops, which may have left the port to others since. Guarded by this. */
+    /** The stacks of the server channel's own loops. They may have left the port to other loops. Guarded by this. */
     private Set<TcpStack> own;
-    /** How often the port was left to others. Guarded by this. */
+    /** Number of calls of {@link #moveTo}. Guarded by this. */
     private int moves;
-    /** Where refused rules are counted. */
+    /** Counters of the first stack; refused rules are counted there. */
     private final TcpStackStatistics counters;
     private final RssFlows flows;
-    /** A port that other servers may share: each of them joins its rules for itself. */
-    private final boolean reusePort;
-    /** Rules that are in force, and those that the device had no room for. Guarded by this. */
+    /**
+     * Whether servers share the port ({@code SO_REUSEPORT}). The rules then have no owner, and the loops of each server
+     * join them.
+     */
+    private volatile boolean reusePort;
+    /** Installed rules. The next field has the rules that the device had no room for. Guarded by this. */
     private List<FlowSpec> rules = List.of();
     private List<FlowSpec> refused = List.of();
     private boolean withdrawn;
-    /** The rules leave the segments to others too. Guarded by this. */
+    /** Whether another process receives a copy of the port's frames. Guarded by this. */
     private boolean copies;
-    /** Who listens; null when the port is kept for its connections alone. */
+    /** The server; null if only connections still use the port. */
     private volatile ConnectionAcceptor server;
 
     private ListeningPort(TcpNetwork.Binding binding, List<TcpStack> stacks, ConnectionAcceptor server) {
         super(binding);
         this.server = server;
-        reusePort = server.isReusePort();
         flows = stacks.getFirst().port().device().rssFlows();
+        // The rules of a closed server that shared the port remain installed until its last connection ends.
+        reusePort = server.isReusePort() || binding.flows().stream().anyMatch(flows::isWithoutOwner);
         own = Set.copyOf(stacks);
         counters = stacks.getFirst().counters();
         loops = stacks.stream().map(stack -> new ListeningLoop(this, stack)).toList();
     }
 
     /**
-     * Listens on a port that was taken.
+     * Starts to listen on a bound port.
      *
-     * @param stacks of the loops that are to serve it
+     * @param stacks stacks of the loops that serve the port
      */
     public static ListeningPort open(TcpNetwork.Binding binding, List<TcpStack> stacks, ConnectionAcceptor server) {
         ListeningPort port = new ListeningPort(binding, stacks, server);
@@ -83,10 +89,9 @@ public final class ListeningPort extends TcpPort implements RssFlowOwner {
     }
 
     /**
-     * Brings the rules in force that the host's addresses want now, and takes the others away; returns whether there
-     * was anything to do.
+     * Installs the rules for the host's present addresses and removes all others. Returns whether anything has changed.
      *
-     * @param opening whether it is an error when the device takes none of the rules
+     * @param opening whether to throw an exception if the device rejects all rules
      */
     private synchronized boolean update(boolean opening) {
         List<FlowSpec> wanted = withdrawn ? List.of() : binding().flows();
@@ -100,9 +105,9 @@ public final class ListeningPort extends TcpPort implements RssFlowOwner {
         kept.removeAll(gone);
         List<FlowSpec> withoutRoom = new ArrayList<>();
         VerbsException cause = null;
-        // Before the device brings anything the kernel must not answer it too.
+        // The kernel must not answer a segment that the device delivers, so exclude it before the rules are installed.
         keepFromKernel(wanted);
-        // On a device that is full what goes makes room for what comes.
+        // Remove old rules first: on a full device they make room for the new ones.
         gone.forEach(rule -> flows.withdraw(onDevice(rule), this));
         try {
             for (FlowSpec rule : wanted) {
@@ -136,9 +141,9 @@ public final class ListeningPort extends TcpPort implements RssFlowOwner {
     }
 
     /**
-     * Returns the stack that the device would bring a segment to by the port's rules; null when none of them is for it.
+     * Returns the stack that the device would deliver a segment to. Returns null if no rule of the port matches.
      *
-     * @param hash the hash of the segment's flow, see {@link RssFlows#chosen}
+     * @param hash the hash of the segment's flow; see {@link RssFlows#chosen}
      */
     synchronized TcpStack chosen(IpAddress destination, int destinationPort, int hash) {
         if (destinationPort == binding().port()) {
@@ -154,7 +159,7 @@ public final class ListeningPort extends TcpPort implements RssFlowOwner {
         return null;
     }
 
-    /** Returns why the device has no room for a rule, or null: it is in force. */
+    /** Installs a rule. Returns null on success, or the error if the device has no room. */
     private VerbsException tryOpen(FlowSpec rule) {
         if (reusePort) {
             return null;
@@ -174,14 +179,14 @@ public final class ListeningPort extends TcpPort implements RssFlowOwner {
         flows.open(rule, serving().map(loop -> loop.stack().port().queue()).toList(), this);
     }
 
-    /** Returns the loops that the port's frames come to. */
+    /** Returns the loops that receive frames for the port. */
     private Stream<ListeningLoop> serving() {
         return loops.stream().filter(ListeningLoop::isServing);
     }
 
-    /** Returns the rule by which the device brings what one of {@link #rules} is for. */
+    /** Returns the form in which one of {@link #rules} is installed on the device. */
     private FlowSpec onDevice(FlowSpec rule) {
-        // Behind the other one, so that a frame comes once while both are in force.
+        // With a lower priority than the exclusive rule, so that a frame is delivered once while both are installed.
         return copies ? rule.toBuilder().dontTrap().priority(FlowMatches.REST_PRIORITY).build() : rule;
     }
 
@@ -190,10 +195,10 @@ public final class ListeningPort extends TcpPort implements RssFlowOwner {
     }
 
     /**
-     * Leaves the port's segments to another process too, of which each gets a copy then; or has them alone again. There
-     * is no moment at which no rule is in force.
+     * Starts or stops sharing the port's segments with another process, which then receives a copy of each. The new
+     * rules are installed before the old ones are removed.
      *
-     * @throws VerbsException when the device does not take the rules; those of before are in force then
+     * @throws VerbsException if the device rejects the new rules; the old ones remain installed then
      */
     public synchronized void share(boolean shared) {
         if (copies == shared || withdrawn) {
@@ -214,8 +219,8 @@ public final class ListeningPort extends TcpPort implements RssFlowOwner {
         }
         before.forEach(rule -> flows.withdraw(rule, this));
         loops.forEach(loop -> loop.stack().onLoop(() -> {
-            // What the rules of before have brought is still under their tags.
-            loop.stack().pollAll();
+            // Frames already received carry the flow tags of the old rules. Process them before the loop detaches.
+            loop.stack().receiveAll();
             loop.steer();
         }));
     }
@@ -224,23 +229,27 @@ public final class ListeningPort extends TcpPort implements RssFlowOwner {
         counters.unsteeredAddresses.add(withoutRoom.size() - refused.size());
         refused = List.copyOf(withoutRoom);
         if (cause != null) {
-            LOGGER.warn("port {}: the device has no room for the rules of {} addresses, which are served by the kernel"
-                    + " or by another loop: {}", binding().port(), refused.size(), cause.getMessage());
+            LOGGER.warn("port {}: the device has no room for the rules of {} addresses; the kernel or another loop"
+                    + " serves them: {}", binding().port(), refused.size(), cause.getMessage());
         }
     }
 
-    /** Rules follow the host's addresses. On the loop that was told first. */
+    /** Adapts the rules to the host's addresses. Called on the loop that was notified first. */
     void followHost() {
         try {
             if (update(false)) {
                 loops.forEach(loop -> loop.stack().onLoop(loop::steer));
             }
         } catch (RuntimeException e) {
-            LOGGER.warn("port {} is still steered by addresses that the host no longer has", binding().port(), e);
+            LOGGER.warn("port {}: cannot update the flow rules; those of previous addresses remain",
+                    binding().port(), e);
         }
     }
 
-    /** Of a port that others share a loop's rules are all there are. */
+    /**
+     * Records the rules that the loop was able to join. Used for {@code SO_REUSEPORT}, where the loop installs the
+     * rules itself.
+     */
     synchronized void keepRules(Set<FlowSpec> steered, VerbsException cause) {
         List<FlowSpec> withoutRoom = new ArrayList<>(rules);
         withoutRoom.removeAll(steered);
@@ -253,12 +262,12 @@ public final class ListeningPort extends TcpPort implements RssFlowOwner {
         return reusePort;
     }
 
-    /** Returns who listens; null when the port is kept for its connections alone. Any thread. */
+    /** Returns the server; null if only connections still use the port. May be called on any thread. */
     ConnectionAcceptor server() {
         return server;
     }
 
-    /** Tells whether a loop is the one that speaks for all of them. */
+    /** Returns whether a loop is the one that reports events on behalf of all loops. */
     boolean isFirst(TcpStack stack) {
         return first() == stack;
     }
@@ -269,12 +278,12 @@ public final class ListeningPort extends TcpPort implements RssFlowOwner {
     }
 
     /**
-     * Leaves the port to other loops: theirs join its rules, then those of before leave them, without a moment at which
-     * no rule is in force. Connections that were opened meanwhile stay where they are, and are found there by {@link
-     * CrossLoopLookup}. Where a loop cannot join, for want of room on the device, those of before go on beside the
-     * others.
+     * Moves the port to other loops. The new loops join the rules before the old ones leave, so that each rule always
+     * has a receiver. Connections opened during the move remain on their loops, where {@link CrossLoopLookup} finds
+     * them. If a new loop cannot join because the device has no room, the old loops continue to serve the port together
+     * with the new ones.
      *
-     * @param stacks of the loops, on the same device
+     * @param stacks stacks of the new loops, on the same device
      */
     public void moveTo(List<TcpStack> stacks) {
         List<ListeningLoop> before;
@@ -302,12 +311,12 @@ public final class ListeningPort extends TcpPort implements RssFlowOwner {
             loops = List.copyOf(all);
         }
         coming.forEach(ListeningLoop::beginJoining);
-        // Those too that another call has begun with: the last loop of before must not leave sooner.
+        // Also wait for loops that a concurrent call has started to join. The last old loop must not leave earlier.
         CompletableFuture.allOf(next.stream().map(ListeningLoop::joining).toArray(CompletableFuture[]::new))
                 .whenComplete((done, failure) -> {
                     if (failure != null) {
-                        LOGGER.warn("port {}: not all loops of the group of the connections can receive what comes to"
-                                + " it, so other loops go on and pass it on to them", binding().port(), failure);
+                        LOGGER.warn("port {}: not all loops of the child group can receive its segments; the previous"
+                                + " loops continue to receive and forward them", binding().port(), failure);
                     } else if (isLatest(move)) {
                         before.stream().filter(loop -> !next.contains(loop))
                                 .forEach(loop -> loop.stack().onLoop(loop::leave));
@@ -315,16 +324,32 @@ public final class ListeningPort extends TcpPort implements RssFlowOwner {
                 });
     }
 
+    /** Moves the port to the server channel's new loops, unless it was moved to the loops of another group. */
+    public void serveBy(List<TcpStack> joined) {
+        boolean leftToOthers;
+        synchronized (this) {
+            List<TcpStack> serving = serving().map(ListeningLoop::stack).toList();
+            leftToOthers = !serving.isEmpty() && serving.stream().noneMatch(own::contains);
+            own = Set.copyOf(joined);
+        }
+        if (!leftToOthers) {
+            moveTo(joined);
+        }
+    }
+
     private synchronized boolean isLatest(int move) {
         return move == moves && !withdrawn;
     }
 
-    /** Tells whether another loop serves the port too. */
+    /** Returns whether another loop serves the port too. */
     synchronized boolean isServedWithout(ListeningLoop loop) {
         return serving().anyMatch(other -> other != loop);
     }
 
-    /** A loop that the port was left to has ended. When none is there any more, the server channel's own serve it. */
+    /**
+     * Handles the end of a loop that the port was moved to. If no such loop is left, the server channel's own loops
+     * serve the port again.
+     */
     void takeBack() {
         List<TcpStack> back;
         synchronized (this) {
@@ -343,12 +368,15 @@ public final class ListeningPort extends TcpPort implements RssFlowOwner {
         noteRefused(List.of(), null);
     }
 
-    /** Tells whether what the device brings by its rules reaches the kernel too. */
+    /** Returns whether the kernel receives copies of the segments that the device delivers. */
     public boolean isSeenByKernel() {
         return first().port().device().counters().kernelVisibleRules() > 0;
     }
 
-    /** Returns the port that a rule of it belongs to, if it is still taken for connections of a server before. */
+    /**
+     * Returns the port that owns one of the rules; null if there is none. A port remains reserved after its server has
+     * closed as long as connections use it.
+     */
     public static ListeningPort find(TcpStack stack, List<FlowSpec> rules) {
         for (FlowSpec rule : rules) {
             if (stack.port().device().rssFlows().ownerOf(rule) instanceof ListeningPort port) {
@@ -358,12 +386,31 @@ public final class ListeningPort extends TcpPort implements RssFlowOwner {
         return null;
     }
 
-    /** Another server listens on the port; false when it has one, or is on other loops. */
+    /**
+     * Allows servers that share the port to use the rules of a server that has closed. The connections of the closed
+     * server continue.
+     *
+     * @return false if the port has a server again, sends copies to another process, or has no rules any more
+     */
+    public boolean leaveToSharers() {
+        synchronized (this) {
+            if (server != null || copies || withdrawn) {
+                return false;
+            }
+            reusePort = true;
+            rules.forEach(rule -> flows.disown(rule, this));
+        }
+        loops.forEach(loop -> loop.stack().beforeFrames(loop::leaveToSharers));
+        return true;
+    }
+
+    /** Starts another server on the port. Returns false if the port still has a server or is served by other loops. */
     public boolean reopen(List<TcpStack> stacks, ConnectionAcceptor next) {
         Set<TcpStack> wanted = Set.copyOf(stacks);
         synchronized (this) {
             Set<TcpStack> serving = serving().map(ListeningLoop::stack).collect(Collectors.toSet());
-            // Where the port was left to others, the server channel's own loop has no part in it.
+            // If the port was moved to other loops, the server channel's own loop does not serve it. A server without
+            // SO_REUSEPORT may then be on any loop.
             boolean same = wanted.equals(own) || wanted.equals(serving)
                     || !next.isReusePort() && !serving.isEmpty() && serving.stream().noneMatch(own::contains);
             if (server != null || !same || !retain()) {
@@ -385,12 +432,15 @@ public final class ListeningPort extends TcpPort implements RssFlowOwner {
         return true;
     }
 
-    /** Returns the stacks of the loops that serve the port, and of those that have until they left it to others. */
+    /** Returns the stacks of all loops that serve the port or served it before it was moved. */
     public List<TcpStack> stacks() {
         return loops.stream().map(ListeningLoop::stack).toList();
     }
 
-    /** Counts the connections that live by the port: with half-open ones, without those in TIME-WAIT. Any thread. */
+    /**
+     * Counts the connections of the port, including half-open ones but not those in TIME-WAIT. May be called on any
+     * thread.
+     */
     public CompletableFuture<Integer> connectionCount() {
         AtomicInteger halfOpen = new AtomicInteger();
         List<CompletableFuture<Void>> counted = new ArrayList<>();
@@ -402,17 +452,21 @@ public final class ListeningPort extends TcpPort implements RssFlowOwner {
                 done.complete(null);
             }, () -> done.complete(null));
         }
-        // Those that open meanwhile are counted twice, and none is missed.
+        // A connection that opens during the count is counted twice, and none is missed.
         return CompletableFuture.allOf(counted.toArray(CompletableFuture[]::new))
                 .thenApply(done -> halfOpen.get() + users() - (server != null ? 1 : 0));
     }
 
-    /** @throws VerbsException when the caller's loop, if it is one of them, cannot join any of the rules */
+    /**
+     * Makes the loops serve the port.
+     *
+     * @throws VerbsException if the caller serves the port on its own loop, and that loop cannot join any of the rules
+     */
     private void tellLoops() {
         ConnectionAcceptor listening = server;
         for (ListeningLoop loop : loops) {
             if (loop.stack().isOnLoop()) {
-                // A server before may have been stopped by another thread just now.
+                // Run pending tasks first: another thread may have just stopped the previous server.
                 loop.stack().catchUp();
                 loop.serve(listening);
             } else {
@@ -425,7 +479,7 @@ public final class ListeningPort extends TcpPort implements RssFlowOwner {
     public void joinBy(DeviceQueue port) {
         for (ListeningLoop loop : loops) {
             if (loop.stack().port() == port && !loop.hasLeft()) {
-                // What listened before on a port that is new again.
+                // Run pending tasks first: they stop the listener of a previous server.
                 loop.stack().catchUp();
                 loop.join();
                 loop.listen(server);
@@ -433,10 +487,10 @@ public final class ListeningPort extends TcpPort implements RssFlowOwner {
         }
     }
 
-    /** The server listens no more; its connections live on. Any thread. */
+    /** Stops listening. Open connections continue. May be called on any thread. */
     public void stopListening() {
         synchronized (this) {
-            // Who listens next tells the loops after this.
+            // Within the lock, so that the tasks of a new server are enqueued after these.
             server = null;
             loops.forEach(loop -> loop.stack().beforeFrames(loop::stopListening));
         }

@@ -11,19 +11,19 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * The connections whose segments come to a loop though the connections live on others: by 4-tuple, where their frames
- * are to be passed on. Frames of one burst go to a loop in one message. For the loop's thread.
+ * The connections with segments that arrive on this loop although another loop owns them. They are found by their
+ * addresses and ports. The frames of one burst are forwarded to a loop in one task. Used on the loop's thread only.
  */
 public final class MigratedConnections {
     private static final int MIN_CAPACITY = 64;
 
-    /** Peers choose their addresses and ports. */
+    /** Keyed, because peers choose their addresses and ports. */
     private final ConnectionHash hash = new ConnectionHash(new SecureRandom());
     private TcpTransport[] table = new TcpTransport[MIN_CAPACITY];
     private int size;
     private final List<Batch> batches = new ArrayList<>();
 
-    /** Frames on their way to another loop, which takes over their references. */
+    /** Frames for another loop, which takes their references. */
     record Batch(TcpStack target, List<ByteBuf> frames, List<Boolean> checksumsVerified) {
         void release() {
             frames.forEach(ByteBuf::release);
@@ -34,7 +34,7 @@ public final class MigratedConnections {
         return size == 0;
     }
 
-    /** Has the segments of a transport passed on from now on. */
+    /** Starts forwarding the segments of a transport. */
     void add(TcpTransport transport) {
         if (2 * ++size > table.length) {
             TcpTransport[] old = table;
@@ -48,9 +48,12 @@ public final class MigratedConnections {
         insert(transport);
     }
 
-    /** As {@link #add}, for a transport that another loop was found to have; nothing if it has gone on or is over. */
+    /**
+     * Like {@link #add}, for a transport that another loop was found to own. Does nothing if it has ended or has moved
+     * here.
+     */
     void follow(TcpTransport transport, TcpStack here) {
-        if (transport.isFollowed() && transport.target() != here && !contains(transport)) {
+        if (transport.location().isFollowed() && transport.location().target() != here && !contains(transport)) {
             add(transport);
         }
     }
@@ -71,7 +74,7 @@ public final class MigratedConnections {
         table[i] = transport;
     }
 
-    /** Has them passed on no more; nothing happens if they were not. */
+    /** Stops forwarding the segments of a transport. Has no effect if they are not forwarded. */
     void remove(TcpTransport transport) {
         int mask = table.length - 1;
         int i = hash(transport.connection()) & mask;
@@ -82,7 +85,7 @@ public final class MigratedConnections {
             i = i + 1 & mask;
         }
         size--;
-        // Whatever follows in the same run is put in again, so that no gap hides it.
+        // Insert the following entries of the run again, so that the gap does not hide them (linear probing).
         table[i] = null;
         for (int j = i + 1 & mask; table[j] != null; j = j + 1 & mask) {
             TcpTransport moved = table[j];
@@ -91,7 +94,7 @@ public final class MigratedConnections {
         }
     }
 
-    /** Returns the transport that a received segment belongs to, or null. */
+    /** Returns the transport that a received segment belongs to; null if it is not in the table. */
     TcpTransport find(Segment segment) {
         int mask = table.length - 1;
         int i = hash.hash(segment.destinationHigh, segment.destinationLow, segment.destinationPort,
@@ -111,9 +114,9 @@ public final class MigratedConnections {
         return hash.hash(c.localHigh(), c.localLow(), c.localPort(), c.remoteHigh(), c.remoteLow(), c.remotePort());
     }
 
-    /** Adds a frame, whose reference passes along, to what {@link #send()} passes on. */
+    /** Adds a frame to the batch that {@link #send()} forwards, and takes over its reference. */
     public void pass(TcpTransport transport, ByteBuf frame, boolean checksumVerified) {
-        TcpStack target = transport.target();
+        TcpStack target = transport.location().target();
         Batch batch = null;
         for (Batch candidate : batches) {
             if (candidate.target == target) {
@@ -129,9 +132,10 @@ public final class MigratedConnections {
     }
 
     /**
-     * Passes on what the burst brought, to loops that have taken most of what came before.
+     * Forwards the frames of the burst. Frames for a loop that is too far behind are dropped; see
+     * {@link CrossLoopQueueLimit}.
      *
-     * @return how many frames were dropped
+     * @return the number of frames dropped
      */
     public int send() {
         int dropped = 0;

@@ -5,9 +5,9 @@ import io.rdmaraw.host.NextHop;
 import io.rdmaraw.host.PendingPacket;
 
 /**
- * A segment, written as a frame, that waits for the MAC address of its next hop.
+ * A segment, encoded as a frame, that waits for the MAC address of its next hop.
  *
- * @param frame a copy: slots of the loop are for frames that can be sent
+ * @param frame a copy on the heap, because the loop's slots are reserved for frames that can be sent
  */
 record PendingSegment(TcpStack stack, EventLoop loop, NextHop nextHop, byte[] frame)
         implements PendingPacket {

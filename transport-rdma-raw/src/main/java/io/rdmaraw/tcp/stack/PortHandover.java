@@ -10,30 +10,30 @@ import java.util.concurrent.CompletableFuture;
 import java.util.function.BiPredicate;
 
 /**
- * What the stacks of a process do with segments that belong to none of their connections while another process has the
- * same listening ports, because one takes them over from the other. Both get all segments of these ports; the
- * connections tell whose they are. So each answers for its own, only one answers SYNs, and neither answers what it does
- * not know by a reset. Any thread.
+ * Decides how the stacks of a process handle unmatched segments while another process has the same listening ports.
+ * This is the case when one process takes over the ports of the other. Both processes receive all segments of these
+ * ports. Each one processes the segments of its connections, and only one of them accepts SYNs. Neither answers an
+ * unmatched segment with a reset. Thread-safe.
  */
 public final class PortHandover {
-    /** How the process stands to the other one. */
+    /** The part that this process plays in the takeover. */
     public enum Role {
         /** There is no other process. */
         ALONE,
-        /** The successor, before it serves: the predecessor answers everything. */
+        /** The successor before it serves. The predecessor answers all segments. */
         WAITING,
-        /** The successor that opens connections, while connections of the predecessor live. */
+        /** The successor after it has begun to accept connections, while the predecessor still has open ones. */
         BESIDE,
-        /** The predecessor that opens none any more, and passes on what is for none of its own. */
+        /** The predecessor after it has stopped accepting connections. It forwards unmatched segments. */
         PASSING_ON,
-        /** The predecessor, after that: its connections live, and nothing else concerns it. */
+        /** The predecessor at the end. It serves only its open connections. */
         DRAINING
     }
 
     /**
-     * A port that both processes have. The same number on another address may be the predecessor's alone.
+     * A port that both processes listen on. The predecessor alone may have the same port on another address.
      *
-     * @param local may be a wildcard
+     * @param local the local address, which may be a wildcard
      */
     public record Shared(IpAddress local, int port) {
         boolean isFor(Segment segment) {
@@ -43,43 +43,43 @@ public final class PortHandover {
     }
 
     private volatile Role role = Role.ALONE;
-    /** Is never changed, only replaced. */
+    /** Never modified, only replaced. */
     private volatile Shared[] ports = {};
-    /** Takes a frame that stays the caller's; false when there is no room for it. */
+    /** Forwards a frame and returns whether there was room for it. The caller retains ownership of the frame. */
     private volatile BiPredicate<TcpStack, ByteBuf> successor = (stack, frame) -> false;
 
-    /** Returns how the process stands to the other one. */
+    /** Returns the role of this process. */
     public Role role() {
         return role;
     }
 
-    /** Sets which ports both processes have, and what to do with what comes for them. */
+    /** Sets the shared ports and the role. */
     public void begin(Collection<Shared> shared, Role first) {
         ports = shared.toArray(Shared[]::new);
         role = first;
     }
 
-    /** As {@link #begin}, and has what opens connections passed on. */
+    /** Like {@link #begin} with the role {@link Role#PASSING_ON}. Unmatched segments are forwarded to {@code to}. */
     public void passOn(Collection<Shared> shared, BiPredicate<TcpStack, ByteBuf> to) {
         successor = to;
         begin(shared, Role.PASSING_ON);
     }
 
-    /** Sets another role. */
+    /** Sets the role. The ports remain. */
     public void role(Role next) {
         role = next;
     }
 
     /**
-     * Has the stacks take everything that the device has for them now, in the role of now. Completed when all have;
-     * from then on they know of a role that was set before.
+     * Makes the stacks process all frames that the device has received so far, in the present role. When the returned
+     * future completes, all stacks have seen the role that was set before this call.
      */
     public static CompletableFuture<Void> settle(Collection<TcpStack> stacks) {
         List<CompletableFuture<Void>> done = stacks.stream().map(stack -> {
             CompletableFuture<Void> one = new CompletableFuture<>();
             stack.executeOrElse(() -> {
                 try {
-                    stack.pollAll();
+                    stack.receiveAll();
                 } finally {
                     one.complete(null);
                 }
@@ -98,21 +98,26 @@ public final class PortHandover {
         return false;
     }
 
-    /** The core has no connection for a segment; returns whether it is taken care of. On the stack's loop. */
+    /**
+     * Handles a segment that matches no connection. Returns false if the stack must handle it. Called on the stack's
+     * loop.
+     */
     boolean take(TcpStack stack, Segment segment) {
         Role now = role;
         if (now == Role.ALONE || now == Role.BESIDE || !isShared(segment)) {
             return false;
         }
-        ReceivedFrame received = stack.receiver().current();
+        ReceivedFrames received = (ReceivedFrames) segment.frames;
         int passed = now == Role.PASSING_ON ? passOn(stack, received) : 0;
         stack.counters().handedOverSegments += passed;
         stack.counters().droppedForOtherProcess += received.count() - passed;
         return true;
     }
 
-    /** Passes on each of the frames that the core has taken for one segment; returns for how many there was room. */
-    int passOn(TcpStack stack, ReceivedFrame received) {
+    /**
+     * Forwards the frames that the engine has merged into one segment. Returns the number of frames there was room for.
+     */
+    int passOn(TcpStack stack, ReceivedFrames received) {
         int passed = 0;
         for (int i = 0; i < received.count(); i++) {
             passed += successor.test(stack, received.frame(i)) ? 1 : 0;
@@ -120,7 +125,7 @@ public final class PortHandover {
         return passed;
     }
 
-    /** Tells whether a segment that is of no connection is answered by a reset. On the stack's loop. */
+    /** Returns whether an unmatched segment may be answered with a reset. Called on the stack's loop. */
     boolean mayReset(TcpStack stack, Segment segment) {
         if (role == Role.ALONE || !isShared(segment)) {
             return true;

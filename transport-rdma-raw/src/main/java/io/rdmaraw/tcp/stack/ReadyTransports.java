@@ -2,7 +2,7 @@ package io.rdmaraw.tcp.stack;
 
 import java.util.Arrays;
 
-/** The transports that something happened to since their channels were last told. For the loop's thread. */
+/** The transports with events that have not been delivered to their channels yet. Used on the loop's thread only. */
 final class ReadyTransports {
     private TcpTransport[] ready = new TcpTransport[16];
     private int count;
@@ -13,12 +13,12 @@ final class ReadyTransports {
         return count == 0;
     }
 
-    /** Tells whether a transport hands on what came in right now, and others wait behind it. */
+    /** Returns whether a delivery is in progress and more transports wait behind the present one. */
     boolean hasMore() {
         return delivering && next < count;
     }
 
-    /** Has the transport hand on what came in before the loop waits. */
+    /** Adds a transport, unless it is already queued. */
     void add(TcpTransport transport) {
         if (!transport.markReady()) {
             return;
@@ -29,7 +29,7 @@ final class ReadyTransports {
         ready[count++] = transport;
     }
 
-    /** The transport is told nothing more here: it leaves for another loop, which looks at it when it has arrived. */
+    /** Removes a transport that moves to another loop. That loop delivers its events when it arrives. */
     void remove(TcpTransport transport) {
         if (!transport.isReady()) {
             return;
@@ -42,7 +42,11 @@ final class ReadyTransports {
         }
     }
 
-    /** Has all transports hand on what came in, those that are added meanwhile too; returns how many that were. */
+    /**
+     * Delivers the events of all queued transports and returns their number. A transport that is added during the
+     * delivery waits for the next call. Otherwise two connections of this process that answer each other could keep the
+     * loop here.
+     */
     int deliver() {
         if (delivering || count == 0) {
             return 0;
@@ -50,8 +54,9 @@ final class ReadyTransports {
         delivering = true;
         next = 0;
         int told = 0;
+        int end = count;
         try {
-            while (next < count) {
+            while (next < end) {
                 TcpTransport transport = ready[next];
                 ready[next++] = null;
                 if (transport != null) {
@@ -62,7 +67,7 @@ final class ReadyTransports {
             return told;
         } finally {
             if (next < count) {
-                // After an exception: the rest is told the next time.
+                // After an exception the remaining transports stay queued.
                 System.arraycopy(ready, next, ready, 0, count - next);
                 Arrays.fill(ready, count - next, count, null);
             }

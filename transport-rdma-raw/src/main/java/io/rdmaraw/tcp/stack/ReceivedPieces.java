@@ -7,26 +7,26 @@ import io.netty.buffer.CompositeByteBuf;
 import java.util.ArrayDeque;
 
 /**
- * The bytes of a connection that have come in and that its user has not read, in order, in the buffers that they came
- * in. Belongs to the connection's {@link StreamTransport}. For the thread of the loop that this is on.
+ * The received bytes of a connection that the user has not read yet. They are kept in order, in the buffers that they
+ * arrived in. Belongs to the connection's {@link StreamTransport}. Used on the thread of the loop that owns it.
  */
 public final class ReceivedPieces {
     private static final int MAX_MERGED_BYTES = 1 << 16;
     private static final int MAX_COPIED_BYTES = 1024;
-    /** Behind this many unread pieces, small ones share memory. */
+    /** Number of unread pieces from which on further small pieces are copied into shared memory. */
     private static final int MOST_SEPARATE_PIECES = 32;
     private static final int SHARED_BYTES = 4096;
 
-    /** Made when first needed. */
+    /** Created on first use. */
     private ArrayDeque<ByteBuf> pieces;
-    /** Where small pieces share memory, as long as it is the last of all. */
+    /** Buffer for small pieces. More are added to it as long as it is the last piece. */
     private ByteBuf shared;
 
     public boolean isEmpty() {
         return pieces == null || pieces.isEmpty();
     }
 
-    /** Adds a piece and takes its reference; returns true if it shares the memory of the piece before. */
+    /** Adds a piece and takes its reference. Returns true if it was appended to the buffer of the previous piece. */
     public boolean add(ByteBuf piece) {
         if (pieces == null) {
             pieces = new ArrayDeque<>(4);
@@ -39,8 +39,8 @@ public final class ReceivedPieces {
     }
 
     /**
-     * A peer may send many tiny segments to a reader who is behind. Each would hold more than it brings, and the window
-     * counts bytes: so what the window has promised to take would not be taken.
+     * Copies a piece into shared memory. A peer may send many tiny segments to a slow reader, and each one would occupy
+     * a whole buffer. The receive window counts only payload bytes, so it would not limit this memory.
      */
     private boolean addToShared(ByteBuf piece) {
         boolean joins = shared != null && shared == pieces.peekLast()
@@ -57,24 +57,27 @@ public final class ReceivedPieces {
         }
     }
 
-    /** Takes the first piece, or as much of it as the limit allows. */
+    /** Takes the first piece, or its first {@code limitBytes} bytes if it is longer. */
     public ByteBuf take(int limitBytes) {
         ByteBuf piece = pieces.peek();
         return piece.readableBytes() <= limitBytes ? pieces.poll() : piece.readRetainedSlice(limitBytes);
     }
 
     /**
-     * Takes what has come in so far as one message, up to a limit: handlers are called once for it. Small pieces are
-     * put together in one buffer, which also gives their slots back. When the allocator fails, nothing is taken.
+     * Takes the received bytes as one message, so that handlers are called once. Small pieces are copied into one
+     * buffer, which also releases their slots. If the allocator fails, nothing is taken.
+     *
+     * @param limitBytes maximum number of bytes; a fixed maximum of this class applies too
      */
-    public ByteBuf takeMerged(ByteBufAllocator allocator) {
-        if (pieces.size() == 1) {
-            return pieces.poll();
+    public ByteBuf takeMerged(ByteBufAllocator allocator, int limitBytes) {
+        if (pieces.size() == 1 || pieces.peek().readableBytes() >= limitBytes) {
+            return take(limitBytes);
         }
+        int mostBytes = Math.min(limitBytes, MAX_MERGED_BYTES);
         int bytes = 0;
         int count = 0;
         for (ByteBuf piece : pieces) {
-            if (count > 0 && bytes + piece.readableBytes() > MAX_MERGED_BYTES) {
+            if (count > 0 && bytes + piece.readableBytes() > mostBytes) {
                 break;
             }
             bytes += piece.readableBytes();
@@ -103,7 +106,7 @@ public final class ReceivedPieces {
         return merged;
     }
 
-    /** Drops all pieces; returns how many bytes they held. */
+    /** Releases all pieces. Returns the number of bytes dropped. */
     public int drop() {
         int bytes = 0;
         while (!isEmpty()) {

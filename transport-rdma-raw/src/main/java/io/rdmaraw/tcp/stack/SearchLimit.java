@@ -3,23 +3,26 @@ package io.rdmaraw.tcp.stack;
 import io.rdmaraw.loop.TokenBucket;
 
 /**
- * How many segments of unknown connections a loop has others asked about. Anyone can send such segments at any rate:
- * they are to cost the other loops a bounded share of their time. For the loop's thread.
+ * Limits the searches for connections on other loops. Anyone can send unmatched segments at any rate, so their searches
+ * must cost the other loops only a bounded share of time. Used on the loop's thread only.
  */
 final class SearchLimit {
-    /** Segments that other loops are being asked about at a time. */
+    /** Maximum number of concurrent searches, and the burst size of the rate limit. */
     private static final int AT_A_TIME = 256;
-    /** A search is a task of about a microsecond on each loop, and 8 in a millisecond are allowed. */
+    /**
+     * Average interval of searches. A search is a task of about one microsecond on each loop; this permits 8 searches
+     * in a millisecond.
+     */
     private static final long INTERVAL_NANOS = 125_000;
 
     private final TokenBucket rate = new TokenBucket(AT_A_TIME, INTERVAL_NANOS);
     private int underWay;
 
     /**
-     * Returns whether a search may begin; each that has is to {@linkplain #end end}.
+     * Starts a search. Returns false if the limit is reached. Each search must {@linkplain #end end}.
      *
-     * @param settling flows have just moved: those that have come all at once, so that only how many are under way
-     *                 counts
+     * @param settling whether flows have just moved; their segments arrive at once, so only the number of concurrent
+     *     searches is limited
      */
     boolean begin(boolean settling, long nowNanos) {
         if (underWay == AT_A_TIME || !settling && rate.take(nowNanos) != 0) {
@@ -29,7 +32,7 @@ final class SearchLimit {
         return true;
     }
 
-    /** A search has found a connection, or that there is none. */
+    /** Ends a search, whether it found a connection or not. */
     void end() {
         underWay--;
     }

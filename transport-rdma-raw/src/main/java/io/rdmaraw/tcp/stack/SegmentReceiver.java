@@ -10,19 +10,21 @@ import io.rdmaraw.tcp.segment.Segment;
 import io.rdmaraw.tcp.segment.TcpFlags;
 import io.rdmaraw.tcp.segment.TcpHeaderCodec;
 import io.rdmaraw.wire.BufferAddress;
+import io.rdmaraw.wire.EthernetHeader;
 import io.rdmaraw.wire.FrameLength;
 import io.rdmaraw.wire.FrameOrigin;
 import io.rdmaraw.wire.FrameParser;
+import io.rdmaraw.wire.GroAggregator;
 import io.rdmaraw.wire.ParseCounters;
 import io.rdmaraw.wire.ParseVerdict;
 import io.rdmaraw.wire.ParsedFrame;
-import io.rdmaraw.wire.TcpFrameRun;
 
 /**
- * The way of received frames to a stack's core, or to the loop that their connection is on. For the loop's thread.
+ * Passes received frames to the engine of a stack, or forwards them to the loop that owns the connection. Used on the
+ * loop's thread only.
  */
 final class SegmentReceiver {
-    /** Less leaves more than half of a slot unused. */
+    /** Payloads below this length are copied if the reader is slow, whatever the size of a slot. */
     private static final int COPY_BREAK_BYTES = 1024;
     private static final int MOST_SLOTS_OF_SMALL_PAYLOADS = 32;
 
@@ -31,7 +33,10 @@ final class SegmentReceiver {
     private final TcpStackStatistics counters;
     private final TcpNetwork network;
     private final MigratedConnections forwards = new MigratedConnections();
-    /** Of a frame without a tag; a sender on the same host may hand over longer ones, of several segments. */
+    /**
+     * Maximum length of an untagged frame. Frames from a sender on the same host can be longer: they hold several
+     * segments.
+     */
     private final int longestFrameBytes;
     private final FrameParser parser;
     private final ParsedFrame parsed = new ParsedFrame();
@@ -39,14 +44,14 @@ final class SegmentReceiver {
     private final Segment in = new Segment();
     private boolean inBurst;
     private long burstNanos;
-    private final ReceivedFrame current = new ReceivedFrame();
-    private final TcpFrameRun run = new TcpFrameRun();
+    private final ReceivedFrames frames = new ReceivedFrames();
+    private final GroAggregator run = new GroAggregator();
     private SegmentTap tap;
 
     /**
-     * @param mtuBytes the device's
-     * @param verdicts what parsing is counted in
-     * @param origin where the frames come from
+     * @param mtuBytes the MTU of the device
+     * @param verdicts counters of the parser
+     * @param origin the origin of the frames
      */
     SegmentReceiver(TcpEngine engine, SlotPool slots, int mtuBytes, TcpStackStatistics counters,
                     ParseCounters verdicts, TcpNetwork network, FrameOrigin origin) {
@@ -58,50 +63,50 @@ final class SegmentReceiver {
         parser = new FrameParser(verdicts, origin);
     }
 
-    /** Returns the connections whose segments come here though they live on other loops. */
+    /** Returns the connections with segments that arrive here although other loops own them. */
     MigratedConnections forwards() {
         return forwards;
     }
 
-    /** Tells whether frames of a burst are being received. */
+    /** Returns whether a burst is being received. */
     boolean isInBurst() {
         return inBurst;
     }
 
-    /** Takes a frame and its reference; returns true for the first of a burst. */
+    /** Receives a frame and takes its reference. Returns true if it is the first of a burst. */
     boolean receive(ByteBuf frame, boolean checksumVerified) {
         boolean first = beginBurst();
-        current.begin(frame, checksumVerified);
+        frames.begin(frame, checksumVerified);
         try {
             if (parse(frame)) {
                 process();
             }
         } finally {
-            current.end();
+            frames.end();
         }
         return first;
     }
 
-    /** Takes the frames of a burst from {@code from} on and before {@code end}, whose rule leads here. */
+    /** Receives the frames of a run, from index {@code from} up to but excluding {@code end}. */
     void receiveRun(ReceiveBurst burst, int from, int end) {
         beginBurst();
         int next = from;
         while (next < end) {
             boolean mayGoOn = next + 1 < end && burst.checksumVerified(next) && burst.slotAddress(next) != 0;
-            current.begin(burst.takeFrame(next), burst.checksumVerified(next));
+            frames.begin(burst.takeFrame(next), burst.checksumVerified(next));
             next++;
             try {
-                if (parse(current.first())) {
+                if (parse(frames.first())) {
                     next = mayGoOn && run.begin(parsed) ? takeContinuations(burst, next, end) : next;
                     process();
                 }
             } finally {
-                current.end();
+                frames.end();
             }
         }
     }
 
-    /** Returns whether it is the first frame of a burst. */
+    /** Begins a burst, unless one has begun. Returns whether it has begun now. */
     private boolean beginBurst() {
         boolean first = !inBurst;
         if (first) {
@@ -111,17 +116,18 @@ final class SegmentReceiver {
         return first;
     }
 
-    /** Reads a frame's headers; returns whether it is a segment for the core. */
+    /** Parses the headers of a frame. Returns whether the frame is a segment that the engine must process. */
     private boolean parse(ByteBuf frame) {
         ParseVerdict verdict = parser.parse(BufferAddress.of(frame), frame.readableBytes(),
-                current.isChecksumVerified(), parsed);
+                frames.isChecksumVerified(), parsed);
         if (verdict != ParseVerdict.TCP) {
             counters.otherFrames += verdict.isAccepted() ? 1 : 0;
             return false;
         }
         headers.read(parsed, in);
-        if (in.has(TcpFlags.SYN) && isOfBroadcast()) {
-            counters.droppedBroadcasts++;
+        in.peerMac = EthernetHeader.source(parsed.frameAddress());
+        if (in.has(TcpFlags.SYN) && isOfNoPeer()) {
+            counters.droppedMartians++;
             return false;
         }
         in.payload(frame, frame.readerIndex() + parsed.payloadOffset(), parsed.payloadLengthBytes());
@@ -131,14 +137,14 @@ final class SegmentReceiver {
         return true;
     }
 
-    /** Returns the length of a full segment with headers like these, as far as the MTU tells. */
+    /** Returns the payload length of a full segment with headers of this length, according to the MTU. */
     private int mostPayloadBytes() {
         return longestFrameBytes - parsed.payloadOffset();
     }
 
     /**
-     * Makes one segment of frames that go on where the one before ends, if their connection is here: what the core does
-     * for each segment is then done once for all of them. Returns the index behind the last of them.
+     * Merges frames that continue the present segment, if this loop owns the connection (GRO). The engine then
+     * processes them as one segment. Returns the index behind the last merged frame.
      */
     private int takeContinuations(ReceiveBurst burst, int from, int end) {
         int next = from;
@@ -152,7 +158,7 @@ final class SegmentReceiver {
                 break;
             }
             ByteBuf frame = burst.takeFrame(next++);
-            current.add(frame);
+            frames.add(frame);
             in.addSlice(frame, frame.readerIndex() + run.headerBytes(), payloadBytes);
         }
         if (next > from) {
@@ -166,7 +172,11 @@ final class SegmentReceiver {
         return forwards.isEmpty() && engine.find(in) != null;
     }
 
-    /** @param tapOrNull what is shown the segments from now on */
+    /**
+     * Sets the tap for received segments.
+     *
+     * @param tapOrNull receives each segment from now on; null for none
+     */
     void tap(SegmentTap tapOrNull) {
         tap = tapOrNull;
     }
@@ -178,28 +188,28 @@ final class SegmentReceiver {
         TcpTransport elsewhere = forwards.isEmpty() ? null : forwards.find(in);
         if (elsewhere != null) {
             counters.forwardedSegments++;
-            forwards.pass(elsewhere, current.take(), current.isChecksumVerified());
+            forwards.pass(elsewhere, frames.take(), frames.isChecksumVerified());
         } else {
+            in.frames = frames;
             engine.onSegment(in, burstNanos);
         }
         in.detachPayload();
     }
 
     /**
-     * RFC 9293 sections 3.9.2.3 and 3.10.7.2 (MUST-57, MUST-63): connections are between two hosts. The parser knows
-     * groups and 255.255.255.255; what a subnet's broadcast address is the network knows. Others have no connection.
+     * Returns whether a SYN has an address that no peer or destination can have. RFC 9293 sections 3.9.2.3 and 3.10.7.2
+     * (MUST-57, MUST-63) require that connections are between two hosts. The parser rejects multicast groups and
+     * 255.255.255.255. The network knows the broadcast addresses of subnets and this host's own addresses.
      */
-    private boolean isOfBroadcast() {
-        return parsed.ipVersion() == 4
-                && (network.isBroadcast(parsed.sourceIpv4()) || network.isBroadcast(parsed.destinationIpv4()));
+    private boolean isOfNoPeer() {
+        return network.isMartianSource(parsed.sourceHigh(), parsed.sourceLow())
+                || parsed.ipVersion() == 4 && network.isBroadcast(parsed.destinationIpv4());
     }
 
-    /** Returns the frame whose segment the core looks at. */
-    ReceivedFrame current() {
-        return current;
-    }
-
-    /** Returns the headers of a frame that stays the caller's, until the next is received; null if it is no segment. */
+    /**
+     * Parses the headers of a frame without taking its reference. The result is valid until the next frame is received;
+     * null if the frame is not a segment.
+     */
     Segment parse(ByteBuf frame, boolean checksumVerified) {
         if (parser.parse(BufferAddress.of(frame), frame.readableBytes(), checksumVerified, parsed)
                 != ParseVerdict.TCP) {
@@ -209,7 +219,7 @@ final class SegmentReceiver {
         return in;
     }
 
-    /** Ends the frames of one poll. */
+    /** Ends the burst of one poll. */
     void endBurst() {
         inBurst = false;
         if (!forwards.isEmpty()) {
@@ -217,22 +227,23 @@ final class SegmentReceiver {
         }
     }
 
-    /** Tells whether little is left of what frames are received in. */
+    /** Returns whether few slots are left for receiving. */
     boolean isMemoryLow() {
         return slots.isReceiveMemoryLow();
     }
 
     /**
-     * Returns bytes that lie in a received frame as a buffer of their own, without a copy if they can spare that.
+     * Returns whether a payload is copied, so that a small unread piece does not occupy a whole slot.
      *
-     * @param unreadPieces what the connection's reader has not read yet
+     * @param unreadPieces number of pieces that the connection's user has not read yet
      */
-    ByteBuf keep(ByteBuf buffer, int index, int length, int unreadPieces) {
-        if (length < COPY_BREAK_BYTES && (unreadPieces > MOST_SLOTS_OF_SMALL_PAYLOADS || slots.isReceiveMemoryLow())) {
-            // A small unread payload would keep a whole slot from the receive queue.
-            counters.copiedPayloads++;
-            return ByteBufAllocator.DEFAULT.directBuffer(length).writeBytes(buffer, index, length);
-        }
-        return current.takePayload(buffer, index, length);
+    boolean isCopied(ByteBuf buffer, int length, int unreadPieces) {
+        return (length < COPY_BREAK_BYTES || length < buffer.capacity() / 2)
+                && (unreadPieces > MOST_SLOTS_OF_SMALL_PAYLOADS || slots.isReceiveMemoryLow());
+    }
+
+    ByteBuf copy(ByteBuf buffer, int index, int length) {
+        counters.copiedPayloads++;
+        return ByteBufAllocator.DEFAULT.directBuffer(length).writeBytes(buffer, index, length);
     }
 }

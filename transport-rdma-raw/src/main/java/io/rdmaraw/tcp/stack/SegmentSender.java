@@ -6,6 +6,7 @@ import io.rdmaraw.device.DeviceQueue;
 import io.rdmaraw.host.TcpNetwork;
 import io.rdmaraw.host.TcpPath;
 import io.rdmaraw.memory.FrameBuf;
+import io.rdmaraw.net.IpAddress;
 import io.rdmaraw.queue.FrameQueue;
 import io.rdmaraw.tcp.TcpConnection;
 import io.rdmaraw.tcp.TcpEngine;
@@ -16,11 +17,11 @@ import io.rdmaraw.wire.EthernetHeader;
 import java.util.concurrent.TimeUnit;
 
 /**
- * The way of a stack's segments to its queue: as many as there is room for, in bursts with one doorbell each. For the
- * loop's thread.
+ * Passes the segments of a stack to its queue. It fills the queue in bursts with one doorbell each.
+ * Used on the loop's thread only.
  */
 final class SegmentSender {
-    /** Without a free slot nothing tells when there is one again: look after this time. */
+    /** Retry interval if no slot is free and no completion will report a free one. */
     private static final long SLOT_RETRY_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
 
     private final TcpStack stack;
@@ -30,8 +31,6 @@ final class SegmentSender {
     private final TcpFrameBuilder writer;
     private final EventLoop loop;
     private final Segment out = new Segment();
-    private boolean transmitting;
-    private boolean waitingForRoom;
     private SegmentTap tap;
 
     SegmentSender(TcpStack stack, DeviceQueue port, TcpNetwork network, TcpEngine engine, TcpFrameBuilder writer,
@@ -44,52 +43,24 @@ final class SegmentSender {
         this.loop = loop;
     }
 
-    /** Tells whether the device has to take frames before anything can be sent. */
-    boolean isWaitingForRoom() {
-        return waitingForRoom;
-    }
-
-    /** The device has taken frames. */
-    void hasRoom() {
-        waitingForRoom = false;
-    }
-
-    /** Returns when to try again while waiting for room; {@link Long#MAX_VALUE} if the device tells. */
+    /** Returns when to retry if there is no room; {@link Long#MAX_VALUE} if a completion will report room. */
     long retryNanos() {
         return port.queue().inFlight() > 0 ? Long.MAX_VALUE : System.nanoTime() + SLOT_RETRY_NANOS;
     }
 
-    /** Sends what the core has to say. */
-    void transmit(long now) {
-        transmit(now, false);
-    }
-
     /**
-     * Sends what the core has to say up to the first connection whose channel has not been told yet what a burst
-     * brought for it: now that would be a bare acknowledgement, and soon perhaps one that goes with what it answers.
+     * Sends the segments of the engine in bursts.
+     *
+     * @param deliveredOnly whether to stop at the first connection with data of this burst that its channel has not
+     *     received yet; its segment would be a bare ACK, and a response may carry the ACK later
+     * @return false if the device has no room
      */
-    void transmitDelivered(long now) {
-        transmit(now, true);
-    }
-
-    private void transmit(long now, boolean deliveredOnly) {
-        if (transmitting) {
-            return;
-        }
-        transmitting = true;
-        try {
-            transmitBursts(now, deliveredOnly);
-        } finally {
-            transmitting = false;
-        }
-    }
-
-    private void transmitBursts(long now, boolean deliveredOnly) {
+    boolean send(long now, boolean deliveredOnly) {
         while (roomForOne()) {
             engine.limitSegmentation(writer.segmentedRoomBytes());
             if (deliveredOnly && isNextUndelivered() || !engine.pollSegment(now, out)) {
                 port.queue().post();
-                return;
+                return true;
             }
             try {
                 send();
@@ -97,10 +68,7 @@ final class SegmentSender {
                 onDataReleased(e);
             }
         }
-        if (!waitingForRoom) {
-            waitingForRoom = true;
-            port.awaitRoom(stack);
-        }
+        return false;
     }
 
     private boolean isNextUndelivered() {
@@ -120,7 +88,11 @@ final class SegmentSender {
         return tap != null;
     }
 
-    /** @param tapOrNull what is shown the segments from now on */
+    /**
+     * Sets the tap for sent segments.
+     *
+     * @param tapOrNull receives each segment from now on; null for none
+     */
     void tap(SegmentTap tapOrNull) {
         tap = tapOrNull;
     }
@@ -130,11 +102,14 @@ final class SegmentSender {
             tap.segment(out);
         }
         TcpPath path = pathOf(out);
-        if (path == null || path == TcpPath.NOT_ASKED) {
-            stack.counters().droppedUnroutable += path == null ? 1 : 0;
-            stack.counters().droppedUnasked += path == null ? 0 : 1;
-            out.transmitted();
+        if (path == null || !path.isPath()) {
+            drop(path);
             return;
+        }
+        if (out.mss > 0) {
+            // A passive open does not know its path before this SYN-ACK.
+            boolean ipv4 = IpAddress.isIpv4(out.destinationHigh, out.destinationLow);
+            out.mss = Math.min(out.mss, path.maxSegmentBytes(ipv4));
         }
         if (!path.isResolved()) {
             sendUnresolved(path);
@@ -144,11 +119,26 @@ final class SegmentSender {
         writer.write(out, path.sourceMac(), path.targetMac());
     }
 
-    /** The user released what the core has just given out: with a reference too many, or on another thread. */
+    private void drop(TcpPath pathOrNull) {
+        TcpStackStatistics counters = stack.counters();
+        counters.droppedUnroutable += pathOrNull == null ? 1 : 0;
+        counters.droppedUnasked += pathOrNull == TcpPath.NOT_ASKED ? 1 : 0;
+        counters.droppedOtherLink += pathOrNull == TcpPath.OTHER_LINK ? 1 : 0;
+        SegmentOwner owner = out.connection();
+        out.transmitted();
+        if (owner != null) {
+            engine.onUnanswerable((TcpConnection) owner);
+        }
+    }
+
+    /**
+     * Ends a connection because the user has released a buffer that the engine was about to send: once too often, or on
+     * another thread.
+     */
     private void onDataReleased(IllegalReferenceCountException why) {
         SegmentOwner owner = out.connection();
         if (owner == null) {
-            // An answer without payload: what was released is no user's.
+            // A reply without payload contains no buffer of the user.
             throw why;
         }
         out.transmitted();
@@ -156,17 +146,23 @@ final class SegmentSender {
     }
 
     /**
-     * A peer without a connection that misses its answer asks again, and its address can be forged: such answers do not
-     * wait. What connections send does, in memory of its own, as the loop's slots are few.
+     * Handles a segment to a next hop without a known MAC address. A segment of a connection is queued in separate
+     * memory, because the loop has few slots. A reply to a segment without a connection is not queued, because the
+     * source address may be forged. It is sent to the MAC address that the segment came from, or dropped if that
+     * address is unknown.
      */
     private void sendUnresolved(TcpPath path) {
         if (out.connection() == null && out.attachment() == null) {
-            stack.counters().droppedUnresolved++;
-            out.transmitted();
             network.request(path.hopOrNull());
+            if (out.peerMac == 0) {
+                stack.counters().droppedUnresolved++;
+                out.transmitted();
+            } else {
+                writer.write(out, path.sourceMac(), out.peerMac);
+            }
             return;
         }
-        // One frame waits; the core sends the rest again.
+        // Queue only the first segment; the engine retransmits the rest.
         stack.counters().droppedUnresolved += out.segmentCount() - 1;
         out.keepFirstPiece();
         network.await(new PendingSegment(stack, loop, path.hopOrNull(),
@@ -174,8 +170,8 @@ final class SegmentSender {
     }
 
     /**
-     * What closes a connection goes the way of its other segments: a port that several loops share leads to another of
-     * them when their number has changed meanwhile.
+     * Returns the path of a segment; null if there is none. Segments that end a connection use the last path of the
+     * connection. A new lookup could select another loop, if the loops that share the port have changed.
      */
     private TcpPath pathOf(Segment segment) {
         TcpTransport transport = (TcpTransport) segment.attachment();
@@ -188,12 +184,16 @@ final class SegmentSender {
         }
         return transport != null
                 ? network.path(segment.sourceHigh, segment.sourceLow, segment.sourcePort, segment.destinationHigh,
-                        segment.destinationLow, segment.destinationPort, segment.mark)
+                        segment.destinationLow, segment.destinationPort, segment.mark, segment.peerMac)
                 : network.pathOfReply(segment.sourceHigh, segment.sourceLow, segment.sourcePort,
-                        segment.destinationHigh, segment.destinationLow, segment.destinationPort, segment.mark);
+                        segment.destinationHigh, segment.destinationLow, segment.destinationPort, segment.mark,
+                        segment.peerMac);
     }
 
-    /** Sends a frame that had to wait for its next hop's address; without room it is lost, and TCP sends it again. */
+    /**
+     * Sends a frame that waited for the MAC address of its next hop. If there is no room, the frame is dropped and TCP
+     * retransmits.
+     */
     void sendResolved(byte[] bytes, long mac) {
         if (!roomForOne()) {
             stack.counters().droppedUnresolved++;

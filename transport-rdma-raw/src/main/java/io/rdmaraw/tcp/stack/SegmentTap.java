@@ -2,11 +2,11 @@ package io.rdmaraw.tcp.stack;
 
 import io.rdmaraw.tcp.segment.Segment;
 
-/** Is shown every segment that a stack sends or receives. On the stack's loop. */
+/** Observes every segment that a stack sends or receives. Called on the stack's loop. */
 public interface SegmentTap {
     /**
-     * Shows a segment, or several in one. It and its payload are good for the length of this call: what is needed
-     * longer has to be copied, or the buffers retained one by one.
+     * Observes a segment, which may consist of several merged ones. The segment and its payload are valid only during
+     * this call. To use the payload later, copy it or retain each of its buffers.
      */
     void segment(Segment segment);
 }

@@ -10,17 +10,17 @@ import java.net.NoRouteToHostException;
 import java.net.SocketException;
 import java.util.Locale;
 
-/** Why connections end, in the exceptions and words that users of sockets know. */
+/** Maps the reasons for the end of a connection to the exceptions and messages of ordinary sockets. */
 public final class StreamErrors {
-    private static final String LINK_GONE = "Network is down: the device of the connection is gone";
+    private static final String LINK_GONE = "Network is down: the device of the connection has failed or was removed";
 
     private StreamErrors() {
     }
 
     /**
-     * Returns why a connection could not be opened.
+     * Returns the exception for a failed connection attempt.
      *
-     * @param softError what ICMP said last of the unanswered packets, or null
+     * @param softError the last ICMP error about an unacknowledged packet, or null
      */
     public static IOException ofConnect(CloseReason reason, IcmpErrorKind softError) {
         return switch (reason) {
@@ -33,9 +33,9 @@ public final class StreamErrors {
     }
 
     /**
-     * Returns why an open connection ended, or null when it ended in order.
+     * Returns the exception for the end of an open connection; null if it was closed normally.
      *
-     * @param softError what ICMP said last of the unanswered packets, or null
+     * @param softError the last ICMP error about an unacknowledged packet, or null
      */
     public static IOException ofClose(CloseReason reason, IcmpErrorKind softError) {
         return switch (reason) {
@@ -49,32 +49,38 @@ public final class StreamErrors {
         };
     }
 
-    /** Returns why a connection ended whose channel had left the loop that ended. */
+    /** Returns the exception for a connection that ended with its loop, after its channel had left that loop. */
     static IOException ofEndOfLoop() {
-        return new SocketException("Software caused connection abort: the event loop that had the connection, which "
-                + "its channel had left, has ended");
+        return new SocketException("Software caused connection abort: the event loop of the connection has ended after"
+                + " the channel had left it");
     }
 
-    /** RFC 1122 section 4.2.3.9: the user learns of soft errors; as on Linux, when they turn out to have been right. */
+    /**
+     * Returns the exception for a timeout after a soft error. RFC 1122 section 4.2.3.9 requires that the user is
+     * informed of soft errors. As on Linux, this happens only if the connection then times out.
+     */
     private static IOException timedOut(IcmpErrorKind softError) {
         return switch (softError) {
             case HOST_UNREACHABLE, PROHIBITED -> new NoRouteToHostException(
-                    "No route to host: the connection timed out, and ICMP said "
+                    "No route to host: the connection timed out, and ICMP reported "
                     + (softError == IcmpErrorKind.PROHIBITED ? "that a filter is in the way" : "host unreachable"));
             case PORT_UNREACHABLE, PROTOCOL_UNREACHABLE -> new ConnectException(
-                    "Connection refused: the connection timed out, and ICMP said port or protocol unreachable");
+                    "Connection refused: the connection timed out, and ICMP reported port or protocol unreachable");
             case PACKET_TOO_BIG, TIME_EXCEEDED, PARAMETER_PROBLEM -> new SocketException(
-                    "Connection timed out, and ICMP said "
+                    "Connection timed out, and ICMP reported "
                     + softError.name().toLowerCase(Locale.ROOT).replace('_', ' '));
         };
     }
 
-    /** Returns what a socket of the kernel's reports as the exception that it is, or the cause of one. */
+    /** Returns an error of a kernel socket as an {@link IOException}; other exceptions become its cause. */
     public static IOException of(Throwable cause) {
         return cause instanceof IOException e ? e : new IOException(cause.getMessage(), cause);
     }
 
-    /** Returns the same exception with the peer's address in its message, as Netty's other channels do. */
+    /**
+     * Returns an exception of the same kind with the peer's address appended to the message, as Netty's other channels
+     * do.
+     */
     public static IOException withAddress(IOException cause, InetSocketAddress remote) {
         String message = cause.getMessage() + ": " + remote;
         IOException annotated = switch (cause) {

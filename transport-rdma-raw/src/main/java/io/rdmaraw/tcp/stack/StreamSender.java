@@ -3,13 +3,10 @@ package io.rdmaraw.tcp.stack;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufAllocator;
 import io.netty.buffer.CompositeByteBuf;
-import io.netty.buffer.Unpooled;
-import io.netty.buffer.UnpooledDirectByteBuf;
-import io.netty.buffer.UnpooledHeapByteBuf;
-import io.netty.buffer.UnpooledUnsafeDirectByteBuf;
 import io.netty.channel.ChannelOutboundBuffer;
 import io.netty.channel.DefaultFileRegion;
 import io.netty.channel.FileRegion;
+import io.rdmaraw.memory.ExclusiveContent;
 
 import java.io.IOException;
 import java.nio.ByteBuffer;
@@ -17,28 +14,29 @@ import java.nio.channels.ClosedChannelException;
 import java.nio.channels.WritableByteChannel;
 
 /**
- * Moves what was written to a socket channel into its connection's send buffer, as far as that has room. For the loop's
- * thread.
+ * Moves flushed messages of a socket channel into the send buffer of its connection, as far as there is room. Used on
+ * the loop's thread only.
  */
 final class StreamSender {
-    /** How much of a file is read at once: what two slots hold, as most of it goes out in segments of less than one. */
+    /** Number of bytes read from a file at once. This is the size of two slots; most segments are smaller than one. */
     private static final int FILE_CHUNK_BYTES = 1 << 16;
 
     private static final int MAX_COMPONENTS = 64;
 
-    /** Classes of Netty that it has no other name for. */
-    private static final Class<?> UNRELEASABLE = Unpooled.unreleasableBuffer(Unpooled.EMPTY_BUFFER).getClass();
-    private static final Class<?> UNMODIFIABLE = Unpooled.wrappedUnmodifiableBuffer(Unpooled.wrappedBuffer(new byte[1]),
-            Unpooled.wrappedBuffer(new byte[1])).getClass();
-
     private StreamSender() {
     }
 
-    /** Sends as much as there is room for; the transport tells the channel when there is more. */
+    /** Moves messages until the send buffer is full. The transport notifies the channel when there is room again. */
     static void fill(TcpTransport transport, ChannelOutboundBuffer in, ByteBufAllocator allocator)
             throws IOException {
+        boolean mayMakeRoom = true;
         while (!in.isEmpty()) {
             int room = transport.sendRoom();
+            if (room <= 0 && mayMakeRoom) {
+                // At most once for each flush: a peer that acknowledges fast must not keep the loop here.
+                mayMakeRoom = false;
+                room = transport.makeSendRoom();
+            }
             if (room <= 0) {
                 transport.awaitSendRoom();
                 return;
@@ -46,8 +44,9 @@ final class StreamSender {
             Object msg = in.current();
             if (msg instanceof ByteBuf data) {
                 writeBytes(in, transport, data, room, allocator);
-            } else {
-                writeRegion(in, transport, (FileRegion) msg, room, allocator);
+            } else if (!writeRegion(in, transport, (FileRegion) msg, room, allocator)) {
+                transport.retryWrite();
+                return;
             }
         }
     }
@@ -55,29 +54,44 @@ final class StreamSender {
     private static void writeBytes(ChannelOutboundBuffer in, TcpTransport transport, ByteBuf data, int room,
                                    ByteBufAllocator allocator) {
         int bytes = data.readableBytes();
+        boolean foundExclusive = transport.isSentInPlace(data);
         if (bytes <= room) {
             if (bytes > 0) {
-                sendWhole(transport, data, bytes, allocator);
+                sendWhole(transport, data, bytes, allocator, foundExclusive);
+            }
+            if (bytes > 0 || in.size() > 1) {
+                // NIO and epoll report the progress of an empty buffer only if others are flushed behind it.
                 in.progress(bytes);
             }
+            transport.sentInPlace(null);
             in.remove();
         } else {
-            transport.send(mayChange(data, room) ? copy(data, room, allocator)
-                    : data.retainedSlice(data.readerIndex(), room));
+            if (isExclusive(data, room, foundExclusive)) {
+                // The slice adds a reference. Remember the buffer, so that the rest is not copied because of it.
+                transport.sentInPlace(data);
+                transport.send(data.retainedSlice(data.readerIndex(), room));
+            } else {
+                transport.send(copy(data, room, allocator));
+            }
             in.removeBytes(room);
         }
     }
 
-    private static void sendWhole(TcpTransport transport, ByteBuf data, int bytes, ByteBufAllocator allocator) {
+    private static void sendWhole(TcpTransport transport, ByteBuf data, int bytes, ByteBufAllocator allocator,
+                                  boolean foundExclusive) {
         if (data instanceof CompositeByteBuf composite && composite.numComponents() <= MAX_COMPONENTS
-                && !isShared(data)) {
+                && (foundExclusive || ExclusiveContent.isOnlyReference(composite))) {
             sendComponents(transport, composite, allocator);
         } else {
-            transport.send(mayChange(data, bytes) ? copy(data, bytes, allocator) : data.retain());
+            transport.send(isExclusive(data, bytes, foundExclusive) ? data.retain() : copy(data, bytes, allocator));
         }
     }
 
-    /** Each part by itself, so that the device can send it from where it lies. */
+    private static boolean isExclusive(ByteBuf data, int bytes, boolean foundExclusive) {
+        return ExclusiveContent.isExclusive(data, data.readerIndex(), bytes, foundExclusive);
+    }
+
+    /** Sends each component separately, so that the device can read it in place. */
     private static void sendComponents(TcpTransport transport, CompositeByteBuf composite,
                                        ByteBufAllocator allocator) {
         int index = composite.readerIndex();
@@ -88,74 +102,23 @@ final class StreamSender {
             ByteBuf part = composite.internalComponent(i);
             int from = index - composite.toByteIndex(i);
             int bytes = componentEnd - index;
-            transport.send(mayChange(part, part.capacity()) ? copy(composite.slice(index, bytes), bytes, allocator)
-                    : part.retainedSlice(from, bytes));
+            transport.send(ExclusiveContent.isExclusive(part, from, bytes, false) ? part.retainedSlice(from, bytes)
+                    : copy(composite.slice(index, bytes), bytes, allocator));
             index = componentEnd;
         }
-    }
-
-    /** Tells whether the next bytes may be changed once the write is complete, while they are not acknowledged yet. */
-    private static boolean mayChange(ByteBuf data, int bytes) {
-        return isShared(data) || (data instanceof CompositeByteBuf composite
-                ? hasWrappedPart(composite, composite.readerIndex(), composite.readerIndex() + bytes)
-                : wrapsMemory(data));
-    }
-
-    /** Someone else holds the buffer too. */
-    private static boolean isShared(ByteBuf data) {
-        return data.refCnt() > 1;
-    }
-
-    /**
-     * The buffer came from no allocator, but was put around an array or a {@link ByteBuffer}, as by {@link
-     * Unpooled#wrappedBuffer}: that is still its maker's. Allocators have classes of their own for what they give out.
-     */
-    private static boolean wrapsMemory(ByteBuf data) {
-        ByteBuf root = data;
-        boolean neverReleased = false;
-        for (ByteBuf inner = root.unwrap(); inner != null; inner = root.unwrap()) {
-            neverReleased |= root.getClass() == UNRELEASABLE;
-            root = inner;
-        }
-        if (root instanceof CompositeByteBuf composite) {
-            return hasWrappedPart(composite, 0, composite.capacity());
-        }
-        Class<?> type = root.getClass();
-        return type == UnpooledHeapByteBuf.class || type == UnpooledUnsafeDirectByteBuf.class
-                || type == UnpooledDirectByteBuf.class || type == UNMODIFIABLE || root.isReadOnly()
-                || root.hasArray() && (neverReleased || !isOfNetty(type));
-    }
-
-    /**
-     * Others, such as Vert.x, have buffers on the heap that are never released: their makers may change the content and
-     * write them again.
-     */
-    private static boolean isOfNetty(Class<?> type) {
-        return type.getPackageName().equals(ByteBuf.class.getPackageName());
-    }
-
-    /** Only the parts that hold these bytes count: of a long message a part goes at a time. */
-    private static boolean hasWrappedPart(CompositeByteBuf composite, int from, int end) {
-        int first = from < end ? composite.toComponentIndex(from) : composite.numComponents();
-        for (int i = first; i < composite.numComponents() && composite.toByteIndex(i) < end; i++) {
-            ByteBuf part = composite.internalComponent(i);
-            if (mayChange(part, part.capacity())) {
-                return true;
-            }
-        }
-        return false;
     }
 
     private static ByteBuf copy(ByteBuf data, int bytes, ByteBufAllocator allocator) {
         return allocator.directBuffer(bytes).writeBytes(data, data.readerIndex(), bytes);
     }
 
-    private static void writeRegion(ChannelOutboundBuffer in, TcpTransport transport, FileRegion region, int room,
-                                    ByteBufAllocator allocator) throws IOException {
+    /** Moves a part of a file region. Returns false if the region has bytes left but cannot provide any now. */
+    private static boolean writeRegion(ChannelOutboundBuffer in, TcpTransport transport, FileRegion region, int room,
+                                       ByteBufAllocator allocator) throws IOException {
         long left = region.count() - region.transferred();
         if (left <= 0) {
             in.remove();
-            return;
+            return true;
         }
         Chunk chunk = new Chunk(allocator.directBuffer((int) Math.min(left, FILE_CHUNK_BYTES)),
                 (int) Math.min(left, Math.min(room, FILE_CHUNK_BYTES)));
@@ -173,14 +136,20 @@ final class StreamSender {
         }
         if (transferred <= 0) {
             requireComplete(region);
+        } else {
+            in.progress(transferred);
         }
-        in.progress(transferred);
-        if (region.transferred() >= region.count()) {
+        boolean complete = region.transferred() >= region.count();
+        if (complete) {
             in.remove();
         }
+        return complete || transferred > 0;
     }
 
-    /** Nothing came although there is room: the file is shorter than the region says. */
+    /**
+     * Throws an exception if the file is shorter than its region. Called if the region transferred nothing although
+     * there was room.
+     */
     private static void requireComplete(FileRegion region) throws IOException {
         if (region instanceof DefaultFileRegion && region.transferred() < region.count()) {
             throw new IOException("Underlying file ends " + (region.count() - region.transferred())
@@ -188,7 +157,7 @@ final class StreamSender {
         }
     }
 
-    /** Takes what a region transfers, up to a limit. */
+    /** Channel that receives the bytes of a region, up to a limit. */
     private static final class Chunk implements WritableByteChannel {
         private final ByteBuf content;
         private final int limitBytes;

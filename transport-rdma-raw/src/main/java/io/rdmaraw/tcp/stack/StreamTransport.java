@@ -12,87 +12,107 @@ import java.net.InetSocketAddress;
 import java.util.function.Consumer;
 
 /**
- * What carries the bytes of a socket channel: this transport's TCP, or the kernel's. It tells the channel that
- * something has happened by {@link ConnectionListener#transportChanged()}. For the thread of the loop that it is on,
- * unless a method says otherwise.
+ * The engine that carries the bytes of a socket channel: this project's TCP or a kernel socket. It notifies the channel
+ * by {@link ConnectionListener#transportChanged()}. Used on the thread of the transport's loop, unless a method says
+ * otherwise.
  */
 public interface StreamTransport {
-    /** The channel is on this loop now: the transport comes there too. Called on that loop. */
+    /**
+     * Attaches the channel, which has been registered with this loop. The transport moves to the same loop. Called on
+     * that loop.
+     */
     void attach(ConnectionListener channel, TcpStack stack);
 
-    /** The channel leaves its loop; what comes in meanwhile is kept. */
+    /** Detaches the channel, which leaves its loop. Data that arrives later is kept for the next {@link #attach}. */
     void detach();
 
-    /** Tells whether the channel and its transport are on the same loop, as the one called on is. */
+    /** Returns whether the channel is attached, so that both are on the same loop. Called on that loop. */
     boolean isAttached();
 
-    /** Returns the loop that has the transport. Any thread. */
+    /** Returns the loop that owns the transport. May be called on any thread. */
     EventLoop loop();
 
     boolean isConnected();
 
-    /** Returns our end's address; may be null before the connection is open. */
+    /** Returns whether {@link ConnectionListener#transportChanged()} will be called in the loop's next turn. */
+    boolean isReady();
+
+    /** Returns the local address; may be null before the connection is open. */
     InetSocketAddress localAddress();
 
     InetSocketAddress remoteAddress();
 
-    /** Tells whether the connection is over. */
+    /** Returns whether the connection has ended. */
     boolean isClosed();
 
-    /** Returns why the connection, which is over, could not be opened. */
+    /** Returns the exception for a connection attempt that failed. Call it only if {@link #isClosed()}. */
     IOException connectFailure();
 
-    /** Returns why the open connection ended, null when it goes on or ended in order. */
+    /** Returns the exception for the end of an open connection; null if it is still open or was closed normally. */
     IOException failure();
 
-    /** Returns what has come in and was not read. For the channel while {@link #isAttached()}. */
+    /** Returns the received data that has not been read. The channel may use it only while {@link #isAttached()}. */
     ReceivedPieces received();
 
     /**
-     * Tells whether what has come in lies in the slots of a device. Otherwise it is in buffers of the allocator that
-     * the channel had when it came.
+     * Returns whether received data is in slots of the device. Otherwise it is in buffers of the allocator that the
+     * channel had when the data arrived.
      */
     boolean lendsSlots();
 
-    /** The channel has read bytes: the peer may send as many more. */
+    /** Reports that the channel has read bytes, so that the receive window can open. */
     void read(int bytes);
 
-    /** Tells whether the peer sends no more. */
+    /** Returns whether the peer has closed its direction (FIN). */
     boolean isPeerFinished();
 
-    /** The channel's handlers are about to get what was received; returns what to pass to {@link #endReading}. */
+    /** Shuts down the input. Data received from now on is dropped. Called on the transport's loop. */
+    default void shutdownInput() {
+    }
+
+    /**
+     * Begins to deliver received data to the channel's handlers. Flushes are deferred until {@link #endReading}, which
+     * needs the returned value.
+     */
     boolean beginReading();
 
+    /**
+     * Ends the delivery of received data.
+     *
+     * @param outer the value returned by {@link #beginReading()}
+     */
     void endReading(boolean outer);
 
     /**
-     * Sends as much of what is flushed as there is room for; the channel is told when there is more.
+     * Sends flushed messages as far as there is room. The channel is notified when there is room again.
      *
-     * @param allocator for what has to be copied
+     * @param allocator allocates the buffers for data that must be copied
      */
     void write(ChannelOutboundBuffer in, ByteBufAllocator allocator) throws IOException;
 
-    /** Tells, once, that there is room again after a write that found too little. */
+    /** Returns true once when there is room again after a write that did not fit. */
     boolean takeSendRoom();
 
-    /** Ends our direction behind what was written. */
+    /** Closes the outbound direction (FIN) after the data written so far. */
     void shutdownOutput();
 
     /**
-     * One of the channel's settings has changed. Any thread.
+     * Applies a changed channel option. May be called on any thread.
      *
-     * @param change tells this transport's TCP
-     * @param late does so when the connection has moved meanwhile, and later changes may have come before this one
+     * @param change applies the option to the connection
+     * @param late   used instead if the connection has moved in the meantime; a later change may then have been applied
+     *     already
      */
     void settingChanged(Consumer<TcpConnection> change, Consumer<TcpConnection> late);
 
-    /** Tells where the connection stands. Any thread. */
+    /** Completes the promise with the state of the connection. May be called on any thread. */
     void info(Promise<RdmaRawTcpInfo> promise);
 
     /**
-     * The channel is closed: the connection goes on without it as long as TCP needs. Any thread.
+     * Reports that the channel has closed. The connection continues without it as long as TCP requires. May be called
+     * on any thread.
      *
-     * @param reset whether the peer is to get a RST, as {@code SO_LINGER} 0 says
+     * @param reset whether to send a RST to the peer, as with {@code SO_LINGER} 0
      */
     void closeByChannel(boolean reset);
 }

@@ -14,14 +14,15 @@ import io.rdmaraw.wire.EthernetHeader;
 import io.rdmaraw.wire.InternetChecksum;
 
 /**
- * Writes segments of the TCP core as frames: the headers into a slot, the payload as further parts of the frame where
- * it lies in registered memory, or copied. What the core gives as several segments in one is the device's to cut, and
- * checksums of longer payloads are the device's too where it computes them. For the loop's thread.
+ * Encodes segments of the TCP engine as frames. The headers are written to a slot. Payload in registered memory is sent
+ * in place as further parts of the frame; other payload is copied. The device cuts segments that are longer than the
+ * segment size (TSO). If it supports checksum offload, it also computes the checksums of longer payloads. Used on the
+ * loop's thread only.
  */
 final class TcpFrameBuilder {
     /**
-     * Below this the copy costs less than another element for the device to fetch, and the checksum of what was just
-     * copied less than having it made.
+     * Shorter payloads are copied. The copy costs less than another gather element, and the checksum of bytes that were
+     * just copied costs less than the offload.
      */
     private static final int LEAST_IN_PLACE_BYTES = 256;
 
@@ -36,28 +37,31 @@ final class TcpFrameBuilder {
     private long copiedSegments;
 
     /**
-     * @param segmentation whether the device is to cut long payloads, if it can
-     * @param sendsAllMemory whether payload is sent from where it lies even if that is not registered; only when the
-     *        queue says so
+     * @param segmentation whether the device segments long payloads, if it can
+     * @param sendsAllMemory whether to send payload in place even if it is not in registered memory; requires on-demand
+     *     paging of the queue
      */
     TcpFrameBuilder(FrameQueue queue, boolean segmentation, boolean sendsAllMemory) {
         this.queue = queue;
         offload = queue.offloadsChecksums();
         slotBytes = queue.slots().slotBytes();
         this.sendsAllMemory = sendsAllMemory;
-        // Payload that cannot be sent from where it lies is copied into as many slots as there are parts.
+        // Payload that cannot be sent in place is copied into slots, and each slot is one part.
         int mostCopiedBytes = sendsAllMemory ? Integer.MAX_VALUE
                 : Math.min(queue.maxParts(), Segment.MAX_SLICES) * slotBytes;
         maxSegmentedBytes = segmentation ? Math.min(TcpConfig.MAX_SEGMENTATION_BYTES,
                 Math.min(queue.maxSegmentedBytes(), mostCopiedBytes)) : 0;
     }
 
-    /** Returns how long a payload may be that the device cuts; 0 when it does not. */
+    /** Returns the maximum payload length of a frame that the device segments; 0 if it does not segment. */
     int maxSegmentedBytes() {
         return maxSegmentedBytes;
     }
 
-    /** Returns how long a payload may be now that the device cuts: one slot is for headers, the others hold copies. */
+    /**
+     * Returns the maximum payload length for segmentation with the slots that are free now. One slot is used for the
+     * headers and the others for copies.
+     */
     int segmentedRoomBytes() {
         if (sendsAllMemory) {
             return maxSegmentedBytes;
@@ -66,21 +70,21 @@ final class TcpFrameBuilder {
         return Math.min(maxSegmentedBytes, slots * slotBytes);
     }
 
-    /** Returns how many segments had payload that lies in no registered memory, or in too many parts. */
+    /** Returns the number of segments copied because their payload was unregistered or had too many parts. */
     long copiedSegments() {
         return copiedSegments;
     }
 
-    /** Tells whether a segment can be written now. */
+    /** Returns whether a segment can be written now. */
     boolean hasRoom() {
         return queue.sendRoom() > 0 && queue.slots().available() > 0;
     }
 
     /**
-     * Offers a segment to the queue, which {@link #hasRoom()}. The segment's payload is taken.
+     * Writes a segment to the queue and consumes its payload. Call it only if {@link #hasRoom()}.
      *
-     * @param targetMac where the frame goes
-     * @throws IllegalReferenceCountException if a buffer of the payload has been released; nothing is offered then
+     * @param targetMac destination MAC address
+     * @throws IllegalReferenceCountException if a buffer of the payload has been released; nothing is written then
      */
     void write(Segment segment, long sourceMac, long targetMac) {
         FrameBuf frame = begin(segment, sourceMac, targetMac);
@@ -103,9 +107,9 @@ final class TcpFrameBuilder {
     }
 
     /**
-     * Returns the bytes of a frame that lacks the destination's MAC address. Needs a slot for as long as it takes.
+     * Returns a frame without destination MAC address. Occupies a slot during the call.
      *
-     * @param segment that the device does not have to cut
+     * @param segment a segment that does not need segmentation by the device
      * @throws IllegalReferenceCountException if a buffer of the payload has been released
      */
     byte[] writeUnaddressed(Segment segment, long sourceMac) {
@@ -128,7 +132,10 @@ final class TcpFrameBuilder {
         return frame;
     }
 
-    /** The device fills in lengths and checksums, and counts on the identification and the sequence number. */
+    /**
+     * Writes a frame that the device segments. For each segment the device sets lengths and checksums and increments
+     * the IPv4 identification and the sequence number.
+     */
     private void offerSegmented(Segment segment, FrameBuf frame) {
         TcpHeaderCodec.write(segment, ipAddress(frame), 0);
         int segmentBytes = segment.segmentSizeBytes();
@@ -179,7 +186,7 @@ final class TcpFrameBuilder {
         return inPlace;
     }
 
-    /** Takes a reference to each part, for as long as the device reads it. Returns their number. */
+    /** Retains each part for as long as the device reads it. Returns the number of parts. */
     private int takeSlices(Segment segment) {
         segment.retainPayload();
         int count = segment.sliceCount();
@@ -202,13 +209,13 @@ final class TcpFrameBuilder {
         return sum;
     }
 
-    /** Copies the payload, whose buffers it holds meanwhile. Returns the number of parts. */
+    /** Copies the payload and retains its buffers for the time of the copy. Returns the number of parts. */
     private int copies(Segment segment, FrameBuf frame) {
         segment.retainPayload();
         return sendsAllMemory ? copyTogether(segment, frame) : copyToSlots(segment);
     }
 
-    /** Copies the payload to memory of its own: it lies on the heap, or in more buffers than a frame has parts. */
+    /** Copies the payload into a new buffer, because it is on the heap or has more buffers than a frame has parts. */
     private int copyTogether(Segment segment, FrameBuf frame) {
         ByteBuf copy;
         try {
@@ -227,7 +234,7 @@ final class TcpFrameBuilder {
         return 1;
     }
 
-    /** Copies the payload into slots, of which {@link #segmentedRoomBytes()} has said that there are enough. */
+    /** Copies the payload into slots. {@link #segmentedRoomBytes()} has limited it to the slots that are free. */
     private int copyToSlots(Segment segment) {
         int count = 0;
         FrameBuf slot = null;

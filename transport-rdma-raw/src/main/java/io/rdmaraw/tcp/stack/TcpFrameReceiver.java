@@ -4,7 +4,10 @@ import io.netty.buffer.ByteBuf;
 import io.rdmaraw.device.FrameReceiver;
 import io.rdmaraw.queue.ReceiveBurst;
 
-/** What the rules of one port or connection lead to on one loop: the stack. For the loop's thread. */
+/**
+ * Receives the frames for the flow rules of one port or connection on one loop and passes them to the stack. Used on
+ * the loop's thread only.
+ */
 class TcpFrameReceiver implements FrameReceiver {
     private final TcpStack stack;
 
@@ -34,6 +37,11 @@ class TcpFrameReceiver implements FrameReceiver {
     @Override
     public boolean isInBurst() {
         return stack.isInBurst();
+    }
+
+    @Override
+    public boolean queuesOnly() {
+        return true;
     }
 
     @Override

@@ -8,9 +8,12 @@ import io.rdmaraw.wire.IpProtocol;
 
 import java.util.concurrent.atomic.AtomicInteger;
 
-/** Hands what ICMP says of a stack's connections to its core. A flood of it does not keep the loop from its work. */
+/**
+ * Passes ICMP errors about a stack's connections to its engine. Limits the number of queued errors, so that a flood
+ * does not block the loop.
+ */
 final class TcpIcmp {
-    /** Errors that the loop has not taken yet: a limit on their number, not on their rate. */
+    /** Maximum number of errors waiting for the loop. This limits their number, not their rate. */
     private static final int MAX_WAITING = 64;
 
     private final TcpStack stack;
@@ -24,7 +27,10 @@ final class TcpIcmp {
         this.network = network;
     }
 
-    /** Takes an error, on any thread. Beyond what the loop has taken it is dropped: routers say it again. */
+    /**
+     * Enqueues an error for the loop. If too many are queued, it is dropped; routers repeat their errors. May be called
+     * on any thread.
+     */
     void receive(IcmpError error) {
         if (error.protocol() != IpProtocol.TCP) {
             return;
@@ -51,7 +57,7 @@ final class TcpIcmp {
                 error.destination().high(), error.destination().low(), error.destinationPort(),
                 error.transportWord(), error.nextHopMtuBytes(), System.nanoTime());
         if (engine.counters().pathMtuReductions > reductions && error.nextHopMtuBytes() > 0) {
-            // The core believed it: connections to come begin with it.
+            // The engine has accepted the error, so new connections should start with this MTU.
             network.tooBig(error.destination(), error.nextHopMtuBytes());
         }
     }

@@ -5,14 +5,18 @@ import io.rdmaraw.net.IpAddress;
 
 import java.io.IOException;
 import java.net.BindException;
+import java.net.ConnectException;
 import java.net.InetSocketAddress;
 import java.net.NoRouteToHostException;
 import java.util.ArrayList;
 import java.util.List;
 
-/** Opens connections on one loop's TCP: finds a port for each, and has the core send its SYN. For the loop's thread. */
+/**
+ * Opens connections on the stack of one loop. It selects a port and makes the engine send the SYN. Used on the loop's
+ * thread only.
+ */
 public final class TcpOpener {
-    /** Ports that are tried before a connection fails for want of one. */
+    /** Maximum number of ports tried for a connection. */
     private static final int MAX_PORT_ATTEMPTS = 64;
 
     private final TcpStack stack;
@@ -24,10 +28,10 @@ public final class TcpOpener {
     }
 
     /**
-     * Opens a connection; the transport's channel is told how it went.
+     * Opens a connection. The channel is notified of the result.
      *
-     * @param mark {@code SO_MARK}, 0 for none
-     * @throws IOException when there is no way to the peer or no port
+     * @param mark {@code SO_MARK}; 0 if unset
+     * @throws IOException if there is no route to the peer or no free port
      */
     public TcpTransport connect(InetSocketAddress localOrNull, InetSocketAddress remote, int mark,
                                 ConnectionListener channel) throws IOException {
@@ -45,9 +49,9 @@ public final class TcpOpener {
     }
 
     /**
-     * Tells whether the kernel has to carry a connection to this peer: the device's link does not lead there.
+     * Returns whether the kernel must carry a connection to this peer because the device's link does not lead there.
      *
-     * @param mark {@code SO_MARK}, 0 for none
+     * @param mark {@code SO_MARK}; 0 if unset
      */
     public boolean isForKernel(InetSocketAddress localOrNull, InetSocketAddress remote, int mark) {
         return network.isForKernel(localOrNull, remote.getAddress().isAnyLocalAddress()
@@ -55,12 +59,21 @@ public final class TcpOpener {
     }
 
     /**
-     * Checks an address that a connection is to be opened from.
+     * Checks a local address for a connection.
      *
-     * @throws IOException when this host does not have it
+     * @throws IOException if this host does not have the address
      */
     public void checkLocal(InetSocketAddress local) throws IOException {
         network.checkLocal(IpAddress.of(local.getAddress()));
+    }
+
+    /**
+     * Binds a port for a connection that is opened later; see {@link TcpNetwork#reserve}.
+     *
+     * @throws IOException if this host does not have the address, or the port is in use
+     */
+    public TcpNetwork.Binding reserve(InetSocketAddress local) throws IOException {
+        return network.reserve(local);
     }
 
     private static IpAddress targetOf(InetSocketAddress remote) {
@@ -68,16 +81,19 @@ public final class TcpOpener {
         if (!target.isAny()) {
             return target;
         }
-        // As on Linux: the wildcard is this host.
+        // As on Linux, the wildcard address means this host.
         return target.isIpv4() ? IpAddress.LOOPBACK_IPV4 : IpAddress.LOOPBACK_IPV6;
     }
 
     /**
-     * A port that is free for the network may be in TIME-WAIT towards this peer: another one may not. Those that are
-     * stay taken meanwhile, so that none is tried twice.
+     * Opens a connection on a port that is not in TIME-WAIT towards this peer. The network may offer a port that is.
+     * Such a port remains reserved until a port is found, so that it is not offered again.
      */
     private TcpTransport openOnFreePort(InetSocketAddress localOrNull, IpAddress target, int targetPort, int mark)
             throws IOException {
+        if (targetPort == 0) {
+            throw new ConnectException("Connection refused: cannot connect to port 0 of " + target);
+        }
         boolean anyPort = localOrNull == null || localOrNull.getPort() == 0;
         List<TcpPort> unusable = List.of();
         try {
@@ -110,8 +126,9 @@ public final class TcpOpener {
     }
 
     /**
-     * When there is no other port left, one that is kept for a connection in TIME-WAIT with this peer will do, as soon
-     * as timestamps tell old segments from new ones (RFC 6191; {@code net.ipv4.tcp_tw_reuse} of Linux).
+     * Takes a port that is reserved for a connection in TIME-WAIT with this peer; null if there is none. Used only if
+     * no other port is free, and if timestamps distinguish old segments from new ones (RFC 6191;
+     * {@code net.ipv4.tcp_tw_reuse} of Linux).
      */
     private TcpPort fromTimeWait(InetSocketAddress localOrNull, IpAddress target, int targetPort) {
         IpAddress wanted = localOrNull == null ? IpAddress.ANY_IPV6 : IpAddress.of(localOrNull.getAddress());

@@ -6,11 +6,11 @@ import io.rdmaraw.net.IpAddress;
 import java.util.concurrent.TimeUnit;
 
 /**
- * A port that was taken for a connection, or for a server and its connections, with the rules that steer its segments.
- * Reserved until the last listener or connection on any event loop has released it, TIME-WAIT included. Thread-safe.
+ * A port that is bound for a connection, or for a server and its connections, with its flow rules. It is reserved until
+ * the last listener or connection on any loop has released it and TIME-WAIT has ended. Thread-safe.
  */
 abstract class TcpPort {
-    /** As long as the core keeps connections in that state. */
+    /** Duration of TIME-WAIT in the TCP engine. */
     private static final long TIME_WAIT_NANOS = TimeUnit.SECONDS.toNanos(60);
 
     private final TcpNetwork.Binding binding;
@@ -27,15 +27,15 @@ abstract class TcpPort {
         return binding;
     }
 
-    /** Tells whether the port was taken for a connection to this peer alone. */
+    /** Returns whether the port is bound for a connection to this peer only. */
     boolean isTowards(IpAddress peer, int peerPort) {
         return false;
     }
 
-    /** Takes the rules away from all loops. */
+    /** Removes the flow rules from all loops. */
     abstract void withdraw();
 
-    /** One more lives by the port; returns false when it has been given back. */
+    /** Adds a user. Returns false if the port has already been released. */
     final synchronized boolean retain() {
         if (closed) {
             return false;
@@ -44,21 +44,25 @@ abstract class TcpPort {
         return true;
     }
 
-    /** Returns how many listeners and connections live by the port. */
+    /** Returns the number of listeners and connections that use the port. */
     final synchronized int users() {
         return users;
     }
 
-    /** A connection is in TIME-WAIT from now on: its segments must not reach the kernel, which would reset the peer. */
+    /**
+     * Records that a connection enters TIME-WAIT. Until its end the port remains reserved: segments that reached the
+     * kernel would be answered with a reset.
+     */
     final synchronized void timeWaitBegins() {
         timeWaitEndNanos = System.nanoTime() + TIME_WAIT_NANOS;
         hadTimeWait = true;
     }
 
     /**
-     * One less lives by the port.
+     * Removes a user.
      *
-     * @param onOrNull looks after the rest of TIME-WAIT; called on its loop
+     * @param onOrNull the stack that keeps the port for the rest of TIME-WAIT; the caller is on its loop. If null, the
+     *     port is released at once.
      */
     final void release(TcpStack onOrNull) {
         long leftNanos;
@@ -75,7 +79,7 @@ abstract class TcpPort {
         }
     }
 
-    /** Releases the port, unless it is in use again. */
+    /** Releases the port, unless it has users again. */
     final void closeIfUnused() {
         synchronized (this) {
             if (closed || users > 0) {

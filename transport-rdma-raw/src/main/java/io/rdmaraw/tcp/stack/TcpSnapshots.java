@@ -13,20 +13,21 @@ import java.util.Collections;
 import java.util.Map;
 import java.util.TreeMap;
 
-/** Copies the state of the core's connections to the records that users see. For the stack's loop. */
+/** Copies the state of the engine's connections to the public records. Used on the stack's loop only. */
 public final class TcpSnapshots {
     private TcpSnapshots() {
     }
 
-    static InetSocketAddress localOf(TcpConnection c) {
-        return new InetSocketAddress(new IpAddress(c.localHigh(), c.localLow()).toInetAddress(), c.localPort());
+    static InetSocketAddress localOf(TcpConnection c, int scopeId) {
+        return new InetSocketAddress(new IpAddress(c.localHigh(), c.localLow()).toInetAddress(scopeId), c.localPort());
     }
 
-    static InetSocketAddress remoteOf(TcpConnection c) {
-        return new InetSocketAddress(new IpAddress(c.remoteHigh(), c.remoteLow()).toInetAddress(), c.remotePort());
+    static InetSocketAddress remoteOf(TcpConnection c, int scopeId) {
+        IpAddress remote = new IpAddress(c.remoteHigh(), c.remoteLow());
+        return new InetSocketAddress(remote.toInetAddress(scopeId), c.remotePort());
     }
 
-    /** Returns where a connection stands. */
+    /** Returns the state of a connection. */
     public static RdmaRawTcpInfo info(TcpConnectionInfo info) {
         return new RdmaRawTcpInfo(info.state().name(), info.congestionControl(), info.recovering(),
                 info.smoothedRttNanos(), info.minimumRttNanos(), info.timeoutNanos(), info.congestionWindowBytes(),
@@ -60,7 +61,7 @@ public final class TcpSnapshots {
     }
 
     private static RdmaRawTcpSockets.Connection of(TcpConnection c) {
-        return new RdmaRawTcpSockets.Connection(localOf(c), remoteOf(c),
+        return new RdmaRawTcpSockets.Connection(localOf(c, 0), remoteOf(c, 0),
                 info(c.info()));
     }
 }

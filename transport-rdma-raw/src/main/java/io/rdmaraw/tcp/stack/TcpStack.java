@@ -3,12 +3,14 @@ package io.rdmaraw.tcp.stack;
 import io.netty.buffer.ByteBuf;
 import io.netty.channel.EventLoop;
 import io.netty.util.concurrent.ThreadAwareExecutor;
+import io.netty.util.internal.PlatformDependent;
+import io.netty.util.internal.logging.InternalLogger;
+import io.netty.util.internal.logging.InternalLoggerFactory;
 import io.rdmaraw.device.DeviceQueue;
 import io.rdmaraw.device.FrameReceiver;
 import io.rdmaraw.host.PortOwner;
 import io.rdmaraw.host.TcpNetwork;
 import io.rdmaraw.loop.CrossLoopQueueLimit;
-import io.rdmaraw.loop.LoopService;
 import io.rdmaraw.loop.LoopTasks;
 import io.rdmaraw.metrics.RdmaRawTcpSockets;
 import io.rdmaraw.net.IcmpError;
@@ -25,18 +27,19 @@ import java.util.concurrent.Executor;
 import java.util.random.RandomGenerator;
 
 /**
- * The TCP of one loop on one device: feeds the frames of a burst to the core, lets the channels see what came of it,
- * and then sends what the core has to say in one burst. For the loop's thread.
+ * The TCP of one loop on one device. It passes the frames of a burst to the engine, notifies the channels, and then
+ * sends the engine's segments in one burst. Used on the loop's thread only, unless a method says otherwise.
  */
-public final class TcpStack implements FrameReceiver, PortOwner, LoopService {
-    /** So many connections may hear of what came in before the answers to what came before leave. */
-    private static final int MAX_GATHERED_CONNECTIONS = 32;
-    /** The same for frames, of which a connection may have many: about a megabyte, or a quarter of a millisecond. */
-    private static final int MAX_GATHERED_FRAMES = 512;
-    private static final int MAX_HELD_ENDS = 16;
-    /** A queue of the device, what may be in the kernel's besides, and an end where more comes all the time. */
+public final class TcpStack implements FrameReceiver, PortOwner {
+    private static final InternalLogger LOGGER = InternalLoggerFactory.getInstance(TcpStack.class);
+    /**
+     * Limit for {@link #receiveAll}: a full queue of the device and more from the kernel. The limit is needed because
+     * frames may arrive continuously.
+     */
     private static final int MOST_POLLED = 1 << 16;
-    /** Payloads out of order, while slots are few. */
+    /**
+     * Maximum number of out-of-order payloads that are copied after a burst to release their slots, if slots are low.
+     */
     private static final int MOST_COPIED_AFTER_BURST = 64;
 
     private final DeviceQueue port;
@@ -50,19 +53,14 @@ public final class TcpStack implements FrameReceiver, PortOwner, LoopService {
     private final KernelSegments kernelSegments;
     private final TcpOpener opener;
     private final PortHandover handover;
-    private final TcpTransport.Place here = new TcpTransport.Place(this, this);
+    private final ConnectionLocation.Place here = new ConnectionLocation.Place(this, this);
     private final CrossLoopQueueLimit forwardLimit = new CrossLoopQueueLimit();
     private final TcpStackStatistics counters;
     private final LingeringPorts lingering;
     private final ReadyTransports ready = new ReadyTransports();
-    private final HeldFlushes heldFlushes;
-    /** Frames of bursts that {@link #run()} has not looked at yet. */
-    private int receivedFrames;
-    private boolean reading;
-    /** Connections whose end waits for others to share a doorbell with. */
-    private int heldEnds;
+    private final Transmission transmission;
     private boolean gone;
-    /** What is told of connections that are here at the end, or come later; null before. */
+    /** Reason reported to connections that are here when the stack ends or that arrive later; null until then. */
     private CloseReason endReason;
     private final BeforeFrames beforeFrames = new BeforeFrames();
     private final Afterwards afterwards = new Afterwards();
@@ -72,9 +70,8 @@ public final class TcpStack implements FrameReceiver, PortOwner, LoopService {
         this.port = port;
         this.network = network;
         this.loop = loop;
-        heldFlushes = new HeldFlushes(this, loop);
         TcpFrameBuilder writer = new TcpFrameBuilder(port.queue(), options.segmentationOffload(),
-                port.queue().sendsAllMemory());
+                port.queue().supportsOnDemandPaging());
         ParseCounters verdicts = new ParseCounters();
         engine = new TcpEngine(options.core().of(port.limits().mtuBytes(), port.queue().maxParts(),
                 writer.maxSegmentedBytes()), new ConnectionEvents(this), random, System.nanoTime());
@@ -84,6 +81,7 @@ public final class TcpStack implements FrameReceiver, PortOwner, LoopService {
         receiver = new SegmentReceiver(engine, port.queue().slots(), port.limits().mtuBytes(), counters, verdicts,
                 network, options.frameOrigin());
         sender = new SegmentSender(this, port, network, engine, writer, (EventLoop) loop);
+        transmission = new Transmission(this, sender, loop);
         port.attach(this, network.flows());
         icmp = new TcpIcmp(this, engine, network);
         crossLoopLookup = new CrossLoopLookup(this, engine, receiver, counters);
@@ -106,12 +104,16 @@ public final class TcpStack implements FrameReceiver, PortOwner, LoopService {
         return receiver;
     }
 
-    /** Tells whether segments are shown to a capture or a handler. */
+    /** Returns whether a capture or a handler observes the segments. */
     public boolean isTapped() {
         return sender.isTapped();
     }
 
-    /** @param shownOrNull what is shown the segments from now on */
+    /**
+     * Sets the tap for received and sent segments.
+     *
+     * @param shownOrNull receives each segment from now on; null for none
+     */
     public void tap(SegmentTap shownOrNull) {
         receiver.tap(shownOrNull);
         sender.tap(shownOrNull);
@@ -135,48 +137,58 @@ public final class TcpStack implements FrameReceiver, PortOwner, LoopService {
         return network;
     }
 
-    /** Returns which ports another process has too. */
+    /** Returns the ports that another process listens on, too. */
     PortHandover handover() {
         return handover;
     }
 
-    /** Makes ready for ports that several loops share. */
+    /** Creates the work queue that is needed to share ports with other loops (RSS), if the device supports that. */
     public void prepareToShare() {
         if (network.isSteered() && port.device().rssFlows().isSupported()) {
             port.queue().workQueue();
         }
     }
 
-    /** Returns what takes tasks for the stack's loop, and refuses them when that has ended. */
+    /** Returns the executor of the stack's loop. It rejects tasks when the loop has ended. */
     @Override
     public Executor loop() {
         return loop;
     }
 
-    /** ICMP says something of a segment that some stack has sent; any thread. */
+    /** Receives an ICMP error about a segment that some stack of this host has sent. May be called on any thread. */
     @Override
     public void icmpError(IcmpError error) {
         icmp.receive(error);
     }
 
-    /** The kernel has a segment for some stack of the device; any thread. */
+    /** Dispatches a segment that the kernel received for a stack of this device. May be called on any thread. */
     @Override
     public void segmentByKernel(ByteBuf frame) {
         kernelSegments.take(frame);
     }
 
-    /** Another process has passed on a frame that it has received; any thread. */
+    /** Dispatches a frame that another process has received and forwarded. May be called on any thread. */
     public void segmentByProcess(ByteBuf frame) {
         kernelSegments.takeWhole(frame);
     }
 
-    /** Takes everything that the device has for the stack now. */
-    void pollAll() {
-        int polled = 0;
+    /** Receives everything that the device has for the stack now. */
+    void receiveAll() {
+        int received = 0;
         int count;
-        while (!gone && polled < MOST_POLLED && (count = port.poll()) > 0) {
-            polled += count;
+        while (received < MOST_POLLED && (count = receiveNow()) > 0) {
+            received += count;
         }
+    }
+
+    /**
+     * Receives a burst while a handler runs, as a kernel would: acknowledgements free send buffer space, and payload is
+     * queued. Runs no handler.
+     *
+     * @return the number of frames received; 0 if the handler belongs to a frame or datagram channel
+     */
+    public int receiveNow() {
+        return gone ? 0 : port.receive();
     }
 
     @Override
@@ -184,22 +196,22 @@ public final class TcpStack implements FrameReceiver, PortOwner, LoopService {
         counters.badKernelSegments.add(count);
     }
 
-    /** Tells whether the caller is on the stack's loop. */
+    /** Returns whether the caller is on the stack's loop. May be called on any thread. */
     boolean isOnLoop() {
         return loop.isExecutorThread(Thread.currentThread());
     }
 
-    /** Returns the loop that this is the TCP of. */
+    /** Returns the loop of this stack. */
     EventLoop eventLoop() {
         return (EventLoop) loop;
     }
 
-    /** Has something done on the stack's loop, unless that has ended. */
+    /** Runs a task on the stack's loop; does nothing if the loop has ended. May be called on any thread. */
     void execute(Runnable task) {
         executeOrElse(task, () -> { });
     }
 
-    /** Has something done on the stack's loop: now if that is the caller's. */
+    /** Runs a task on the stack's loop, at once if the caller is on it. May be called on any thread. */
     void onLoop(Runnable task) {
         if (isOnLoop()) {
             task.run();
@@ -209,33 +221,38 @@ public final class TcpStack implements FrameReceiver, PortOwner, LoopService {
     }
 
     /**
-     * Has something done on the stack's loop, unless that has ended: before the stack looks at any frame that comes
-     * after this call, as who has made the call may cause one. In the order of the calls. Any thread.
+     * Runs a task on the stack's loop before the stack processes any frame received after this call. The caller's
+     * action may cause such a frame. Tasks run in the order of the calls. May be called on any thread.
      */
     void beforeFrames(Runnable task) {
         beforeFrames.add(task);
-        // One that takes no more tasks does it with the next frame, if there is one.
+        // If the loop rejects tasks, the task runs before the next frame.
         execute(beforeFrames::run);
     }
 
-    /** Does now what {@link #beforeFrames} has taken, if the caller is on the stack's loop. */
+    /** Runs the pending tasks of {@link #beforeFrames} now, if the caller is on the stack's loop. */
     void catchUp() {
         if (isOnLoop()) {
             beforeFrames.run();
         }
     }
 
-    /** Has something done on the stack's loop; {@code ended} is done here when there is no loop any more. */
+    /**
+     * Runs a task on the stack's loop. If the loop has ended, {@code ended} runs on the calling thread instead. May be
+     * called on any thread.
+     */
     void executeOrElse(Runnable task, Runnable ended) {
         LoopTasks.executeOrElse(loop, task, ended);
     }
 
-    /** Runs a task now, or when the stack has released its connections, whichever is later. */
+    /**
+     * Runs a task when the stack has released its connections, or now if it already has. May be called on any thread.
+     */
     void onceGone(Runnable task) {
         afterwards.add(task);
     }
 
-    /** Takes a task of {@link #onceGone} back. */
+    /** Removes a task of {@link #onceGone} that has not run. May be called on any thread. */
     void notOnceGone(Runnable task) {
         afterwards.remove(task);
     }
@@ -248,31 +265,34 @@ public final class TcpStack implements FrameReceiver, PortOwner, LoopService {
         return answer;
     }
 
-    // ---- connections that live elsewhere ----
+    // ---- connections on other loops ----
 
-    /** Returns the place of connections that are on this stack. Any thread. */
-    TcpTransport.Place here() {
+    /** Returns the location of connections on this stack. May be called on any thread. */
+    ConnectionLocation.Place here() {
         return here;
     }
 
-    /** A connection leaves for another loop: what still comes here for it is passed on. */
+    /** Releases a connection that moves to another loop. Later segments for it are forwarded. */
     void moveOut(TcpTransport transport) {
         engine.release(transport.connection());
         receiver.forwards().add(transport);
         counters.movedConnections++;
     }
 
-    /** A connection has come from another loop. */
+    /** Adopts a connection that has moved here from another loop. */
     void moveIn(TcpTransport transport) {
         receiver.forwards().remove(transport);
         engine.adopt(transport.connection(), System.nanoTime());
         if (gone) {
-            // It is the only one.
+            // The stack has ended and has no other connection, so this ends only the adopted one.
             engine.shutdown(endReason);
         }
     }
 
-    /** A transport's channel is here: it is told how the connection stands, soon even if nothing comes in any more. */
+    /**
+     * Schedules a notification of the channel, which has arrived with the transport. It learns the state of the
+     * connection even if no more frames are received.
+     */
     void arrived(TcpTransport transport) {
         ready.add(transport);
         if (gone) {
@@ -281,8 +301,8 @@ public final class TcpStack implements FrameReceiver, PortOwner, LoopService {
     }
 
     /**
-     * A connection that this stack's rules served is over. While it is in TIME-WAIT its segments come here, wherever
-     * it has lived.
+     * Ends the use of this stack's flow rules by a connection, wherever the connection was. Its segments during
+     * TIME-WAIT are handled here.
      */
     void transportEnded(TcpTransport transport) {
         receiver.forwards().remove(transport);
@@ -297,29 +317,29 @@ public final class TcpStack implements FrameReceiver, PortOwner, LoopService {
         transport.port().release(this);
     }
 
-    /** A connection of another loop whose segments come here is over. */
+    /** Stops forwarding for a connection of another loop, because it has ended. */
     void forget(TcpTransport transport) {
         receiver.forwards().remove(transport);
     }
 
-    /** Tells whether segments of connections on other loops are expected here. */
+    /** Returns whether segments for connections on other loops are expected here. */
     public boolean isPassingOn() {
         return !receiver.forwards().isEmpty();
     }
 
-    /** Returns what came here and is perhaps for other loops. */
+    /** Returns the search for connections of unmatched segments. */
     CrossLoopLookup crossLoopLookup() {
         return crossLoopLookup;
     }
 
-    /** Returns the ports that are kept for connections in TIME-WAIT alone. */
+    /** Returns the ports reserved only for connections in TIME-WAIT. */
     LingeringPorts lingering() {
         return lingering;
     }
 
     /**
-     * Takes a frame that came by no rule of the stack's. Who has brought it knows the port, but not which of the loops
-     * that share it has the connection.
+     * Receives a frame that did not match a rule of this stack. The caller knows the port of the frame but not which of
+     * the loops that share this port owns the connection.
      */
     @Override
     public void receiveUnsteered(ByteBuf frame, boolean checksumVerified) {
@@ -328,12 +348,18 @@ public final class TcpStack implements FrameReceiver, PortOwner, LoopService {
             return;
         }
         crossLoopLookup.searchAlways(true);
-        receive(frame, checksumVerified);
-        crossLoopLookup.searchAlways(false);
-        endBurst();
+        try {
+            receive(frame, checksumVerified);
+        } finally {
+            crossLoopLookup.searchAlways(false);
+            endBurst();
+        }
     }
 
-    /** Takes a segment that came by the kernel if it is of a connection here, or of one that was here. */
+    /**
+     * Receives a segment from the kernel if its connection is on this stack or was here before. Returns false
+     * otherwise.
+     */
     boolean takeIfKnown(ByteBuf frame) {
         Segment segment = gone ? null : receiver.parse(frame, true);
         if (segment == null || !engine.knows(segment)
@@ -344,58 +370,68 @@ public final class TcpStack implements FrameReceiver, PortOwner, LoopService {
         return true;
     }
 
-    /** Takes a segment that came by the kernel, its checksum verified. */
+    /** Receives a segment from the kernel; its checksum has been verified. */
     void receiveByKernel(ByteBuf frame) {
         if (gone) {
             frame.release();
             return;
         }
-        receive(frame, true);
-        endBurst();
+        try {
+            receive(frame, true);
+        } finally {
+            endBurst();
+        }
     }
 
-    /** Datagrams come to ports of UDP; segments that came in fragments come as whole frames. */
+    /** Drops a reassembled datagram. TCP segments reassembled from fragments arrive as complete frames instead. */
     @Override
     public void receiveReassembled(ByteBuf packet, IpAddress source, IpAddress destination) {
         counters.otherFrames++;
         packet.release();
     }
 
-    /** Returns how much other loops may pass on to this one. Any thread. */
+    /** Returns the limit for frames that other loops forward to this one. May be called on any thread. */
     CrossLoopQueueLimit forwardLimit() {
         return forwardLimit;
     }
 
-    /** Takes frames that came to another loop. */
+    /** Receives frames forwarded by another loop. If a frame causes an exception, the others are still processed. */
     void receiveForwarded(MigratedConnections.Batch batch) {
         if (gone) {
             batch.release();
             return;
         }
+        Throwable failure = null;
         for (int i = 0; i < batch.frames().size(); i++) {
-            receive(batch.frames().get(i), batch.checksumsVerified().get(i));
+            try {
+                receive(batch.frames().get(i), batch.checksumsVerified().get(i));
+            } catch (Throwable e) {
+                failure = e;
+            }
         }
         endBurst();
+        if (failure != null) {
+            // The event loop logs it, because this method runs as a task of the loop.
+            PlatformDependent.throwException(failure);
+        }
     }
 
-    /** Returns what opens connections on this stack. */
+    /** Returns the opener of connections on this stack. */
     public TcpOpener opener() {
         return opener;
     }
 
-    // ---- frames in ----
+    // ---- received frames ----
 
     @Override
     public boolean receive(ByteBuf frame, boolean checksumVerified) {
         beforeFrames.run();
-        receivedFrames++;
         return receiver.receive(frame, checksumVerified);
     }
 
     @Override
     public int receiveRun(ReceiveBurst burst, int from, int end) {
         beforeFrames.run();
-        receivedFrames += end - from;
         receiver.receiveRun(burst, from, end);
         return end;
     }
@@ -405,7 +441,11 @@ public final class TcpStack implements FrameReceiver, PortOwner, LoopService {
         return receiver.isInBurst();
     }
 
-    /** The burst is served by {@link #run()}, which follows every poll. */
+    @Override
+    public boolean queuesOnly() {
+        return true;
+    }
+
     @Override
     public void endBurst() {
         receiver.endBurst();
@@ -414,145 +454,92 @@ public final class TcpStack implements FrameReceiver, PortOwner, LoopService {
         }
     }
 
-    @Override
-    public boolean run() {
-        if (!heldFlushes.isEmpty()) {
-            // What is delivered now may block the loop.
-            flushNow();
+    /**
+     * Performs the step <i>deliver</i> of the loop's turn: notifies the channels of connections that have data or
+     * events.
+     *
+     * @return the number of connections
+     */
+    public int deliver() {
+        if (transmission.isScheduled()) {
+            // Before the handlers run: one of them may block the loop.
+            transmission.transmit(System.nanoTime());
         }
-        boolean worked = deliver();
+        return ready.deliver();
+    }
+
+    /**
+     * Performs the step <i>transmit</i> of the loop's turn: runs expired timers and sends all segments of the engine.
+     * The end of a connection by a timer is delivered in the next turn.
+     *
+     * @return whether there was work
+     */
+    public boolean transmit() {
         if (gone) {
-            return worked;
+            return false;
         }
-        long deadline = engine.nextDeadlineNanos();
-        if (deadline == Long.MAX_VALUE) {
-            return worked;
-        }
-        long now = System.nanoTime();
-        if (deadline - now > 0) {
-            return worked;
+        long now;
+        if (transmission.isPending()) {
+            now = System.nanoTime();
+        } else {
+            long deadline = transmission.isBlocked() ? engine.nextTimerNanos() : engine.nextDeadlineNanos();
+            if (deadline == Long.MAX_VALUE) {
+                return false;
+            }
+            now = System.nanoTime();
+            if (deadline - now > 0) {
+                return false;
+            }
         }
         engine.advance(now);
-        ready.deliver();
-        if (!sender.isWaitingForRoom()) {
-            transmit(now);
+        if (!transmission.isBlocked()) {
+            transmission.transmit(now);
         }
         return true;
     }
 
-    /**
-     * Hands on what came in, and what comes in while channels are busy with it: a doorbell for all the answers costs
-     * about as much as one for the first, and more than making it. Bursts for many connections go without; one that
-     * sends much is acknowledged once for all that has come, and then sends as much together. Polling from here is
-     * intended, although a handler may have got here from within a poll: {@link DeviceQueue#poll()} then does nothing.
-     */
-    private boolean deliver() {
-        boolean worked = receivedFrames > 0 || !ready.isEmpty();
-        int gathered = receivedFrames;
-        receivedFrames = 0;
-        int told = ready.deliver();
-        while (gathered > 0 && gathered < MAX_GATHERED_FRAMES && told < MAX_GATHERED_CONNECTIONS && !gone
-                && port.poll() > 0 && receivedFrames > 0) {
-            gathered += receivedFrames;
-            receivedFrames = 0;
-            told += ready.deliver();
-        }
-        return worked;
-    }
-
-    @Override
+    /** Returns when the loop's next turn must run; {@link Long#MAX_VALUE} if only a frame can cause work. */
     public long nextDeadlineNanos() {
-        if (!ready.isEmpty() || receivedFrames > 0) {
+        if (!ready.isEmpty()) {
             return System.nanoTime();
         }
-        if (sender.isWaitingForRoom()) {
-            return sender.retryNanos();
+        if (transmission.isBlocked()) {
+            // Timers must run even if the device accepts no frames.
+            return Math.min(sender.retryNanos(), engine.nextTimerNanos());
         }
         return engine.nextDeadlineNanos();
     }
 
-    /** Has the transport hand on what came in before the loop waits. */
+    /** Schedules the delivery of the transport's events before the loop waits. */
     public void markReady(TcpTransport transport) {
         ready.add(transport);
     }
 
-    /** Has nothing more handed on here: the transport leaves for another loop, which looks at it when it arrives. */
+    /**
+     * Cancels the delivery, because the transport moves to another loop. That loop delivers the events when it arrives.
+     */
     void unready(TcpTransport transport) {
         ready.remove(transport);
     }
 
-    // ---- segments out ----
+    // ---- transmission ----
 
-    /**
-     * A channel is about to be flushed outside of reads: what has come in meanwhile counts, as it would with a kernel,
-     * even if the loop was blocked by a handler. From within a poll, {@link DeviceQueue#poll()} does nothing.
-     *
-     * @param shared whether the channel's flushes may wait for others
-     * @return whether this one waits, to be passed to {@link #flush}. Decided before the write completes: who sees that
-     *         may put further tasks behind it
-     */
-    public boolean beforeFlush(boolean shared) {
-        if (reading || gone) {
-            return false;
-        }
-        port.poll();
-        return shared && heldFlushes.hasTasksBehind();
+    /** Returns the state machine of transmission. */
+    Transmission transmission() {
+        return transmission;
     }
 
-    /**
-     * A channel was flushed. Within the reads of a burst that waits for the burst's end, so that what all channels have
-     * to send shares doorbells; if its channel allows it, for what the loop's tasks behind it flush. Else it goes out
-     * before the caller returns, who may block.
-     */
-    public void flush(boolean waits) {
-        if (!reading && !gone && (!waits || !heldFlushes.add())) {
-            transmit(System.nanoTime());
-        }
-    }
-
-    /**
-     * A channel has ended its output. While others wait to be told what a burst brought, who perhaps end too, that
-     * shares their doorbell; but only a few do, for the peer to begin with them. Those who have not been told yet are
-     * not acknowledged by that, as their own ends do it.
-     */
+    /** Flushes after a channel has closed its outbound direction; see {@link Transmission#flushEnd}. */
     void flushEnd() {
-        if (!ready.hasMore()) {
-            flush(false);
-        } else if (++heldEnds >= MAX_HELD_ENDS && maySend() && !reading) {
-            heldEnds = 0;
-            sender.transmitDelivered(System.nanoTime());
-        }
+        transmission.flushEnd(ready.hasMore());
     }
 
-    /** What channels have written goes out at once, whatever else is going on. */
+    /** Transmits at once, even while channels read. */
     void flushNow() {
-        transmit(System.nanoTime());
+        transmission.transmit(System.nanoTime());
     }
 
-    /** A channel's handlers are about to get what was received; returns what to pass to {@link #endReading}. */
-    public boolean beginReading() {
-        boolean outer = reading;
-        reading = true;
-        return outer;
-    }
-
-    public void endReading(boolean outer) {
-        reading = outer;
-    }
-
-    private void transmit(long now) {
-        heldEnds = 0;
-        heldFlushes.clear();
-        if (maySend()) {
-            sender.transmit(now);
-        }
-    }
-
-    private boolean maySend() {
-        return !gone && !receiver.isInBurst();
-    }
-
-    /** Sends a frame that had to wait for its next hop's address. */
+    /** Sends a frame that waited for the MAC address of its next hop. */
     void sendResolved(byte[] frame, long mac) {
         if (gone) {
             counters.droppedUnresolved++;
@@ -563,25 +550,33 @@ public final class TcpStack implements FrameReceiver, PortOwner, LoopService {
 
     @Override
     public void sendQueueHasRoom() {
-        sender.hasRoom();
-        transmit(System.nanoTime());
+        transmission.roomCame();
     }
 
-    // ---- the queue ----
+    // ---- the end of the queue ----
 
-    /** Nothing can be sent any more. */
+    /** Ends all connections, because nothing can be sent any more. */
     @Override
     public void queueGone() {
         shutdown(CloseReason.LINK_GONE);
     }
 
-    /** Ends all connections; called before the queue closes. */
-    @Override
+    /** Returns whether closed channels have left connections with unacknowledged data or FIN. */
+    public boolean isDelivering() {
+        return !gone && engine.areOrphansDelivering();
+    }
+
+    /** Ends all connections. Called before the queue closes. */
     public void close() {
+        if (isDelivering()) {
+            LOGGER.warn("{} port {}: the loop ends and resets {} closed connections with unacknowledged data; {} bytes"
+                    + " may be lost. Set a longer drainTimeout, or find out why the peers do not read",
+                    port.device().name(), port.portNumber(), engine.deliveringOrphanCount(), engine.orphanBytes());
+        }
         shutdown(CloseReason.ABORTED);
     }
 
-    @Override
+    /** Returns whether the stack has ended, with its loop or its device. */
     public boolean isOver() {
         return gone;
     }
@@ -594,8 +589,11 @@ public final class TcpStack implements FrameReceiver, PortOwner, LoopService {
         DeviceStacks.remove(this);
         network.left(this);
         engine.shutdown(reason);
-        ready.deliver();
-        transmit(System.nanoTime());
+        while (!ready.isEmpty()) {
+            ready.deliver();
+        }
+        flushNow();
+        transmission.end();
         gone = true;
         port.detach(this);
         lingering.close();

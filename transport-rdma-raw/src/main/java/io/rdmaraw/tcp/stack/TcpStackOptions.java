@@ -4,24 +4,24 @@ import io.rdmaraw.tcp.TcpConfig;
 import io.rdmaraw.wire.FrameOrigin;
 
 /**
- * The settings of one loop's TCP.
+ * The options of one loop's TCP.
  *
- * @param segmentationOffload whether the device may cut large payloads into segments
- * @param frameOrigin         where received frames come from
- * @param core                makes the settings of the core when the device is known
- * @param handover            which ports another process has too
+ * @param segmentationOffload whether the device may segment large payloads (TSO)
+ * @param frameOrigin         origin of received frames
+ * @param core                creates the engine's configuration when the device is known
+ * @param handover            ports that another process listens on, too
  */
 public record TcpStackOptions(boolean segmentationOffload, FrameOrigin frameOrigin, CoreSettings core,
                               PortHandover handover) {
-    /** Makes the settings of the core. */
+    /** Creates the configuration of the engine. */
     @FunctionalInterface
     public interface CoreSettings {
         /**
-         * Makes the settings for a device.
+         * Creates the configuration for a device.
          *
-         * @param mtuBytes          its MTU
-         * @param maxParts          pieces of memory that it gathers into one frame
-         * @param segmentationBytes the longest payload that it cuts into segments, 0 when it cuts none
+         * @param mtuBytes          MTU of the device
+         * @param maxParts          maximum number of memory segments that the device gathers into one frame
+         * @param segmentationBytes maximum payload length that the device segments; 0 if it does not segment
          */
         TcpConfig of(int mtuBytes, int maxParts, int segmentationBytes);
     }

@@ -16,61 +16,53 @@ import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.net.SocketException;
 import java.nio.channels.ClosedChannelException;
-import java.util.HashSet;
-import java.util.Set;
-import java.util.concurrent.atomic.AtomicReferenceFieldUpdater;
+import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 
 /**
- * A connection of the TCP core with what belongs to it outside the core: its rules, its way through the network, and
- * what has come in since its channel last looked. For the thread of its stack's loop.
+ * A connection of the TCP engine and its state outside the engine: flow rules, path, and the data received since its
+ * channel last read. Used on the thread of the stack's loop only, unless a method says otherwise.
  */
 public final class TcpTransport implements StreamTransport {
-    private static final AtomicReferenceFieldUpdater<TcpTransport, Place> PLACE =
-            AtomicReferenceFieldUpdater.newUpdater(TcpTransport.class, Place.class, "place");
+    private static final long WRITE_RETRY_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
 
-    /** The stack whose rules bring the connection's segments. */
-    private final TcpStack home;
     private final TcpPort port;
-    private volatile Place place;
+    private final ConnectionLocation location;
     private TcpConnection connection;
     private TcpPath path;
-    /** Null before the connection has a channel and when the channel is closed. */
+    /** Null before a channel is attached and after it has closed. */
     private ConnectionListener channel;
     private ConnectionAcceptor acceptor;
     private final ReceivedPieces received = new ReceivedPieces();
-    /** Stacks besides {@link #home} that the connection's segments come to; null when there are none, or at the end. */
-    private volatile Set<TcpStack> followers;
     private CloseReason closeReason;
-    /** The loop that had the connection has ended, or the use of its device, but the channel lives. */
+    /** Set if the connection ended because its loop or the use of its device ended, while the channel is still open. */
     private boolean endedWithLoop;
     private IcmpErrorKind softError;
     private boolean ready;
-    /** The channel is closed: what comes in is not read. */
+    /** Set if the channel has closed; received data is dropped. */
     private boolean orphaned;
     private boolean connected;
     private boolean peerFinished;
-    /** The channel has more to write than the send buffer holds. */
+    /** Set if the channel has more data to write than the send buffer holds. */
     private boolean wantsSendRoom;
     private boolean hasSendRoom;
+    /** Set while a task is scheduled that flushes the channel again. */
+    private boolean retriesWrite;
+    /** The message that is being sent in place in several parts; null if there is none. */
+    private ByteBuf sentInPlace;
 
     public TcpTransport(TcpStack stack, TcpPort port) {
-        home = stack;
-        place = stack.here();
+        location = new ConnectionLocation(this, stack);
         this.port = port;
     }
 
-    /**
-     * Where a connection is.
-     *
-     * @param stack what has it; changes on that stack's loop, when the connection has arrived
-     * @param target where it is going; the same as {@code stack} when it is there
-     */
-    record Place(TcpStack stack, TcpStack target) {
+    public TcpStack stack() {
+        return location.stack();
     }
 
-    public TcpStack stack() {
-        return place.stack;
+    /** Returns the location of the connection. */
+    ConnectionLocation location() {
+        return location;
     }
 
     TcpPort port() {
@@ -85,15 +77,16 @@ public final class TcpTransport implements StreamTransport {
         connection = opened;
     }
 
-    /** Returns the way to the peer, found again when the network has changed; null when there is none. */
+    /** Returns the path to the peer; null if there is none. Looks it up again if the network has changed. */
     TcpPath path(TcpNetwork network) {
         TcpPath current = path;
-        if (current == null || current.generation() != network.generation()) {
+        if (current == null || current.generation() != network.generation()
+                || current.isWayBack() && current.targetMac() != connection.peerMac()) {
             current = network.path(connection.localHigh(), connection.localLow(), connection.localPort(),
                     connection.remoteHigh(), connection.remoteLow(), connection.remotePort(),
-                    connection.mark());
+                    connection.mark(), connection.peerMac());
             path = current;
-            if (current != null) {
+            if (current != null && current.isPath()) {
                 connection.limitMtu(current.linkMtuBytes());
                 connection.limitPathMtu(current.pathMtuBytes());
             }
@@ -101,7 +94,7 @@ public final class TcpTransport implements StreamTransport {
         return current;
     }
 
-    /** Has the path found again, by the rules for another mark ({@code SO_MARK}). */
+    /** Sets {@code SO_MARK}. The path is looked up again with the routing rules for the new mark. */
     public void mark(int changed) {
         if (changed != connection.mark()) {
             connection.mark(changed);
@@ -109,52 +102,47 @@ public final class TcpTransport implements StreamTransport {
         }
     }
 
-    /** The path so far notes the use of its next hop for a loop that has the connection no more: it is found anew. */
+    /** Discards the path, because it records the use of its next hop for the loop that the connection has left. */
     private void leaveNextHop() {
-        // One without leads to a loop of this host, and if more of them share a port by now it would be another one.
+        // A path without a next hop leads to a loop of this host. Keep it: if more loops share the port now, a new
+        // lookup could select another one.
         if (path != null && path.hopOrNull() != null) {
             path = null;
         }
     }
 
-    /** Returns the path of the segments so far; null if there is none, or routes have changed since. */
+    /** Returns the last path of the connection; null if there is none or if routes have changed since. */
     TcpPath lastPath(TcpNetwork network) {
         return path == null || path.generation() != network.generation() ? null : path;
     }
 
-    /** The connection was opened by this channel, on its loop. */
+    /** Attaches the channel that opened this connection. Called on the channel's loop. */
     public void channel(ConnectionListener opener) {
         channel = opener;
     }
 
-    /** Returns the stack that segments of the connection are passed on to: it has the connection, or knows where. */
-    TcpStack target() {
-        return place.target;
-    }
-
     @Override
     public void attach(ConnectionListener attaching, TcpStack destination) {
-        onLoop(() -> {
+        location.onLoop(() -> {
             TcpStack current = stack();
             if (current == destination) {
                 arrive(attaching);
             } else if (attaching.loopStack() == destination) {
                 leaveFor(destination, attaching);
             }
-            // Else the channel has gone on meanwhile, and attaches where it is now.
+            // Otherwise the channel has moved on, and attaches on its present loop.
         }, () -> destination.onLoop(() -> comeFromEndedLoop(attaching, destination)));
     }
 
-    /** The loop that had the connection has ended, and with it the connection: the channel is told where it is. */
     private void comeFromEndedLoop(ConnectionListener attaching, TcpStack destination) {
         if (attaching.loopStack() == destination) {
-            place = destination.here();
+            location.setStack(destination);
             noteEndOfLoop();
             arrive(attaching);
         }
     }
 
-    /** It was not the channel that has aborted the connection, and the peer says nothing of it. */
+    /** Records whether the shutdown of the loop, not the user, aborted the connection. */
     private void noteEndOfLoop() {
         endedWithLoop = closeReason == CloseReason.ABORTED;
     }
@@ -169,78 +157,16 @@ public final class TcpTransport implements StreamTransport {
     }
 
     private void leaveFor(TcpStack destination, ConnectionListener attaching) {
-        Place before = place;
-        TcpStack from = before.stack;
         boolean live = closeReason == null;
         channel = null;
-        from.unready(this);
-        if (live) {
-            from.moveOut(this);
-            if (from != home) {
-                // It passes on what is still on its way from home; at the end it is told, as home is, to forget.
-                followedBy(from);
-            }
-        }
-        destination.executeOrElse(() -> {
-            place = destination.here();
+        location.moveTo(destination, live, () -> {
             if (live) {
                 leaveNextHop();
                 destination.moveIn(this);
                 noteEndOfLoop();
             }
             arrive(attaching);
-        }, () -> {
-            // The loop has ended, and the channel with it. Another place than before, which is not to be replaced.
-            place = new Place(from, from);
-            if (live) {
-                from.moveIn(this);
-                connection.abort();
-            }
         });
-        // Only now: what others pass on is to reach the destination behind the connection, or it is answered by a reset
-        // there. Until then it comes here, and is passed on from here. Nothing to do if the connection has arrived.
-        PLACE.compareAndSet(this, before, new Place(from, destination));
-    }
-
-    /** Has something done on the loop that the connection is on. Any thread. */
-    void onLoop(Runnable task) {
-        onLoop(task, () -> { });
-    }
-
-    /** As {@link #onLoop(Runnable)}; if that loop has ended, {@code ended} is done when its stack has ended too. */
-    private void onLoop(Runnable task, Runnable ended) {
-        Place now = place;
-        if (!now.stack.isOnLoop()) {
-            passTo(now.stack, now, task, ended);
-        } else if (now.target != now.stack) {
-            // On its way, which is a task of the other loop already.
-            passTo(now.target, now, task, ended);
-        } else {
-            task.run();
-        }
-    }
-
-    private void passTo(TcpStack stack, Place seen, Runnable task, Runnable ended) {
-        stack.executeOrElse(() -> onLoop(task, ended), () -> refused(stack, seen, task, ended));
-    }
-
-    /** A loop has ended. So has the connection if it was there; but it may have left in time, or be on its way. */
-    private void refused(TcpStack by, Place seen, Runnable task, Runnable ended) {
-        Place now = place;
-        if (now != seen) {
-            onLoop(task, ended);
-        } else if (now.target != by) {
-            passTo(now.target, now, task, ended);
-        } else {
-            // Its last tasks may still have the connection leave.
-            by.onceGone(() -> {
-                if (place == now) {
-                    ended.run();
-                } else {
-                    onLoop(task, ended);
-                }
-            });
-        }
     }
 
     @Override
@@ -260,15 +186,15 @@ public final class TcpTransport implements StreamTransport {
 
     @Override
     public InetSocketAddress localAddress() {
-        return TcpSnapshots.localOf(connection);
+        return TcpSnapshots.localOf(connection, stack().network().scopeId());
     }
 
     @Override
     public InetSocketAddress remoteAddress() {
-        return TcpSnapshots.remoteOf(connection);
+        return TcpSnapshots.remoteOf(connection, stack().network().scopeId());
     }
 
-    /** The connection was accepted and waits for this channel to make a channel of it. */
+    /** Sets the server channel that will create a channel for this accepted connection. */
     void acceptor(ConnectionAcceptor server) {
         acceptor = server;
     }
@@ -279,12 +205,12 @@ public final class TcpTransport implements StreamTransport {
         return first;
     }
 
-    /** Tells whether something has happened that the channel has not been told yet. */
-    boolean isReady() {
+    @Override
+    public boolean isReady() {
         return ready;
     }
 
-    /** The channel is told, or will be by another stack. */
+    /** Records that the channel has been notified, or that another stack will do so. */
     void markTold() {
         ready = false;
     }
@@ -297,7 +223,7 @@ public final class TcpTransport implements StreamTransport {
         peerFinished = true;
     }
 
-    /** The network says something that ends no connection yet; null when the peer has acknowledged since. */
+    /** Records an ICMP error that has not ended the connection; null if the peer has acknowledged data since. */
     void noteSoftError(IcmpErrorKind error) {
         softError = error;
     }
@@ -306,7 +232,7 @@ public final class TcpTransport implements StreamTransport {
         closeReason = reason;
     }
 
-    /** Takes received bytes and their reference. */
+    /** Adds received data and takes its reference. */
     void add(ByteBuf piece) {
         if (received.add(piece)) {
             connection.unreadPieceJoined();
@@ -351,19 +277,36 @@ public final class TcpTransport implements StreamTransport {
         return closeReason == null ? null : StreamErrors.ofClose(closeReason, softError);
     }
 
-    /** The channel has more to write than there is room for; it is told when there is again. */
+    /** Records that the channel has more data than the send buffer. It is notified when there is room. */
     void awaitSendRoom() {
         wantsSendRoom = true;
         connection.awaitsSendRoom(true);
     }
 
-    /** Bytes were taken or sent; returns true if the channel waits for that and there is enough room now. */
+    /** Flushes the channel again soon. Used if the channel's data is not ready yet and nothing reports when it is. */
+    void retryWrite() {
+        if (!retriesWrite) {
+            retriesWrite = true;
+            stack().eventLoop().schedule(() -> location.onLoop(this::resumeWrite), WRITE_RETRY_NANOS,
+                    TimeUnit.NANOSECONDS);
+        }
+    }
+
+    private void resumeWrite() {
+        retriesWrite = false;
+        if (channel != null) {
+            hasSendRoom = true;
+            stack().markReady(this);
+        }
+    }
+
+    /** Handles acknowledged or sent data. Returns true if the channel waits for room and there is enough now. */
     boolean noteAcked() {
         if (!wantsSendRoom || connection.awaitsNotSentLow()) {
             return false;
         }
         int bufferBytes = sendBufferBytes();
-        // As Linux does: a writer is woken when a third of the buffer is free.
+        // As on Linux, a writer is notified when a third of the buffer is free.
         if (connection.queuedBytes() > bufferBytes - bufferBytes / 3) {
             return false;
         }
@@ -384,21 +327,27 @@ public final class TcpTransport implements StreamTransport {
         return channel == null ? 0 : channel.sendBufferBytes(connection);
     }
 
-    // ---- what the channel asks for ----
+    // ---- operations of the channel ----
 
     @Override
     public boolean beginReading() {
-        return stack().beginReading();
+        return stack().transmission().beginReading();
     }
 
     @Override
     public void endReading(boolean outer) {
-        stack().endReading(outer);
+        stack().transmission().endReading(outer);
     }
 
     @Override
     public void write(ChannelOutboundBuffer in, ByteBufAllocator allocator) throws IOException {
-        boolean waits = stack().beforeFlush(channel != null && channel.sharesFlushes());
+        if (!stack().transmission().isReading()) {
+            // A task may have blocked the loop. Acknowledgements or a reset of the peer received since then must affect
+            // this write.
+            stack().receiveNow();
+        }
+        // Evaluated before the write completes, because its listeners may add tasks.
+        boolean coalesces = channel != null && channel.sharesFlushes() && stack().transmission().mayCoalesce();
         if (closeReason != null) {
             IOException cause = failure();
             throw cause != null ? cause : new SocketException("Broken pipe: the connection is closed");
@@ -406,23 +355,47 @@ public final class TcpTransport implements StreamTransport {
         try {
             StreamSender.fill(this, in, allocator);
         } finally {
-            stack().flush(waits);
+            stack().transmission().flush(coalesces);
         }
     }
 
-    /** With the server's cookie the SYN takes along what was written; without, that waits for the connection. */
+    /**
+     * Sends the written data with the SYN (TCP Fast Open), if a cookie of the server is known. Otherwise the data waits
+     * for the connection.
+     */
     public void openFast(ChannelOutboundBuffer written, ByteBufAllocator allocator) throws IOException {
         if (connection.fastOpen()) {
             StreamSender.fill(this, written, allocator);
         }
     }
 
-    /** Returns how many more bytes the send buffer takes; not above 0 when it is full. */
+    /** Returns how many more bytes the send buffer accepts; 0 or negative if it is full. */
     int sendRoom() {
         return Math.min(sendBufferBytes() - connection.queuedBytes(), connection.notSentRoom());
     }
 
-    /** Sends a buffer's readable bytes and takes its reference. */
+    /**
+     * Transmits queued segments and receives acknowledgements. This lets a handler write more than the send buffer
+     * holds in one turn of the loop.
+     *
+     * @return the room in bytes; 0 if the connection has ended
+     */
+    int makeSendRoom() {
+        stack().flushNow();
+        stack().receiveNow();
+        return closeReason == null ? sendRoom() : 0;
+    }
+
+    /** Returns whether a message is the one being sent in place in parts; see {@link #sentInPlace}. */
+    boolean isSentInPlace(ByteBuf message) {
+        return message == sentInPlace;
+    }
+
+    void sentInPlace(ByteBuf messageOrNull) {
+        sentInPlace = messageOrNull;
+    }
+
+    /** Sends the readable bytes of a buffer and takes its reference. */
     void send(ByteBuf data) {
         connection.send(data);
     }
@@ -434,23 +407,10 @@ public final class TcpTransport implements StreamTransport {
 
     @Override
     public void settingChanged(Consumer<TcpConnection> change, Consumer<TcpConnection> late) {
-        Place asked = place;
-        if (asked.stack.isOnLoop()) {
-            tellAt(asked, change, late);
-        } else {
-            asked.stack.executeOrElse(() -> tellAt(asked, change, late), () -> onLoop(() -> tell(late)));
-        }
+        location.onLoopOrLate(() -> tell(change), () -> tell(late));
     }
 
-    private void tellAt(Place asked, Consumer<TcpConnection> change, Consumer<TcpConnection> late) {
-        if (place == asked && asked.target == asked.stack) {
-            tell(change);
-        } else {
-            onLoop(() -> tell(late));
-        }
-    }
-
-    /** One that is over has not moved with its channel: what it knows of its core is another loop's. */
+    /** A connection that has ended does not move with its channel. Its engine belongs to another loop then. */
     private void tell(Consumer<TcpConnection> change) {
         if (closeReason == null) {
             change.accept(connection);
@@ -459,20 +419,25 @@ public final class TcpTransport implements StreamTransport {
 
     @Override
     public void info(Promise<RdmaRawTcpInfo> promise) {
-        onLoop(() -> promise.setSuccess(TcpSnapshots.info(connection.info())),
+        location.onLoop(() -> promise.setSuccess(TcpSnapshots.info(connection.info())),
                 () -> promise.tryFailure(new ClosedChannelException()));
     }
 
-    /** Sends FIN after what is queued. */
+    @Override
+    public void shutdownInput() {
+        connection.shutdownInput();
+    }
+
+    /** Sends a FIN after the queued data. */
     @Override
     public void shutdownOutput() {
-        onLoop(() -> {
+        location.onLoop(() -> {
             connection.shutdownOutput();
             stack().flushEnd();
         });
     }
 
-    /** Has what came in handed on. */
+    /** Notifies the server of an accepted connection, or the channel of its events. */
     void deliver() {
         markTold();
         ConnectionAcceptor server = acceptor;
@@ -489,48 +454,22 @@ public final class TcpTransport implements StreamTransport {
 
     @Override
     public void closeByChannel(boolean reset) {
-        onLoop(() -> close(reset), received::drop);
+        location.onLoop(() -> close(reset), received::drop);
     }
 
     private void close(boolean reset) {
         channel = null;
         acceptor = null;
         orphaned = true;
-        // First: what follows may fail, and these hold slots.
+        // First, because the following calls may fail, and the pieces occupy slots.
         received.drop();
         if (reset) {
-            // What was written is on its way by now with a kernel, and only what is not is dropped.
+            // A kernel would already have sent the written data. Only data that cannot be sent now is dropped.
             stack().flushNow();
             connection.abort();
         } else {
             connection.close();
         }
         stack().flushEnd();
-    }
-
-    /** Another stack than {@link #home} gets segments of the connection, and passes them on until the end. */
-    void followedBy(TcpStack follower) {
-        Set<TcpStack> all = new HashSet<>(followers == null ? Set.of() : followers);
-        all.add(follower);
-        followers = all;
-    }
-
-    /** Tells whether segments of the connection are to be passed on by stacks that were told so. Any thread. */
-    boolean isFollowed() {
-        return followers != null;
-    }
-
-    /** The connection is over and does not use its rules any more. */
-    void releasePort() {
-        Set<TcpStack> following = followers;
-        if (following != null) {
-            followers = null;
-            following.forEach(follower -> follower.execute(() -> follower.forget(this)));
-        }
-        if (home.isOnLoop()) {
-            home.transportEnded(this);
-        } else {
-            home.executeOrElse(() -> home.transportEnded(this), () -> port.release(null));
-        }
     }
 }

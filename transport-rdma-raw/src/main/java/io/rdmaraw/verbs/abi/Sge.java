@@ -3,7 +3,10 @@ package io.rdmaraw.verbs.abi;
 import io.rdmaraw.ffi.NativeMemory;
 import java.nio.ByteOrder;
 
-/** {@code struct ibv_sge}: one piece of registered memory. Every method takes the address of the structure. */
+/**
+ * Accessors for {@code struct ibv_sge}, a part of a registered memory region. Every method takes the address of
+ * the structure.
+ */
 public final class Sge {
     public static final int SIZE_BYTES = 16;
     public static final int ADDR_OFFSET = 0;
@@ -34,28 +37,28 @@ public final class Sge {
         NativeMemory.putInt(address + LENGTH_OFFSET, value);
     }
 
-    /** Returns the local key of the memory region that holds it. */
+    /** Returns the lkey of the memory region. */
     public static int lkey(long address) {
         return NativeMemory.getInt(address + LKEY_OFFSET);
     }
 
-    /** Sets the local key of the memory region that holds it. */
+    /** Sets the lkey of the memory region. */
     public static void lkey(long address, int value) {
         NativeMemory.putInt(address + LKEY_OFFSET, value);
     }
 
-    /** Writes all of an element. */
+    /** Writes all members. */
     public static void write(long sge, long address, int lengthBytes, int lkey) {
         addr(sge, address);
         lengthAndLkey(sge, lengthBytes, lkey);
     }
 
-    /** Writes length and key, which lie side by side, with one store. */
+    /** Writes the adjacent members length and lkey with one store. */
     public static void lengthAndLkey(long address, int lengthBytes, int lkey) {
         NativeMemory.putLong(address + LENGTH_OFFSET, lengthAndLkey(lengthBytes, lkey));
     }
 
-    /** Returns the 64-bit value at {@link #LENGTH_OFFSET} of an element of this length and key. */
+    /** Returns the 64-bit value at {@link #LENGTH_OFFSET} for a length and an lkey. */
     public static long lengthAndLkey(int lengthBytes, int lkey) {
         return LITTLE_ENDIAN ? lengthBytes & 0xffffffffL | (long) lkey << Integer.SIZE
                 : (long) lengthBytes << Integer.SIZE | lkey & 0xffffffffL;

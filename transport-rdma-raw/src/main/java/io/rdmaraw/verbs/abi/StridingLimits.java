@@ -1,12 +1,12 @@
 package io.rdmaraw.verbs.abi;
 
 /**
- * The sizes of striding receive queues that a device offers.
+ * The limits of a device's striding receive queues. All values are powers of two.
  *
- * @param minStrideBytes the shortest stride; a power of two, as all of these
- * @param maxStrideBytes the longest
- * @param minStrides the fewest strides of a request
- * @param maxStrides the most
+ * @param minStrideBytes minimum length of a stride
+ * @param maxStrideBytes maximum length of a stride
+ * @param minStrides     minimum number of strides in a request
+ * @param maxStrides     maximum number of strides in a request
  */
 public record StridingLimits(int minStrideBytes, int maxStrideBytes, int minStrides, int maxStrides) {
 }

@@ -1,41 +1,44 @@
 package io.rdmaraw.verbs.abi;
 
-/** {@code enum ibv_wc_status}: plain numbers, since each completion's is compared with {@link #SUCCESS}. */
+/**
+ * The values of {@code enum ibv_wc_status}. Plain numbers, since the status of every completion is compared
+ * with {@link #SUCCESS}.
+ */
 public final class WcStatus {
-    /** Done. */
+    /** The request succeeded. */
     public static final int SUCCESS = 0;
-    /** A frame was longer than the receive's buffers, or a send longer than the port allows. */
+    /** A frame was longer than the receive buffers, or a send longer than the port allows. */
     public static final int LOC_LEN_ERR = 1;
-    /** The request itself was wrong. */
+    /** The request was invalid. */
     public static final int LOC_QP_OP_ERR = 2;
-    /** An SGE points outside the memory region of its lkey, or the lkey is wrong. */
+    /** An SGE is outside the memory region of its lkey, or the lkey is invalid. */
     public static final int LOC_PROT_ERR = 4;
     /** The queue went to ERR while the request was outstanding. */
     public static final int WR_FLUSH_ERR = 5;
     /** Binding a memory window failed. */
     public static final int MW_BIND_ERR = 6;
-    /** The peer's answer was not understood. */
+    /** The peer's response was invalid. */
     public static final int BAD_RESP_ERR = 7;
-    /** The memory region does not allow the access. */
+    /** The memory region does not permit the access. */
     public static final int LOC_ACCESS_ERR = 8;
-    /** The peer found the request wrong. */
+    /** The peer considered the request invalid. */
     public static final int REM_INV_REQ_ERR = 9;
-    /** The peer's memory does not allow the access. */
+    /** The peer's memory does not permit the access. */
     public static final int REM_ACCESS_ERR = 10;
-    /** The peer could not carry out the request. */
+    /** The peer could not execute the request. */
     public static final int REM_OP_ERR = 11;
-    /** The peer did not answer. */
+    /** The peer did not respond. */
     public static final int RETRY_EXC_ERR = 12;
     /** The peer had no receive posted. */
     public static final int RNR_RETRY_EXC_ERR = 13;
-    /** The peer gave the request up. */
+    /** The peer aborted the request. */
     public static final int REM_ABORT_ERR = 16;
     /** The device failed. */
     public static final int FATAL_ERR = 19;
     /** The transport failed. */
     public static final int GENERAL_ERR = 21;
 
-    /** All names, by number. */
+    /** Names of all statuses, indexed by value. */
     public static final String[] NAMES = {
         "SUCCESS", "LOC_LEN_ERR", "LOC_QP_OP_ERR", "LOC_EEC_OP_ERR", "LOC_PROT_ERR", "WR_FLUSH_ERR",
         "MW_BIND_ERR", "BAD_RESP_ERR", "LOC_ACCESS_ERR", "REM_INV_REQ_ERR", "REM_ACCESS_ERR", "REM_OP_ERR",
@@ -47,7 +50,7 @@ public final class WcStatus {
     private WcStatus() {
     }
 
-    /** Returns the name of a status, for messages. */
+    /** Returns the name of a status for messages. */
     public static String name(int status) {
         return status >= 0 && status < NAMES.length ? NAMES[status] : "status " + status;
     }

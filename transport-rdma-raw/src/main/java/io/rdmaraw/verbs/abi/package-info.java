@@ -1,5 +1,6 @@
 /**
- * The structures and constants of libibverbs' ABI ({@code infiniband/verbs.h} of rdma-core 44), as offsets; and what a
- * device's own ABI says of it that is no vendor's alone.
+ * The ABI of libibverbs ({@code infiniband/verbs.h} of rdma-core 44). {@code VerbsLayouts} has the offsets of
+ * its structures, {@code Sge} writes scatter-gather elements, and {@code WcStatus} has the statuses of
+ * completions. {@code StridingLimits} are device limits that each vendor's ABI reports in its own way.
  */
 package io.rdmaraw.verbs.abi;

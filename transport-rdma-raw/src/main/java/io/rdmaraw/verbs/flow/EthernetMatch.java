@@ -2,9 +2,12 @@ package io.rdmaraw.verbs.flow;
 
 import io.rdmaraw.ffi.NativeMemory;
 import io.rdmaraw.ffi.NetworkOrder;
-import io.rdmaraw.verbs.abi.FlowEthLayout;
+import io.rdmaraw.verbs.abi.VerbsLayouts.FlowEthLayout;
 
-/** Match on the Ethernet header; MAC addresses are the low 48 bits of a long, first byte on top. */
+/**
+ * Matches fields of the Ethernet header. A MAC address is held in the low 48 bits of a long, its first byte in
+ * the most significant position.
+ */
 record EthernetMatch(long destination, long destinationMask, long source, long sourceMask, int etherType,
         int etherTypeMask, int vlanTag, int vlanTagMask) {
     static final long MAC_MASK = 0xffff_ffff_ffffL;

@@ -4,7 +4,7 @@ import java.net.Inet6Address;
 import java.util.HexFormat;
 import java.util.regex.Pattern;
 
-/** Reads and writes the addresses of rules: literals only, never a name that would have to be resolved. */
+/** Parses and formats the addresses in flow rules. Accepts only literals, so that no name is resolved. */
 final class FlowAddresses {
     private static final Pattern IPV4 = Pattern.compile("\\d{1,3}(\\.\\d{1,3}){3}");
     private static final Pattern IPV6 = Pattern.compile("[0-9a-fA-F:]*:[0-9a-fA-F:.]*");
@@ -55,7 +55,8 @@ final class FlowAddresses {
                 if (bytes.length == IPV6_LENGTH_BYTES) {
                     return ipv6(bytes);
                 }
-                // The JDK turns IPv4-mapped literals into IPv4 addresses; on the wire they do not occur.
+                // The JDK converts IPv4-mapped literals to IPv4 addresses. Such addresses do not occur in IPv6
+                // packets.
                 throw new IllegalArgumentException("\"" + text + "\" is an IPv4-mapped address: match IPv4 instead");
             } catch (IllegalArgumentException e) {
                 if (e.getMessage() != null && e.getMessage().endsWith("match IPv4 instead")) {
@@ -104,13 +105,13 @@ final class FlowAddresses {
         return bits == 0 ? 0 : -1L << Long.SIZE - bits;
     }
 
-    /** Returns the prefix length that a mask stands for, or -1. */
+    /** Returns the prefix length of a mask, or -1 if the mask is not a prefix. */
     static int prefixLength(int mask) {
         int ones = Integer.numberOfLeadingZeros(~mask);
         return mask == ipv4Mask(ones) ? ones : -1;
     }
 
-    /** Returns the prefix length that a mask stands for, or -1. */
+    /** Returns the prefix length of a mask, or -1 if the mask is not a prefix. */
     static int prefixLength(Ipv6Match.Bits mask) {
         int ones = Long.numberOfLeadingZeros(~mask.high());
         if (ones == Long.SIZE) {

@@ -1,10 +1,13 @@
 package io.rdmaraw.verbs.flow;
 
-import io.rdmaraw.verbs.abi.FlowEthLayout;
-import io.rdmaraw.verbs.abi.FlowIpv6Layout;
-import io.rdmaraw.verbs.abi.FlowTcpUdpLayout;
+import io.rdmaraw.verbs.abi.VerbsLayouts.FlowEthLayout;
+import io.rdmaraw.verbs.abi.VerbsLayouts.FlowIpv6Layout;
+import io.rdmaraw.verbs.abi.VerbsLayouts.FlowTcpUdpLayout;
 
-/** The matches of one stack of headers, outer or inner; null where a header is not looked at. */
+/**
+ * The matches of one stack of headers, either outer or inner. A component is null if the rule ignores that
+ * header.
+ */
 record FlowLayers(EthernetMatch ethernet, Ipv4Match ipv4, Ipv6Match ipv6, PortMatch ports) {
 
     boolean isEmpty() {
@@ -20,7 +23,7 @@ record FlowLayers(EthernetMatch ethernet, Ipv4Match ipv4, Ipv6Match ipv6, PortMa
                 + (ipv6 == null ? 0 : FlowIpv6Layout.SIZE_BYTES) + (ports == null ? 0 : FlowTcpUdpLayout.SIZE_BYTES);
     }
 
-    /** Writes the specs one after the other; returns the address after the last. */
+    /** Writes the flow specs one after the other and returns the address after the last one. */
     long writeTo(long address, int typeFlags) {
         long next = address;
         if (ethernet != null) {

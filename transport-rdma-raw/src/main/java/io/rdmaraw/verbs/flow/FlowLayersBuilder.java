@@ -2,7 +2,7 @@ package io.rdmaraw.verbs.flow;
 
 import io.rdmaraw.wire.EtherType;
 
-/** Collects and checks the matches of one stack of headers. */
+/** Collects and validates the matches of one stack of headers. */
 final class FlowLayersBuilder {
     private static final int PROTOCOL_TCP = 6;
     private static final int PROTOCOL_UDP = 17;

@@ -1,7 +1,7 @@
 package io.rdmaraw.verbs.flow;
 
-/** Numbers in the text form of rules: decimal, or hexadecimal after 0x. */
-public final class FlowNumbers {
+/** Parses and formats the numbers in the text form of rules: decimal, or hexadecimal with the prefix 0x. */
+final class FlowNumbers {
     private FlowNumbers() {
     }
 
@@ -14,7 +14,8 @@ public final class FlowNumbers {
         }
     }
 
-    public static String hex(int value) {
+    /** Returns a number in hexadecimal with the prefix 0x. */
+    static String hex(int value) {
         return "0x" + Integer.toHexString(value);
     }
 }

@@ -2,26 +2,28 @@ package io.rdmaraw.verbs.flow;
 
 import io.rdmaraw.ffi.NativeMemory;
 import io.rdmaraw.ffi.NetworkOrder;
-import io.rdmaraw.verbs.abi.FlowAttrLayout;
-import io.rdmaraw.verbs.abi.FlowDropLayout;
-import io.rdmaraw.verbs.abi.FlowEthLayout;
-import io.rdmaraw.verbs.abi.FlowTagLayout;
-import io.rdmaraw.verbs.abi.FlowTunnelLayout;
+import io.rdmaraw.verbs.abi.VerbsLayouts.FlowAttrLayout;
+import io.rdmaraw.verbs.abi.VerbsLayouts.FlowDropLayout;
+import io.rdmaraw.verbs.abi.VerbsLayouts.FlowEthLayout;
+import io.rdmaraw.verbs.abi.VerbsLayouts.FlowTagLayout;
+import io.rdmaraw.verbs.abi.VerbsLayouts.FlowTunnelLayout;
 import java.util.Objects;
 
 /**
- * A steering rule: which frames a queue pair receives. An immutable value with a readable text form:
- *
+ * A flow rule: selects the frames that a queue pair receives. Immutable, with a text form:
  * <pre>{@code
  * FlowSpec dns = FlowSpec.builder().ipv4Destination("10.0.0.1").udp().destinationPort(53).build();
  * FlowSpec same = FlowSpec.parse("dst 10.0.0.1 udp dst-port 53");
  * }</pre>
  *
- * <p>Rules of lower {@link #priority()} are looked at first. What no rule takes stays with the kernel, and so do
- * fragments that a rule does not mention. A rule that names something of IP and no VLAN is for untagged frames. Those
- * with a tag stay with the kernel, except that a card takes them from it; then they are dropped and counted.
+ * <p>The device evaluates rules in ascending order of {@link #priority()}. Frames that match no rule go to the
+ * kernel. So do IP fragments, unless a rule matches fragments explicitly.
+ *
+ * <p>A rule with IP conditions and without a VLAN matches only untagged frames. The kernel receives the tagged
+ * ones, with one exception: a card delivers them to the rule, where they are dropped and counted.
  */
 public final class FlowSpec {
+    /** {@code IBV_FLOW_ATTR_FLAGS_DONT_TRAP}. */
     public static final int FLAG_DONT_TRAP = 1 << 1;
     static final int NO_TAG = -1;
     static final int NO_VNI = -1;
@@ -30,7 +32,7 @@ public final class FlowSpec {
     private final int priority;
     private final int port;
     private final boolean dontTrap;
-    /** In place of a MAC address: none. */
+    /** Represents the absence of a MAC address. */
     public static final long NO_MAC = -1;
 
     private final FlowLayers outer;
@@ -55,14 +57,14 @@ public final class FlowSpec {
         whole = builder.whole;
     }
 
-    /** Starts a rule that matches every frame on port 1, with priority 0. */
+    /** Returns a builder. Without further conditions, the rule matches every frame on port 1 with priority 0. */
     public static FlowSpecBuilder builder() {
         return new FlowSpecBuilder();
     }
 
     /**
-     * Reads the textual form, which {@link #toString} writes: words and their values, separated by blanks.
-     *
+     * Parses the text form of a rule: words and their values, separated by blanks. Case is ignored, and the
+     * order of the words is free, except for those after {@code inner}.
      * <pre>
      * all | all-default | mc-default | sniffer
      * port N   priority N   dont-trap   allow-host-traffic   whole
@@ -70,126 +72,136 @@ public final class FlowSpec {
      * ip4   ip6   src ADDRESS[/PREFIX|/MASK]   dst ADDRESS[/PREFIX|/MASK]   proto N   tos N[/MASK]   ttl N[/MASK]
      * ip-flags N[/MASK]   flow-label N[/MASK]
      * udp   tcp   src-port N[/MASK]   dst-port N[/MASK]
-     * vxlan VNI   inner (what follows is about the inner headers)
+     * vxlan VNI   inner (the words after it match the inner headers)
      * tag N   drop
      * </pre>
      *
-     * @throws IllegalArgumentException when the text is not a rule; the message says where
+     * @throws IllegalArgumentException if the text is not a valid rule; the message names the invalid word or
+     *         value
      */
     public static FlowSpec parse(String text) {
         return new FlowSpecParser(text).parse();
     }
 
-    /** Returns what kind of rule it is. */
+    /** Returns the type of the rule. */
     public FlowType type() {
         return type;
     }
 
-    /** Returns the priority; lower is looked at first. */
+    /** Returns the priority. Lower values are evaluated first. */
     public int priority() {
         return priority;
     }
 
-    /** Returns the device's port; the first is 1. */
+    /** Returns the device port, from 1. */
     public int port() {
         return port;
     }
 
-    /** Returns the one unicast address that frames have to be for, or {@link #NO_MAC}. */
+    /**
+     * Returns the unicast destination MAC address that the rule matches exactly, or {@link #NO_MAC} if there is
+     * none.
+     */
     public long unicastDestination() {
         EthernetMatch ethernet = outer.ethernet();
         return ethernet == null || ethernet.destinationMask() != EthernetMatch.MAC_MASK || ethernet.isMulticast()
                 ? NO_MAC : ethernet.destination();
     }
 
-    /** Returns whether the queue pair gets a copy, and the frame goes on to where it would go without the rule. */
+    /**
+     * Returns whether the queue pair receives a copy, while the frame also takes the path it would take without
+     * the rule.
+     */
     public boolean isDontTrap() {
         return dontTrap;
     }
 
-    /** Returns whether the frames are dropped. */
+    /** Returns whether matching frames are dropped. */
     public boolean isDrop() {
         return drop;
     }
 
-    /** Returns the tag that completions carry, or -1. */
+    /** Returns the flow tag reported with each matching frame, or -1 if the rule has none. */
     public int tag() {
         return tag;
     }
 
-    /** Tells whether the rule matches IPv4 packets alone. */
+    /** Returns whether the rule matches only IPv4 packets. */
     public boolean isIpv4() {
         return outer.ipv4() != null;
     }
 
-    /** Tells whether the rule matches IPv6 packets alone. */
+    /** Returns whether the rule matches only IPv6 packets. */
     public boolean isIpv6() {
         return outer.ipv6() != null;
     }
 
-    /** Tells whether the rule matches TCP segments alone. */
+    /** Returns whether the rule matches only TCP segments. */
     public boolean isTcp() {
         return outer.ports() != null && outer.ports().tcp();
     }
 
-    /** Tells whether the rule matches UDP datagrams alone. */
+    /** Returns whether the rule matches only UDP datagrams. */
     public boolean isUdp() {
         return outer.ports() != null && !outer.ports().tcp();
     }
 
     /**
-     * Tells whether several queue pairs, also those of other processes, may have the rule, and each gets every frame:
-     * it names a multicast or the broadcast address, or gets copies alone.
+     * Returns whether several queue pairs, also in other processes, may install the same rule and each receive
+     * every frame. This holds for rules that match multicast or broadcast addresses, and for
+     * {@linkplain #isDontTrap() copying} rules.
      */
     public boolean isShareable() {
         return dontTrap || outer.ethernet() != null && outer.ethernet().isMulticast();
     }
 
     /**
-     * Tells whether the rule is about IP and names no VLAN. It takes untagged frames only. A card takes tagged ones,
-     * too ({@code parse_flow_attr} of the kernel's mlx5_ib), so who receives them has to look.
+     * Returns whether the rule has IP conditions but none on the VLAN. Such a rule is meant for untagged
+     * frames, but a card also delivers tagged ones ({@code parse_flow_attr} of the kernel's mlx5_ib). The
+     * receiver must therefore check for a tag.
      */
     public boolean isUntaggedIp() {
         return (outer.ipv4() != null || outer.ipv6() != null || outer.ports() != null)
                 && (outer.ethernet() == null || outer.ethernet().vlanTagMask() == 0);
     }
 
-    /** Returns whether the user has said that this rule may take the host's traffic. */
+    /** Returns whether the user allows this rule to take traffic that the host needs. */
     public boolean isHostTrafficAllowed() {
         return hostTrafficAllowed;
     }
 
     /**
-     * Returns whether TCP frames beyond the MTU, as senders on the same host make them, may come as they are. Where a
-     * device does not hand them over, they are cut to the MTU as for any other rule.
+     * Returns whether the queue may receive TCP packets larger than the MTU, which senders on the same host
+     * produce (GSO). If the device cannot deliver them, they are segmented as for any other rule.
      */
     public boolean isWhole() {
         return whole;
     }
 
     /**
-     * Returns whether the rule would cut the host off, as far as the rule alone tells: it takes every frame, or ARP, or
-     * LACP, or RoCE (UDP 4791), or an address without saying which TCP or UDP port.
+     * Returns whether the rule would cut off the host, judged by the rule alone. This is so if it matches every
+     * frame, ARP, LACP or RoCE (UDP 4791), or an address without a TCP or UDP port.
      */
     public boolean takesHostTraffic() {
         return !HostTraffic.reason(this).isEmpty();
     }
 
     /**
-     * Throws when the rule takes the host's traffic and the user has not said that it may.
+     * Throws if the rule {@linkplain #takesHostTraffic() takes traffic that the host needs} and the user has
+     * not allowed it.
      *
-     * @throws IllegalArgumentException the message says what it takes and how to allow it
+     * @throws IllegalArgumentException the message names the traffic and explains how to allow the rule
      */
     public void checkHostTraffic() {
         String reason = hostTrafficAllowed ? "" : HostTraffic.reason(this);
         if (!reason.isEmpty()) {
             throw new IllegalArgumentException("the rule \"" + this + "\" would take traffic that the host needs: "
-                    + reason + "; match a TCP or UDP port, or say that it may (allowHostTraffic(), or the word"
-                    + " allow-host-traffic)");
+                    + reason + "; match a TCP or UDP port, or permit it with allowHostTraffic() or the word"
+                    + " allow-host-traffic");
         }
     }
 
-    /** Returns a builder with the contents of this rule, to make one that differs a little. */
+    /** Returns a builder that is initialised with this rule. */
     public FlowSpecBuilder toBuilder() {
         return new FlowSpecBuilder(this);
     }
@@ -206,14 +218,18 @@ public final class FlowSpec {
         return vni;
     }
 
-    /** Returns the length in bytes of what {@link #writeTo} writes. */
+    /** Returns the number of bytes that {@link #writeTo} writes. */
     public int encodedLength() {
         return FlowAttrLayout.SIZE_BYTES + outer.encodedLength() + inner.encodedLength()
                 + (vni == NO_VNI ? 0 : FlowTunnelLayout.SIZE_BYTES) + (tag == NO_TAG ? 0 : FlowTagLayout.SIZE_BYTES)
                 + (drop ? FlowDropLayout.SIZE_BYTES : 0);
     }
 
-    /** Writes {@code struct ibv_flow_attr} and the specs after it to zeroed native memory. */
+    /**
+     * Writes {@code struct ibv_flow_attr} and its specs.
+     *
+     * @param address zeroed native memory of {@link #encodedLength()} bytes
+     */
     public void writeTo(long address) {
         NativeMemory.putInt(address + FlowAttrLayout.TYPE_OFFSET, type.ordinal());
         NativeMemory.putShort(address + FlowAttrLayout.SIZE_OFFSET, (short) encodedLength());
@@ -267,7 +283,7 @@ public final class FlowSpec {
                 whole);
     }
 
-    /** Returns the textual form, from which {@link #parse} makes an equal rule. */
+    /** Returns the text form. {@link #parse} creates an equal rule from it. */
     @Override
     public String toString() {
         return FlowSpecFormatter.format(this);

@@ -8,8 +8,11 @@ import java.net.Inet6Address;
 import java.util.Objects;
 
 /**
- * Builds a {@link FlowSpec}. Every condition narrows the rule: a frame must meet all. A value may not have bits outside
- * its mask. After {@link #inner} the conditions are about the headers inside the VXLAN tunnel.
+ * Builds a {@link FlowSpec}. A frame matches if it meets all conditions. In a condition with a mask, the value
+ * must not have bits outside the mask. After {@link #inner}, conditions apply to the headers inside the VXLAN
+ * tunnel.
+ *
+ * <p>Every method throws an {@link IllegalArgumentException} if a value is out of range.
  */
 public final class FlowSpecBuilder {
     static final int MAX_VNI = 0xffffff;
@@ -52,37 +55,37 @@ public final class FlowSpecBuilder {
         current = outer;
     }
 
-    /** Sets what kind of rule it is; any but NORMAL takes no conditions. */
+    /** Sets the type of the rule. Only {@link FlowType#NORMAL}, the default, permits conditions. */
     public FlowSpecBuilder type(FlowType value) {
         type = Objects.requireNonNull(value, "a rule needs a type");
         return this;
     }
 
-    /** Sets the priority, 0 (looked at first) to 65535; mlx5 has 0 to 15. */
+    /** Sets the priority, 0 to 65535. Lower values are evaluated first. mlx5 supports 0 to 15. */
     public FlowSpecBuilder priority(int value) {
         priority = inRange(value, 0, MAX_SHORT, "the priority");
         return this;
     }
 
-    /** Sets the port of the device, 1 to 255. */
+    /** Sets the device port, 1 to 255. */
     public FlowSpecBuilder port(int value) {
         port = inRange(value, 1, MAX_BYTE, "the device's port");
         return this;
     }
 
-    /** Makes the queue pair get a copy: the frame also goes where it would have gone without the rule. */
+    /** Delivers a copy to the queue pair. The frame also takes the path it would take without the rule. */
     public FlowSpecBuilder dontTrap() {
         dontTrap = true;
         return this;
     }
 
-    /** Says that this rule may take traffic that the host needs; see {@link FlowSpec#takesHostTraffic()}. */
+    /** Allows the rule to take traffic that the host needs; see {@link FlowSpec#takesHostTraffic()}. */
     public FlowSpecBuilder allowHostTraffic() {
         hostTrafficAllowed = true;
         return this;
     }
 
-    /** Says that TCP frames beyond the MTU may come as they are; see {@link FlowSpec#isWhole()}. */
+    /** Allows TCP packets larger than the MTU to be received; see {@link FlowSpec#isWhole()}. */
     public FlowSpecBuilder whole() {
         whole = true;
         return this;
@@ -93,12 +96,15 @@ public final class FlowSpecBuilder {
         return destinationMac(MacAddress.parse(mac), EthernetMatch.MAC_MASK);
     }
 
-    /** Matches the destination MAC address, 6 bytes. */
+    /** Matches the destination MAC address, given as 6 bytes. */
     public FlowSpecBuilder destinationMac(byte[] mac) {
         return destinationMac(FlowAddresses.mac(mac), EthernetMatch.MAC_MASK);
     }
 
-    /** Matches bits of the destination MAC address; both numbers have 48 bits, the first byte on top. */
+    /**
+     * Matches the masked destination MAC address. Both numbers have 48 bits; the first byte of the address is
+     * the most significant one.
+     */
     public FlowSpecBuilder destinationMac(long mac, long mask) {
         checkMac(mac, mask, "destination");
         current.destinationMac = mac;
@@ -106,17 +112,17 @@ public final class FlowSpecBuilder {
         return this;
     }
 
-    /** Matches the source MAC address. */
+    /** Matches the source MAC address, for example {@code 02:00:00:00:00:01}. */
     public FlowSpecBuilder sourceMac(String mac) {
         return sourceMac(MacAddress.parse(mac), EthernetMatch.MAC_MASK);
     }
 
-    /** Matches the source MAC address, 6 bytes. */
+    /** Matches the source MAC address, given as 6 bytes. */
     public FlowSpecBuilder sourceMac(byte[] mac) {
         return sourceMac(FlowAddresses.mac(mac), EthernetMatch.MAC_MASK);
     }
 
-    /** Matches bits of the source MAC address; see {@link #destinationMac(long, long)}. */
+    /** Matches the masked source MAC address; see {@link #destinationMac(long, long)}. */
     public FlowSpecBuilder sourceMac(long mac, long mask) {
         checkMac(mac, mask, "source");
         current.sourceMac = mac;
@@ -124,37 +130,40 @@ public final class FlowSpecBuilder {
         return this;
     }
 
-    /** Matches the EtherType, 0 to 0xffff; in a rule that also matches the VLAN tag, the one after the tag. */
+    /**
+     * Matches the EtherType, 0 to 0xffff. If the rule also matches the VLAN, this is the EtherType after the
+     * tag.
+     */
     public FlowSpecBuilder etherType(int value) {
         return etherType(value, MAX_SHORT);
     }
 
-    /** Matches bits of the EtherType. */
+    /** Matches the masked EtherType; see {@link #etherType(int)}. */
     public FlowSpecBuilder etherType(int value, int mask) {
         current.etherType = masked(value, mask, MAX_SHORT, "the EtherType");
         current.etherTypeMask = mask;
         return this;
     }
 
-    /** Matches frames of a VLAN, 0 to 4095; 0 matches frames with a priority tag. */
+    /** Matches the VLAN ID, 0 to 4095. 0 matches priority-tagged frames. */
     public FlowSpecBuilder vlan(int id) {
         return vlanTag(inRange(id, 0, EthernetMatch.VLAN_ID_MASK, "the VLAN id"), EthernetMatch.VLAN_ID_MASK);
     }
 
-    /** Matches bits of the VLAN tag (TCI): priority 3, DEI 1, VLAN id 12. */
+    /** Matches the masked VLAN tag (TCI): 3 bits priority, 1 bit DEI, 12 bits VLAN ID. */
     public FlowSpecBuilder vlanTag(int value, int mask) {
         current.vlanTag = masked(value, mask, MAX_SHORT, "the VLAN tag");
         current.vlanTagMask = mask;
         return this;
     }
 
-    /** Matches every IPv4 packet; the conditions on addresses imply it. */
+    /** Matches IPv4 packets. Conditions on IPv4 addresses imply this. */
     public FlowSpecBuilder ipv4() {
         current.ipv4 = true;
         return this;
     }
 
-    /** Matches the IPv4 source: {@code 10.0.0.1}, {@code 10.0.0.0/8} or {@code 10.0.0.1/255.0.0.255}. */
+    /** Matches the IPv4 source address: {@code 10.0.0.1}, {@code 10.0.0.0/8} or {@code 10.0.0.1/255.0.0.255}. */
     public FlowSpecBuilder ipv4Source(String addressAndMask) {
         String[] parts = addressAndMask.split("/", 2);
         return ipv4Source(FlowAddresses.ipv4(parts[0]), ipv4Mask(parts));
@@ -165,12 +174,12 @@ public final class FlowSpecBuilder {
         return ipv4Source(FlowAddresses.ipv4(address.getAddress()), -1);
     }
 
-    /** Matches the network of the IPv4 source address. */
+    /** Matches the network of the IPv4 source address, 0 to 32 bits long. */
     public FlowSpecBuilder ipv4Source(Inet4Address address, int prefixLength) {
         return ipv4Source(FlowAddresses.ipv4(address.getAddress()), FlowAddresses.ipv4Mask(prefixLength));
     }
 
-    /** Matches bits of the IPv4 source address; the first byte is on top. */
+    /** Matches the masked IPv4 source address. The first byte of the address is the most significant one. */
     public FlowSpecBuilder ipv4Source(int address, int mask) {
         checkIpv4(address, mask);
         current.ipv4 = true;
@@ -179,7 +188,7 @@ public final class FlowSpecBuilder {
         return this;
     }
 
-    /** Matches the IPv4 destination; see {@link #ipv4Source(String)}. */
+    /** Matches the IPv4 destination address; see {@link #ipv4Source(String)}. */
     public FlowSpecBuilder ipv4Destination(String addressAndMask) {
         String[] parts = addressAndMask.split("/", 2);
         return ipv4Destination(FlowAddresses.ipv4(parts[0]), ipv4Mask(parts));
@@ -190,12 +199,12 @@ public final class FlowSpecBuilder {
         return ipv4Destination(FlowAddresses.ipv4(address.getAddress()), -1);
     }
 
-    /** Matches the network of the IPv4 destination address. */
+    /** Matches the network of the IPv4 destination address, 0 to 32 bits long. */
     public FlowSpecBuilder ipv4Destination(Inet4Address address, int prefixLength) {
         return ipv4Destination(FlowAddresses.ipv4(address.getAddress()), FlowAddresses.ipv4Mask(prefixLength));
     }
 
-    /** Matches bits of the IPv4 destination address; the first byte is on top. */
+    /** Matches the masked IPv4 destination address. The first byte of the address is the most significant one. */
     public FlowSpecBuilder ipv4Destination(int address, int mask) {
         checkIpv4(address, mask);
         current.ipv4 = true;
@@ -205,8 +214,8 @@ public final class FlowSpecBuilder {
     }
 
     /**
-     * Matches the flags before the IPv4 fragment offset, as {@code enum ib_ipv4_flags} of the kernel numbers them:
-     * don't fragment 2, more fragments 4.
+     * Matches the masked IPv4 flags, numbered as in {@code enum ib_ipv4_flags} of the kernel: 2 is "don't
+     * fragment", 4 is "more fragments".
      */
     public FlowSpecBuilder ipv4Flags(int value, int mask) {
         current.ipv4 = true;
@@ -215,15 +224,15 @@ public final class FlowSpecBuilder {
         return this;
     }
 
-    /** Matches every IPv6 packet; the conditions on addresses imply it. */
+    /** Matches IPv6 packets. Conditions on IPv6 addresses imply this. */
     public FlowSpecBuilder ipv6() {
         current.ipv6 = true;
         return this;
     }
 
     /**
-     * Matches the IPv6 source: {@code 2001:db8::1}, {@code 2001:db8::/32} or an address and a mask written as an
-     * address.
+     * Matches the IPv6 source address: {@code 2001:db8::1}, {@code 2001:db8::/32}, or an address and a mask in
+     * address notation.
      */
     public FlowSpecBuilder ipv6Source(String addressAndMask) {
         String[] parts = addressAndMask.split("/", 2);
@@ -235,12 +244,12 @@ public final class FlowSpecBuilder {
         return ipv6Source(FlowAddresses.ipv6(address.getAddress()), Ipv6Match.Bits.ONES);
     }
 
-    /** Matches the network of the IPv6 source address. */
+    /** Matches the network of the IPv6 source address, 0 to 128 bits long. */
     public FlowSpecBuilder ipv6Source(Inet6Address address, int prefixLength) {
         return ipv6Source(FlowAddresses.ipv6(address.getAddress()), FlowAddresses.ipv6Mask(prefixLength));
     }
 
-    /** Matches the IPv6 destination; see {@link #ipv6Source(String)}. */
+    /** Matches the IPv6 destination address; see {@link #ipv6Source(String)}. */
     public FlowSpecBuilder ipv6Destination(String addressAndMask) {
         String[] parts = addressAndMask.split("/", 2);
         return ipv6Destination(FlowAddresses.ipv6(parts[0]), ipv6Mask(parts));
@@ -251,12 +260,12 @@ public final class FlowSpecBuilder {
         return ipv6Destination(FlowAddresses.ipv6(address.getAddress()), Ipv6Match.Bits.ONES);
     }
 
-    /** Matches the network of the IPv6 destination address. */
+    /** Matches the network of the IPv6 destination address, 0 to 128 bits long. */
     public FlowSpecBuilder ipv6Destination(Inet6Address address, int prefixLength) {
         return ipv6Destination(FlowAddresses.ipv6(address.getAddress()), FlowAddresses.ipv6Mask(prefixLength));
     }
 
-    /** Matches bits of the IPv6 flow label, 20 bits. */
+    /** Matches the masked IPv6 flow label of 20 bits. */
     public FlowSpecBuilder flowLabel(int value, int mask) {
         current.ipv6 = true;
         current.flowLabel = masked(value, mask, Ipv6Match.FLOW_LABEL_MASK, "the flow label");
@@ -264,96 +273,99 @@ public final class FlowSpecBuilder {
         return this;
     }
 
-    /** Matches the IPv4 protocol or the IPv6 next header, 0 to 255; needs {@link #ipv4} or {@link #ipv6}. */
+    /** Matches the IPv4 protocol or the IPv6 next header, 0 to 255. Requires {@link #ipv4} or {@link #ipv6}. */
     public FlowSpecBuilder protocol(int value) {
         return protocol(value, MAX_BYTE);
     }
 
-    /** Matches bits of the IPv4 protocol or the IPv6 next header. */
+    /** Matches the masked IPv4 protocol or IPv6 next header; see {@link #protocol(int)}. */
     public FlowSpecBuilder protocol(int value, int mask) {
         current.protocol = masked(value, mask, MAX_BYTE, "the IP protocol");
         current.protocolMask = mask;
         return this;
     }
 
-    /** Matches bits of the IPv4 TOS byte or the IPv6 traffic class; needs {@link #ipv4} or {@link #ipv6}. */
+    /** Matches the masked IPv4 TOS byte or IPv6 traffic class. Requires {@link #ipv4} or {@link #ipv6}. */
     public FlowSpecBuilder trafficClass(int value, int mask) {
         current.trafficClass = masked(value, mask, MAX_BYTE, "the traffic class");
         current.trafficClassMask = mask;
         return this;
     }
 
-    /** Matches bits of the IPv4 TTL or the IPv6 hop limit; needs {@link #ipv4} or {@link #ipv6}. */
+    /** Matches the masked IPv4 TTL or IPv6 hop limit. Requires {@link #ipv4} or {@link #ipv6}. */
     public FlowSpecBuilder hopLimit(int value, int mask) {
         current.hopLimit = masked(value, mask, MAX_BYTE, "the hop limit");
         current.hopLimitMask = mask;
         return this;
     }
 
-    /** Matches UDP. */
+    /** Matches UDP datagrams. */
     public FlowSpecBuilder udp() {
         current.udp = true;
         return this;
     }
 
-    /** Matches TCP. */
+    /** Matches TCP segments. */
     public FlowSpecBuilder tcp() {
         current.tcp = true;
         return this;
     }
 
-    /** Matches the destination port, 0 to 65535; needs {@link #udp} or {@link #tcp}. */
+    /** Matches the destination port, 0 to 65535. Requires {@link #udp} or {@link #tcp}. */
     public FlowSpecBuilder destinationPort(int value) {
         return destinationPort(value, MAX_SHORT);
     }
 
-    /** Matches bits of the destination port. */
+    /** Matches the masked destination port; see {@link #destinationPort(int)}. */
     public FlowSpecBuilder destinationPort(int value, int mask) {
         current.destinationPort = masked(value, mask, MAX_SHORT, "the destination port");
         current.destinationPortMask = mask;
         return this;
     }
 
-    /** Matches the source port, 0 to 65535; needs {@link #udp} or {@link #tcp}. */
+    /** Matches the source port, 0 to 65535. Requires {@link #udp} or {@link #tcp}. */
     public FlowSpecBuilder sourcePort(int value) {
         return sourcePort(value, MAX_SHORT);
     }
 
-    /** Matches bits of the source port. */
+    /** Matches the masked source port; see {@link #sourcePort(int)}. */
     public FlowSpecBuilder sourcePort(int value, int mask) {
         current.sourcePort = masked(value, mask, MAX_SHORT, "the source port");
         current.sourcePortMask = mask;
         return this;
     }
 
-    /** Matches VXLAN with this network identifier, 0 to 2^24 - 1. */
+    /** Matches VXLAN packets with a network identifier, 0 to 2^24 - 1. */
     public FlowSpecBuilder vxlan(int networkIdentifier) {
         vni = inRange(networkIdentifier, 0, MAX_VNI, "the VXLAN network identifier");
         return this;
     }
 
-    /** Turns to the headers inside the tunnel; needs {@link #vxlan}. */
+    /** Applies the conditions that follow to the headers inside the tunnel. Requires {@link #vxlan}. */
     public FlowSpecBuilder inner() {
         current = inner;
         return this;
     }
 
-    /** Makes completions carry this tag, 0 to 2^24 - 1, so that one queue can tell its rules apart. */
+    /**
+     * Sets the flow tag, 0 to 2^24 - 1. Completions carry the tag, so that a queue pair with several rules can
+     * identify the rule of a frame.
+     */
     public FlowSpecBuilder tag(int value) {
         tag = inRange(value, 0, MAX_TAG, "the tag");
         return this;
     }
 
-    /** Drops the frames. */
+    /** Drops matching frames. */
     public FlowSpecBuilder drop() {
         drop = true;
         return this;
     }
 
     /**
-     * Makes the rule.
+     * Validates and returns the rule.
      *
-     * @throws IllegalArgumentException when conditions contradict each other; the message names them
+     * @throws IllegalArgumentException if conditions contradict each other; the message names them
      */
     public FlowSpec build() {
         FlowLayers outerLayers = outer.build();

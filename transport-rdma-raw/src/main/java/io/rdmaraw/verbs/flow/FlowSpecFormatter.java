@@ -4,7 +4,7 @@ import io.rdmaraw.wire.MacAddress;
 
 import java.util.StringJoiner;
 
-/** Writes the text form of a rule, in the order of the headers; {@link FlowSpecParser} reads it. */
+/** Formats a rule as text, in the order of the headers. {@link FlowSpecParser} parses this form. */
 final class FlowSpecFormatter {
     private static final int EXACT_BYTE = 0xff;
     private static final int EXACT_SHORT = 0xffff;

@@ -9,9 +9,9 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Set;
 
-/** Reads the text form of a rule; see {@link FlowSpec#parse}. */
+/** Parses the text form of a rule; see {@link FlowSpec#parse}. */
 final class FlowSpecParser {
-    /** The word for a rule without conditions. */
+    /** The word for a rule that matches every frame. */
     static final String ALL = "all";
 
     private static final int EXACT_BYTE = 0xff;
@@ -180,7 +180,7 @@ final class FlowSpecParser {
             case "vxlan" -> builder.vxlan(number(word));
             case "inner" -> {
                 builder.inner();
-                // The same words may come again, about the inner headers.
+                // Header words may occur once more, for the inner headers.
                 seen.removeAll(HEADER_WORDS);
             }
             default -> {
@@ -201,7 +201,7 @@ final class FlowSpecParser {
         return FlowNumbers.parse(value(word), "the value of \"" + word + "\"");
     }
 
-    /** Reads {@code N} or {@code N/MASK}. */
+    /** Parses {@code N} or {@code N/MASK}. */
     private int[] pair(String word, int exactMask) {
         String[] parts = value(word).split("/", 2);
         int value = FlowNumbers.parse(parts[0], "the value of \"" + word + "\"");

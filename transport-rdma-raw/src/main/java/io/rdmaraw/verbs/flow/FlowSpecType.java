@@ -1,7 +1,7 @@
 package io.rdmaraw.verbs.flow;
 
-/** {@code enum ibv_flow_spec_type}. */
-public final class FlowSpecType {
+/** Constants of {@code enum ibv_flow_spec_type}. */
+final class FlowSpecType {
     static final int ETH = 0x20;
     static final int IPV4 = 0x30;
     static final int IPV6 = 0x31;

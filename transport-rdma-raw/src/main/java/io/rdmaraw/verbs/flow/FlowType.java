@@ -1,14 +1,14 @@
 package io.rdmaraw.verbs.flow;
 
-/** {@code enum ibv_flow_attr_type}, in its order: what a rule takes. */
+/** The types of rules, in the order of {@code enum ibv_flow_attr_type}. */
 public enum FlowType {
-    /** The frames that match. */
+    /** Matches the frames that meet the conditions. */
     NORMAL("normal"),
-    /** Every frame that no rule took and the kernel does not want. */
+    /** Matches every frame that matched no other rule and that the kernel does not receive. */
     ALL_DEFAULT("all-default"),
-    /** Every multicast frame that no rule took and the kernel does not want. */
+    /** Matches every multicast frame that matched no other rule and that the kernel does not receive. */
     MC_DEFAULT("mc-default"),
-    /** A copy of every frame, received and sent. */
+    /** Receives a copy of every frame that the port receives or sends. */
     SNIFFER("sniffer");
 
     private final String word;
@@ -17,7 +17,7 @@ public enum FlowType {
         this.word = word;
     }
 
-    /** Returns the word for this type in the textual form of rules. */
+    /** Returns the word for this type in the text form of rules. */
     String word() {
         return word;
     }

@@ -4,11 +4,12 @@ import io.rdmaraw.wire.EtherType;
 import io.rdmaraw.wire.IpProtocol;
 
 /**
- * Tells rules that leave the host's own traffic alone from those that cut it off.
+ * Recognises rules that would cut off the host.
  *
- * <p>The device's rules come before the kernel's, so what a rule takes the kernel never sees. Only a TCP or UDP port
- * (one service), an IP protocol that the host's basic operation does not use, or an EtherType of our own make a rule
- * narrow: an address alone takes the unicast ARP replies, ICMP and every TCP session along.
+ * <p>The device evaluates rules before the kernel receives a frame, so the kernel never sees the frames that a
+ * rule takes. A rule is harmless if it names a TCP or UDP port. It is also harmless if it names an IP protocol
+ * or EtherType that basic operation of the host does not use. An address alone is not enough: such a rule also
+ * takes unicast ARP replies, ICMP and every TCP connection of that address.
  */
 final class HostTraffic {
     private static final int ETHER_TYPE_EAPOL = 0x888e;
@@ -19,10 +20,11 @@ final class HostTraffic {
     private HostTraffic() {
     }
 
-    /** Returns what the rule takes that the host needs, or an empty string. */
+    /** Returns a description of the traffic that the rule takes and the host needs, or an empty string. */
     static String reason(FlowSpec spec) {
         if (spec.type() != FlowType.NORMAL || spec.isDontTrap()) {
-            // Defaults get what the kernel does not want; a sniffer and a don't-trap rule get copies.
+            // Default rules receive frames that the kernel does not want. Sniffer and don't-trap rules receive
+            // copies.
             return "";
         }
         FlowLayers layers = spec.outer();

@@ -2,14 +2,14 @@ package io.rdmaraw.verbs.flow;
 
 import io.rdmaraw.ffi.NativeMemory;
 import io.rdmaraw.ffi.NetworkOrder;
-import io.rdmaraw.verbs.abi.FlowEthLayout;
-import io.rdmaraw.verbs.abi.FlowIpv4Layout;
+import io.rdmaraw.verbs.abi.VerbsLayouts.FlowEthLayout;
+import io.rdmaraw.verbs.abi.VerbsLayouts.FlowIpv4Layout;
 
-/** Match on the IPv4 header; {@code flags} are don't fragment 2 and more fragments 4. */
+/** Matches fields of the IPv4 header. In {@code flags}, 2 is "don't fragment" and 4 is "more fragments". */
 record Ipv4Match(int source, int sourceMask, int destination, int destinationMask, int protocol, int protocolMask,
         int tos, int tosMask, int ttl, int ttlMask, int flags, int flagsMask) {
 
-    /** The short spec is understood by more devices: the long one only where it is needed. */
+    /** Returns whether the extended spec is needed. Fewer devices support it than the short one. */
     private boolean needsExtended() {
         return (protocolMask | tosMask | ttlMask | flagsMask) != 0;
     }

@@ -2,15 +2,15 @@ package io.rdmaraw.verbs.flow;
 
 import io.rdmaraw.ffi.NativeMemory;
 import io.rdmaraw.ffi.NetworkOrder;
-import io.rdmaraw.verbs.abi.FlowEthLayout;
-import io.rdmaraw.verbs.abi.FlowIpv6Layout;
+import io.rdmaraw.verbs.abi.VerbsLayouts.FlowEthLayout;
+import io.rdmaraw.verbs.abi.VerbsLayouts.FlowIpv6Layout;
 
-/** Match on the IPv6 header. */
+/** Matches fields of the IPv6 header. */
 record Ipv6Match(Bits source, Bits sourceMask, Bits destination, Bits destinationMask, int flowLabel, int flowLabelMask,
         int nextHeader, int nextHeaderMask, int trafficClass, int trafficClassMask, int hopLimit, int hopLimitMask) {
     static final int FLOW_LABEL_MASK = 0xfffff;
 
-    /** 128 bits, first byte on top of {@code high}. */
+    /** An address or mask of 128 bits. The first byte is the most significant one of {@code high}. */
     record Bits(long high, long low) {
         static final Bits ZERO = new Bits(0, 0);
         static final Bits ONES = new Bits(-1, -1);

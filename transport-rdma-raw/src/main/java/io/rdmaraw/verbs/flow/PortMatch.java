@@ -2,11 +2,19 @@ package io.rdmaraw.verbs.flow;
 
 import io.rdmaraw.ffi.NativeMemory;
 import io.rdmaraw.ffi.NetworkOrder;
-import io.rdmaraw.verbs.abi.FlowEthLayout;
-import io.rdmaraw.verbs.abi.FlowTcpUdpLayout;
+import io.rdmaraw.verbs.abi.VerbsLayouts.FlowEthLayout;
+import io.rdmaraw.verbs.abi.VerbsLayouts.FlowTcpUdpLayout;
 
-/** Match on TCP or UDP. */
-public record PortMatch(boolean tcp, int destination, int destinationMask, int source, int sourceMask) {
+/**
+ * Matches TCP or UDP ports.
+ *
+ * @param tcp             whether the protocol is TCP; otherwise it is UDP
+ * @param destination     destination port
+ * @param destinationMask mask of the destination port; 0 matches every port
+ * @param source          source port
+ * @param sourceMask      mask of the source port; 0 matches every port
+ */
+record PortMatch(boolean tcp, int destination, int destinationMask, int source, int sourceMask) {
     int writeTo(long spec, int typeFlags) {
         NativeMemory.putInt(spec + FlowEthLayout.TYPE_OFFSET, (tcp ? FlowSpecType.TCP : FlowSpecType.UDP) | typeFlags);
         NativeMemory.putShort(spec + FlowEthLayout.SIZE_OFFSET, (short) FlowTcpUdpLayout.SIZE_BYTES);

@@ -4,26 +4,26 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentMap;
 
 /**
- * A register that doorbells of send queues are written to, and how many queues of this process write to it.
+ * A doorbell register of send queues, with the number of queues of this process that write to it.
  *
- * <p>libmlx5 has few of them for a context: by default four queue pairs have one each, all others share twelve, so that
- * the seventeenth gets one that has a user ({@code mlx5_get_qp_uar} in {@code providers/mlx5/verbs.c}). libmlx5 takes a
- * lock for each write to a register that may be shared ({@code need_lock}), which {@code mlx5dv} does not hand out. A
- * doorbell of eight bytes is one store and needs none. A request of 64 bytes may leave the processor in pieces, and two
- * of them at a time would be mixed.
+ * <p>libmlx5 has few registers per context. By default four queue pairs have one each, and all others share
+ * twelve ({@code mlx5_get_qp_uar} in {@code providers/mlx5/verbs.c}). For each write to a shared register
+ * libmlx5 takes a lock ({@code need_lock}) that {@code mlx5dv} does not expose. A doorbell of 8 bytes is a
+ * single store and needs no lock. A request of 64 bytes may be written in several parts, and two concurrent
+ * ones would be mixed.
  */
 final class BlueFlameRegister {
     private static final ConcurrentMap<Long, BlueFlameRegister> IN_USE = new ConcurrentHashMap<>();
 
     private final long address;
-    /** Changed under the map's lock of the address alone. */
+    /** Modified only within an atomic operation on the map's entry. */
     private volatile int users;
 
     private BlueFlameRegister(long address) {
         this.address = address;
     }
 
-    /** Notes one more queue that writes to a register: before its queue pair is ready to send. */
+    /** Counts one more queue that writes to a register. Must be called before its queue pair is ready to send. */
     static BlueFlameRegister claim(long address) {
         return IN_USE.compute(address, (key, known) -> {
             BlueFlameRegister register = known == null ? new BlueFlameRegister(key) : known;
@@ -32,7 +32,7 @@ final class BlueFlameRegister {
         });
     }
 
-    /** Tells whether several queues write to it. */
+    /** Returns whether several queues write to the register. */
     boolean isShared() {
         return users > 1;
     }
@@ -41,7 +41,7 @@ final class BlueFlameRegister {
         return users;
     }
 
-    /** A queue writes to it no more. */
+    /** Counts one queue less. */
     void release() {
         IN_USE.computeIfPresent(address, (key, register) -> {
             register.users = register.users - 1;

@@ -1,16 +1,17 @@
 package io.rdmaraw.verbs.mlx5;
 
 import io.rdmaraw.ffi.NativeMemory;
+import io.rdmaraw.verbs.mlx5.Mlx5dvLayouts.Mlx5dvCqLayout;
 
 /**
- * Where the ring of a completion queue lies ({@code struct mlx5dv_cq}).
+ * The location of a completion queue's ring ({@code struct mlx5dv_cq}).
  *
- * @param number         the queue's number, which arming it names
+ * @param number         number of the queue, used to arm it
  * @param buffer         address of the first entry
- * @param entries        how many it has; a power of two
- * @param strideBytes    64 or 128; the completion is the last 64 bytes of each
- * @param doorbellRecord address of two 32-bit values: consumer index, arming
- * @param uarPage        address of the page of registers in which the queue is armed
+ * @param entries        number of entries, a power of two
+ * @param strideBytes    size of an entry, 64 or 128; the completion is in its last 64 bytes
+ * @param doorbellRecord address of two 32-bit values: consumer index and arming
+ * @param uarPage        address of the register page in which the queue is armed
  */
 public record CompletionRing(int number, long buffer, int entries, int strideBytes, long doorbellRecord, long uarPage) {
     static CompletionRing read(long cq) {

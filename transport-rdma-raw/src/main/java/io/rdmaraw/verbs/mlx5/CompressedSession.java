@@ -4,11 +4,12 @@ import io.rdmaraw.ffi.NativeMemory;
 import io.rdmaraw.ffi.NetworkOrder;
 
 /**
- * Receive completions that the device has compressed (PRM, "CQE compression"): a title, of which all take the fields
- * that they share, and entries that hold eight miniature ones each, with a length and a hash or checksum.
+ * Receive completions compressed by the device (PRM, "CQE compression"). A title contains the common fields.
+ * Mini entries, eight per ring entry, contain a length and either a hash or a checksum with a stride index.
  *
- * <p>The first miniature entries lie in the entry behind the title, every eight further ones in that of the completion
- * that they begin with: title, 0 to 7, six entries without meaning, 8 to 15, seven without meaning, and so on.
+ * <p>The first eight mini entries are in the ring entry after the title. Each further group of eight is in the
+ * ring entry of the completion with which it begins. So the order of ring entries is: title, mini entries 0 to
+ * 7, six meaningless entries, mini entries 8 to 15, seven meaningless entries, and so on.
  */
 final class CompressedSession {
     static final int SCRATCH_BYTES = 2 * Cqe.SIZE_BYTES;
@@ -16,7 +17,7 @@ final class CompressedSession {
     private static final int MINI_BYTE_CNT_OFFSET = 4;
     private static final int MINIS_PER_ENTRY = Cqe.SIZE_BYTES / MINI_SIZE_BYTES;
 
-    /** The lower half of a miniature entry's first word, where that is a stride and not part of a hash. */
+    /** Offset of the stride index in a mini entry that contains no hash. */
     private static final int MINI_STRIDE_OFFSET = 2;
 
     private final boolean strides;
@@ -25,17 +26,19 @@ final class CompressedSession {
     private int firstWqeCounter;
     private int next;
 
-    /** @param strides whether miniature entries say where a frame begins, as those of striding queues do */
+    /**
+     * @param strides whether mini entries contain stride indices, as those of striding queues do
+     */
     CompressedSession(long scratch, boolean strides) {
         this.strides = strides;
         expanded = scratch;
         minis = scratch + Cqe.SIZE_BYTES;
     }
 
-    /** Begins with a title; returns the number of completions. */
+    /** Begins with a title. Returns the number of completions. */
     int begin(long title) {
         NativeMemory.copy(title, expanded, Cqe.SIZE_BYTES);
-        // What follows reads it as an ordinary one.
+        // Callers read the expanded completion as an ordinary one.
         NativeMemory.putByte(expanded + Cqe.OP_OWN_OFFSET, (byte) (Cqe.OPCODE_RESP_SEND << Cqe.OPCODE_SHIFT));
         firstWqeCounter = Cqe.wqeCounter(title);
         next = 0;
@@ -46,17 +49,20 @@ final class CompressedSession {
         return next % MINIS_PER_ENTRY == 0;
     }
 
-    /** Returns how many entries ahead of that of the next completion its miniature entry lies. */
+    /** Returns the distance in ring entries from the next completion to its mini entries. */
     int miniEntriesAhead() {
         return next == 0 ? 1 : 0;
     }
 
-    /** Copies them: their entry goes back to the device before all of them have been used. */
+    /**
+     * Copies a group of mini entries, because their ring entry is returned to the device before all of them are
+     * used.
+     */
     void readMiniEntries(long entry) {
         NativeMemory.copy(entry, minis, Cqe.SIZE_BYTES);
     }
 
-    /** Returns the address of the next completion in full. */
+    /** Expands the next completion and returns its address. */
     long expandNext() {
         long mini = minis + (long) (next % MINIS_PER_ENTRY) * MINI_SIZE_BYTES;
         NativeMemory.putInt(expanded + Cqe.BYTE_CNT_OFFSET, NativeMemory.getInt(mini + MINI_BYTE_CNT_OFFSET));

@@ -4,7 +4,10 @@ import io.rdmaraw.ffi.NativeMemory;
 import io.rdmaraw.ffi.NetworkOrder;
 import io.rdmaraw.verbs.abi.WcStatus;
 
-/** {@code struct mlx5_cqe64} and {@code struct mlx5_err_cqe}: one completion. Every method takes its address. */
+/**
+ * Accessors for a completion: {@code struct mlx5_cqe64} and {@code struct mlx5_err_cqe}. Every method takes its
+ * address.
+ */
 public final class Cqe {
     static final int SIZE_BYTES = 64;
     static final int HDS_IP_EXT_OFFSET = 28;
@@ -15,19 +18,19 @@ public final class Cqe {
     static final int OP_OWN_OFFSET = 63;
     static final int ERROR_SYNDROME_OFFSET = 55;
 
-    /** {@code MLX5_CQE_OWNER_MASK} of op_own: which of the two kinds of round the entry was written in. */
+    /** {@code MLX5_CQE_OWNER_MASK} in op_own: alternates with each round of the ring. */
     static final int OWNER_MASK = 1;
     static final int FORMAT_SHIFT = 2;
     static final int FORMAT_MASK = 3;
-    /** The first 32 bytes of the frame lie in the entry, not in the buffer ({@code MLX5_INLINE_SCATTER_32}). */
+    /** {@code MLX5_INLINE_SCATTER_32}: the frame is in the first 32 bytes of the entry, not in the buffer. */
     static final int FORMAT_INLINE_32 = 1;
-    /** The frame's 64 bytes lie in front of the entry, not in the buffer ({@code MLX5_INLINE_SCATTER_64}). */
+    /** {@code MLX5_INLINE_SCATTER_64}: the frame is in the 64 bytes before the entry, not in the buffer. */
     static final int FORMAT_INLINE_64 = 2;
-    /** The title of a compressed session (PRM). */
+    /** The entry is the title of a compressed session (PRM). */
     static final int FORMAT_COMPRESSED = 3;
     static final int OPCODE_SHIFT = 4;
 
-    /** {@code MLX5_CQE_REQ}: a send is done. */
+    /** {@code MLX5_CQE_REQ}: a send has completed. */
     static final int OPCODE_REQ = 0;
     /** {@code MLX5_CQE_RESP_SEND}: a frame was received. */
     static final int OPCODE_RESP_SEND = 2;
@@ -42,7 +45,7 @@ public final class Cqe {
     static final int L3_OK = 1 << 1;
     /** {@code MLX5_CQE_L4_OK} in hds_ip_ext. */
     static final int L4_OK = 1 << 2;
-    /** Where {@code mlx5dv.h} finds {@code MLX5_CQE_L3_HDR_TYPE_*} in l4_hdr_type_etc. */
+    /** Position of {@code MLX5_CQE_L3_HDR_TYPE_*} in l4_hdr_type_etc. */
     static final int L3_HDR_TYPE_SHIFT = 2;
     static final int L3_HDR_TYPE_MASK = 3;
     /** {@code MLX5_CQE_L3_HDR_TYPE_IPV4}. */
@@ -76,20 +79,20 @@ public final class Cqe {
         return NativeMemory.getByte(cqe + OP_OWN_OFFSET);
     }
 
-    /** Tells whether the request failed; {@link #status} says how. */
+    /** Returns whether the request failed; see {@link #status}. */
     public static boolean isError(long cqe) {
         int opcode = opcode(opOwn(cqe));
         return opcode == OPCODE_REQ_ERR || opcode == OPCODE_RESP_ERR;
     }
 
-    /** Returns the status, as {@link WcStatus} numbers it, of a completion that {@link #isError is an error}. */
+    /** Returns the status of a {@linkplain #isError failed} request as a {@link WcStatus} value. */
     public static int status(long cqe) {
         return Syndrome.toStatus(NativeMemory.getByte(cqe + ERROR_SYNDROME_OFFSET) & 0xff);
     }
 
     /**
-     * Returns the low 16 bits of the request's index: in blocks in a send ring, in requests in a receive ring. In a
-     * striding ring it is the first stride, counted from the request's beginning.
+     * Returns the low 16 bits of the request's index, which counts blocks in a send ring and requests in a
+     * receive ring. In a striding ring it is the index of the first stride within the request.
      */
     public static int wqeCounter(long cqe) {
         return NetworkOrder.getU16(cqe + WQE_COUNTER_OFFSET);
@@ -100,42 +103,42 @@ public final class Cqe {
         return NetworkOrder.getInt(cqe + BYTE_CNT_OFFSET);
     }
 
-    /** Returns how many strides the completion is for, by the {@link #byteCount} of a striding queue's completion. */
+    /** Returns the number of strides in the {@link #byteCount} of a striding queue's completion. */
     public static int stridesOf(int byteCount) {
         return byteCount >>> STRIDES_SHIFT & STRIDES_MASK;
     }
 
-    /** Tells whether those strides hold no frame: the next one did not fit into them. */
+    /** Returns whether the strides are unused because the next frame did not fit into them. */
     public static boolean isFiller(int byteCount) {
         return byteCount < 0;
     }
 
-    /** Returns the number of bytes received, by the {@link #byteCount} of a striding queue's completion. */
+    /** Returns the number of bytes received in the {@link #byteCount} of a striding queue's completion. */
     public static int stridingLengthOf(int byteCount) {
         return byteCount & STRIDING_LENGTH_MASK;
     }
 
-    /** Returns the tag of the flow rule that steered the frame here, 0 if none had one. */
+    /** Returns the tag of the flow rule that the frame matched, or 0 if the rule has none. */
     public static int flowTag(long cqe) {
         return NetworkOrder.getInt(cqe + SOP_DROP_QPN_OFFSET) & FLOW_TAG_MASK;
     }
 
     /**
-     * Tells whether the device found the checksums of the IPv4 header, if it is one, and of UDP or TCP right. libmlx5
-     * says so of IPv4 alone.
+     * Returns whether the device has verified the UDP or TCP checksum and, for IPv4, the header checksum.
+     * libmlx5 reports this only for IPv4.
      */
     public static boolean checksumVerified(long cqe) {
-        // Both bytes with one load: hds_ip_ext and l4_hdr_type_etc lie side by side.
+        // hds_ip_ext and l4_hdr_type_etc are adjacent, so one load reads both.
         int both = NetworkOrder.getU16(cqe + HDS_IP_EXT_OFFSET);
         return (both & CHECKSUM_MASK) == CHECKSUM_OK || (both & IPV6_CHECKSUM_MASK) == IPV6_CHECKSUM_OK;
     }
 
-    /** Tells whether the device wrote the frame into the completion queue; see {@link #takeInlineData}. */
+    /** Returns whether the device wrote the frame into the completion queue; see {@link #takeInlineData}. */
     public static boolean hasInlineData(long cqe) {
         return format(opOwn(cqe)) != 0;
     }
 
-    /** Moves a frame that the device wrote into the completion queue to its buffer, where it belongs. */
+    /** Copies a frame that the device wrote into the completion queue to its buffer. */
     public static void takeInlineData(long cqe, long buffer) {
         int format = format(opOwn(cqe));
         if (format == FORMAT_INLINE_32) {

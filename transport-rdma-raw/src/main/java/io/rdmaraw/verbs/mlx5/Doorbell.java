@@ -11,20 +11,26 @@ import java.lang.invoke.MethodHandle;
 import java.util.Set;
 
 /**
- * Writes doorbells: records, which lie in memory, and registers of the device. Registers are mapped write-combining:
- * what was written to memory before must be visible to the device first, and the register's own write must leave the
- * processor's buffers at once.
+ * Writes doorbells: records in memory, and registers of the device. Registers are mapped write-combining.
+ * Earlier writes to memory must be visible to the device first, and the write to the register must leave the
+ * CPU's buffers at once.
  *
- * <p>On x86-64 a full fence of the JVM, which is a locked instruction, does both. On other processors the JVM has no
- * fence that orders writes for a device (on aarch64 it gives {@code dmb ish}, not {@code dsb st}, and a release orders
- * for the inner shareable domain alone), so there both are calls of C.
+ * <p>On x86-64 the JVM's full fence, a locked instruction, ensures both. On other CPUs the JVM has no fence for
+ * device memory. On aarch64, for example, its fences order only the inner shareable domain ({@code dmb ish},
+ * not {@code dsb st}). Doorbells are therefore written by C functions there.
  */
 final class Doorbell {
-    /** {@code void softverbs_write_register(void *address, uint64_t value)}, with the barriers around the store. */
+    /** {@code void softverbs_write_register(void *address, uint64_t value)}, including the barriers. */
     private static final String REGISTER_FUNCTION = "softverbs_write_register";
-    /** {@code void softverbs_write_record(void *address, uint32_t value)}, with the barrier before the store. */
+    /**
+     * {@code void softverbs_write_record(void *address, uint32_t value)}, including the barrier before the
+     * store.
+     */
     private static final String RECORD_FUNCTION = "softverbs_write_record";
-    /** {@code void softverbs_write_request(void *register, const void *request, uint32_t bytes)}, barriers as well. */
+    /**
+     * {@code void softverbs_write_request(void *register, const void *request, uint32_t bytes)}, including the
+     * barriers.
+     */
     private static final String REQUEST_FUNCTION = "softverbs_write_request";
     private static final boolean IN_JAVA = Set.of("amd64", "x86_64").contains(System.getProperty("os.arch"))
             && !Boolean.getBoolean("io.rdmaraw.mlx5.doorbellInC");
@@ -39,14 +45,14 @@ final class Doorbell {
     private Doorbell() {
     }
 
-    /** Returns why doorbells cannot be written on this machine, or null. */
+    /** Returns why doorbells cannot be written on this machine, or null if they can. */
     static String unavailability() {
         return IN_JAVA ? null : Functions.FAILURE;
     }
 
     /**
-     * Writes a record, big-endian, after all that was written and read before: what it tells the device of is there,
-     * and what it gives back to the device has been read.
+     * Writes a record in big-endian order after all earlier reads and writes. Thus requests are complete before
+     * the device learns of them, and completions have been read before the device may overwrite them.
      */
     static void writeRecord(long record, int value) {
         if (IN_JAVA) {
@@ -60,7 +66,7 @@ final class Doorbell {
         }
     }
 
-    /** Writes a 64-bit value in the machine's byte order to a register, after all that was written before. */
+    /** Writes a 64-bit value in host byte order to a register after all earlier writes. */
     static void write(long register, long value) {
         if (IN_JAVA) {
             NativeMemory.fullFence();
@@ -76,8 +82,8 @@ final class Doorbell {
     }
 
     /**
-     * Writes a whole request to a register (BlueFlame): the device need not read it from memory. As {@link #write},
-     * which writes its first 64 bits alone.
+     * Writes a whole request to a register (BlueFlame), so that the device need not read it from memory.
+     * Otherwise like {@link #write}, which writes only the first 64 bits.
      *
      * @param lengthBytes a multiple of {@value Wqe#BLOCK_BYTES}
      */
@@ -97,7 +103,7 @@ final class Doorbell {
         }
     }
 
-    /** Looked up only where they are needed. */
+    /** The C functions, looked up only on CPUs that need them. */
     private static final class Functions {
         static final MemorySegment WRITE_REGISTER;
         static final MemorySegment WRITE_RECORD;

@@ -4,13 +4,13 @@ import io.rdmaraw.ffi.NativeMemory;
 import io.rdmaraw.ffi.NetworkOrder;
 
 /**
- * The ring of a completion queue, read in place.
+ * Reads the ring of a completion queue.
  *
- * <p>The device writes an entry's last byte last. Its lowest bit changes from one round of the ring to the next, which
- * tells new entries from those of the round before.
+ * <p>The device writes the last byte of an entry last. The lowest bit of that byte changes with each round of
+ * the ring, which distinguishes new entries from those of the previous round.
  */
 public final class Mlx5CompletionQueue {
-    /** Native memory that a queue needs beside its ring. */
+    /** Size of the native scratch memory that a queue needs. */
     public static final int SCRATCH_BYTES = CompressedSession.SCRATCH_BYTES;
 
     private static final int ARM_OFFSET = 4;
@@ -32,7 +32,7 @@ public final class Mlx5CompletionQueue {
     private int compressedLeft;
 
     /**
-     * Makes the reader of a queue of which nothing was polled yet.
+     * Creates a reader for a queue that has not been polled yet.
      *
      * @param scratch address of {@link #SCRATCH_BYTES} bytes
      */
@@ -41,9 +41,10 @@ public final class Mlx5CompletionQueue {
     }
 
     /**
-     * As {@link #Mlx5CompletionQueue(CompletionRing, long)}.
+     * Creates a reader for a queue that has not been polled yet.
      *
-     * @param striding whether it is the completion queue of a striding receive queue
+     * @param scratch  address of {@link #SCRATCH_BYTES} bytes
+     * @param striding whether the completions are those of a striding receive queue
      */
     public Mlx5CompletionQueue(CompletionRing ring, long scratch, boolean striding) {
         number = ring.number();
@@ -57,9 +58,9 @@ public final class Mlx5CompletionQueue {
     }
 
     /**
-     * Takes the next completion. Hot.
+     * Takes the next completion. Hot path.
      *
-     * @return the address of its {@link Cqe}, valid until the next call; 0 when there is none
+     * @return the address of a {@link Cqe}, valid until the next call; 0 if there is none
      */
     public long next() {
         if (compressedLeft > 0) {
@@ -87,23 +88,23 @@ public final class Mlx5CompletionQueue {
         if (session.needsMiniEntries()) {
             session.readMiniEntries(entry(consumer + session.miniEntriesAhead()));
         }
-        // A session takes as many entries as it has completions. The device has written few of them in full: what the
-        // others hold must not pass for completions of the next round.
+        // A session occupies as many entries as it has completions, but the device writes few of them completely.
+        // Mark each entry, so that its old content is not mistaken for a completion of the next round.
         NativeMemory.putByte(entry(consumer) + Cqe.OP_OWN_OFFSET, (byte) (consumer >>> roundShift & Cqe.OWNER_MASK));
         consumer++;
         compressedLeft--;
         return session.expandNext();
     }
 
-    /** Tells the device which entries it may write to again: to be called after a burst that had completions. */
+    /** Returns the consumed entries to the device. Must be called after a burst with completions. */
     public void release() {
         Doorbell.writeRecord(doorbellRecord, consumer & INDEX_MASK);
     }
 
     /**
-     * Takes all completions that are there and forgets them: the queue whose requests they were of was reset.
+     * Discards all completions after the queue of their requests was reset.
      *
-     * @return how many there were
+     * @return the number of discarded completions
      */
     public int discardAll() {
         int discarded = 0;
@@ -115,9 +116,9 @@ public final class Mlx5CompletionQueue {
     }
 
     /**
-     * Asks for an event for the next completion after those that were taken.
+     * Requests an event for the next completion.
      *
-     * @param eventsTaken how many events of this queue have been taken so far: each arming is for one event
+     * @param eventsTaken number of events of this queue taken so far, since each arming is for one event
      */
     public void arm(int eventsTaken) {
         int request = (eventsTaken & SEQUENCE_MASK) << SEQUENCE_SHIFT | consumer & INDEX_MASK;

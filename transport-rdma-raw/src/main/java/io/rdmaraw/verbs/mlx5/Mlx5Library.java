@@ -1,9 +1,9 @@
 package io.rdmaraw.verbs.mlx5;
 
-import io.rdmaraw.verbs.DriverLibrary;
-import io.rdmaraw.verbs.VerbsContext;
+import io.rdmaraw.verbs.objects.DriverLibrary;
+import io.rdmaraw.verbs.objects.VerbsContext;
 
-/** What libmlx5 adds to verbs. */
+/** The calls of libmlx5 that verbs does not have. */
 public final class Mlx5Library implements DriverLibrary {
     @Override
     public boolean drives(VerbsContext context) {

@@ -4,10 +4,11 @@ import io.rdmaraw.ffi.NativeMemory;
 import io.rdmaraw.ffi.NetworkOrder;
 
 /**
- * A receive ring, written in place: that of a raw-packet queue pair or of a work queue. Every request has one buffer,
- * all of the same length and key, so that posting a buffer writes its address and nothing else.
+ * Writes the receive ring of a raw-packet queue pair or of a work queue. Every request has one buffer, and all
+ * buffers have the same length and lkey, so posting a buffer writes only its address.
  *
- * <p>libmlx5 resets the doorbell record when the queue becomes ready to receive: {@link #ring} comes after that.
+ * <p>libmlx5 resets the doorbell record when the queue becomes ready to receive. {@link #ring} may only be
+ * called after that.
  */
 public final class Mlx5ReceiveQueue {
     private final long buffer;
@@ -16,7 +17,7 @@ public final class Mlx5ReceiveQueue {
     private final long doorbellRecord;
     private int producer;
 
-    /** Prepares the ring for buffers of this length and key. */
+    /** Prepares the ring for buffers of the given length and lkey. */
     public Mlx5ReceiveQueue(ReceiveQueueRing ring, int bufferBytes, int lkey) {
         this(ring, 0, bufferBytes, lkey);
     }
@@ -33,7 +34,11 @@ public final class Mlx5ReceiveQueue {
         }
     }
 
-    /** Prepares the ring of a striding queue, in which a buffer is all strides of a request. */
+    /**
+     * Prepares the ring of a striding queue. A buffer comprises all strides of a request.
+     *
+     * @param requestBytes length of a buffer
+     */
     public static Mlx5ReceiveQueue striding(ReceiveQueueRing ring, int requestBytes, int lkey) {
         return new Mlx5ReceiveQueue(ring, Wqe.NEXT_SIZE_BYTES, requestBytes, lkey);
     }
@@ -49,25 +54,26 @@ public final class Mlx5ReceiveQueue {
         }
     }
 
-    /** Returns how many buffers the ring holds. */
+    /** Returns the capacity of the ring in buffers. */
     public int entries() {
         return mask + 1;
     }
 
-    /** Returns the place in the ring that a completion's counter stands for. */
+    /** Returns the place in the ring that a completion's counter refers to. */
     public int placeOf(int wqeCounter) {
         return wqeCounter & mask;
     }
 
-    /** Starts again after a reset of the queue. */
+    /** Restarts the ring after a reset of the queue. */
     public void reset() {
         producer = 0;
     }
 
     /**
-     * Puts a buffer. The ring does not know how far the device is: the caller has no more buffers posted than fit. Hot.
+     * Adds a buffer. The ring does not check whether it is full: the caller must not exceed its capacity. Hot
+     * path.
      *
-     * @return its place in the ring
+     * @return the place of the buffer in the ring
      */
     public int put(long address) {
         int place = producer++ & mask;
@@ -75,7 +81,7 @@ public final class Mlx5ReceiveQueue {
         return place;
     }
 
-    /** Hands all that was put to the device. */
+    /** Posts the added buffers to the device. */
     public void ring() {
         Doorbell.writeRecord(doorbellRecord, producer & 0xffff);
     }

@@ -5,16 +5,16 @@ import io.rdmaraw.ffi.NetworkOrder;
 import io.rdmaraw.verbs.abi.Sge;
 
 /**
- * The send ring of a raw-packet queue pair, written in place.
+ * Writes the send ring of a raw-packet queue pair.
  *
- * <p>Requests are put one after the other and reach the device with {@link #ring}. A request takes one block of the
- * ring when its frame has one element, more when it has several; completions name the block that a request begins at.
- * The ring does not know how far the device is: the caller has no more frames in flight than there is room for.
+ * <p>Requests are added one after the other and are posted by {@link #ring}. A request occupies one block of
+ * the ring if its frame has one element, and more blocks otherwise. Completions refer to the first block of a
+ * request. The ring does not check whether it is full: the caller must limit the number of frames in flight.
  *
- * <p>Where the device takes multi-packet requests, frames of one element that follow one another share a request, which
- * has one data segment for each. Alone in it, a frame has a plain request, which is the same but for its opcode. A
- * burst of a single short frame is copied into its request, and that to the register: the device reads nothing over
- * PCIe.
+ * <p>If the device supports multi-packet requests, consecutive frames of one element share a request with one
+ * data segment each. A request with a single frame is an ordinary request, which differs only in its opcode. If
+ * a burst consists of a single short frame, the frame is copied into its request, and the request into the
+ * register. The device then reads nothing over PCIe.
  */
 public final class Mlx5SendQueue {
     private static final int SEND_COUNTER_OFFSET = 4;
@@ -24,8 +24,8 @@ public final class Mlx5SendQueue {
             (Wqe.CTRL_SIZE_BYTES + Wqe.ETH_SIZE_BYTES + Wqe.DATA_SIZE_BYTES) / Wqe.UNIT_BYTES;
     private static final int HEADER_UNITS = 2;
     /**
-     * Of a multi-packet request: as many as DPDK's, of 61 that its length could count. A completion comes sooner then,
-     * and a burst of 64 takes two.
+     * Maximum number of frames in a multi-packet request. DPDK uses the same number; the length field would
+     * permit 61. A smaller request completes sooner, and a burst of 64 frames takes two.
      */
     static final int MAX_FRAMES_OF_REQUEST = 32;
     private static final int BLOCK_SHIFT = Integer.numberOfTrailingZeros(Wqe.BLOCK_BYTES);
@@ -38,15 +38,15 @@ public final class Mlx5SendQueue {
     private final long blueFlameHalfBytes;
     private final BlueFlameRegister blueFlame;
     private final boolean multiPacket;
-    /** The length of control and Ethernet segment of a frame that is not cut into segments. */
+    /** Length of the control and Ethernet segments of a frame that is not segmented. */
     private final int headerBytes;
     private final int maxCarriedBlocks;
     private long register;
-    /** Blocks written so far; the low 16 bits are what the device counts. */
+    /** Number of blocks written. The device counts the low 16 bits. */
     private int producer;
     private int rung;
     private long lastRequest;
-    /** Frames of the request that more may join, which is the last one then; 0: none may. */
+    /** Number of frames in the last request if further frames may join it, otherwise 0. */
     private int joinedFrames;
     private int joinedBlock;
     private int joinedIndex;
@@ -54,10 +54,10 @@ public final class Mlx5SendQueue {
     private long nextSegment;
 
     /**
-     * Makes the writer of a queue pair that was just made or reset.
+     * Creates a writer for a new or reset queue pair.
      *
-     * @param multiPacket      whether the device takes multi-packet requests
-     * @param maxCarriedBlocks how long the request may be of a burst of one frame that lies in it
+     * @param multiPacket      whether the device supports multi-packet requests
+     * @param maxCarriedBlocks maximum length of a request that contains its frame
      */
     public Mlx5SendQueue(QueuePairRings rings, boolean multiPacket, int maxCarriedBlocks) {
         this(rings, multiPacket, maxCarriedBlocks, 0);
@@ -80,53 +80,53 @@ public final class Mlx5SendQueue {
     }
 
     /**
-     * Takes note of a queue pair that libmlx5's calls send by. A queue that shares its register rings by doorbells
-     * alone from now on: libmlx5's lock keeps its own requests apart from one another, and from nothing else.
+     * Registers a queue pair that sends through libmlx5. From now on, queues that share its register only use
+     * doorbells: libmlx5's lock separates its own requests from each other, but not from ours.
      *
-     * @return to be run once, when the queue pair has been destroyed
+     * @return an action to run once, after the queue pair has been destroyed
      */
     public static Runnable noteCalls(QueuePairRings rings) {
         return BlueFlameRegister.claim(rings.blueFlameRegister())::release;
     }
 
-    /** Returns how many blocks a frame of that many elements takes at most. */
+    /** Returns the maximum number of blocks of a frame with the given number of elements. */
     public static int blocksOf(int elements) {
         return (Wqe.CTRL_SIZE_BYTES + Wqe.ETH_SIZE_BYTES + elements * Wqe.DATA_SIZE_BYTES + Wqe.BLOCK_BYTES - 1)
                 / Wqe.BLOCK_BYTES;
     }
 
-    /** Returns how many blocks a frame that is cut into segments takes at most. */
+    /** Returns the maximum number of blocks of a frame that the device segments. */
     public static int blocksOfSegmented(int headerBytes, int elements) {
         return (headerUnits(headerBytes) + elements + Wqe.UNITS_PER_BLOCK - 1) / Wqe.UNITS_PER_BLOCK;
     }
 
-    /** Returns the length of control and Ethernet segment with these headers in it. */
+    /** Returns the length in units of the control and Ethernet segments with inline headers. */
     private static int headerUnits(int headerBytes) {
         return (Wqe.CTRL_SIZE_BYTES + Wqe.ETH_INLINE_HDR_START_OFFSET + headerBytes + Wqe.UNIT_BYTES - 1)
                 / Wqe.UNIT_BYTES;
     }
 
-    /** Returns the ring's length in blocks. */
+    /** Returns the length of the ring in blocks. */
     public int blocks() {
         return blockMask + 1;
     }
 
-    /** Returns how many blocks were put since the queue pair was made or reset. */
+    /** Returns the number of blocks added since the queue pair was created or reset. */
     public int produced() {
         return producer;
     }
 
-    /** Returns the place in the ring, in blocks, that a completion's counter stands for. */
+    /** Returns the place in the ring, in blocks, that a completion's counter refers to. */
     public int placeOf(int wqeCounter) {
         return wqeCounter & blockMask;
     }
 
-    /** Returns how many blocks a request takes; it stays in the ring until its completion has been read. */
+    /** Returns the number of blocks of a request. Valid until its completion has been read. */
     public int blocksAt(int wqeCounter) {
         return unitsOf(controlAt(wqeCounter)) + Wqe.UNITS_PER_BLOCK - 1 >> UNITS_SHIFT;
     }
 
-    /** Returns how many frames a request sends; one that is cut into segments counts as one. */
+    /** Returns the number of frames of a request. A frame that the device segments counts as one. */
     public int framesAt(int wqeCounter) {
         long control = controlAt(wqeCounter);
         return opcodeOf(control) == Wqe.OPCODE_MULTI_PACKET ? unitsOf(control) - HEADER_UNITS : 1;
@@ -144,7 +144,7 @@ public final class Mlx5SendQueue {
         return (int) (control >>> 32) & 0xff;
     }
 
-    /** Starts again after a reset of the queue pair. */
+    /** Restarts the ring after a reset of the queue pair. */
     public void reset() {
         producer = 0;
         rung = 0;
@@ -152,10 +152,10 @@ public final class Mlx5SendQueue {
     }
 
     /**
-     * Puts a frame that lies in one piece of registered memory. Hot.
+     * Adds a contiguous frame in registered memory. Hot path.
      *
      * @param lengthBytes more than {@value Wqe#ETH_L2_INLINE_BYTES}
-     * @return the block that the request begins at
+     * @return the first block of the request
      */
     public int put(long frame, int lengthBytes, int lkey) {
         if (multiPacket) {
@@ -166,7 +166,8 @@ public final class Mlx5SendQueue {
         long wqe = NativeMemory.base(buffer + ((long) block << BLOCK_SHIFT));
         putControl(wqe, Wqe.OPCODE_SEND, ONE_ELEMENT_UNITS);
         NativeMemory.putLong(wqe + 16, 0);
-        // The frame's first bytes go in front of the data segment: the first two share a word with their number.
+        // The first bytes of the frame are inlined before the data segment. The first two of them share a word
+        // with the inline length.
         NetworkOrder.putLong(wqe + 24, (long) Wqe.ETH_L2_INLINE_BYTES << 16
                 | NetworkOrder.getLong(address) >>> 48);
         NativeMemory.putLong(wqe + 32, NativeMemory.getLong(address + 2));
@@ -177,7 +178,10 @@ public final class Mlx5SendQueue {
         return block;
     }
 
-    /** Adds a frame to the last request, or begins one. The request is finished when no more frames may join. Hot. */
+    /**
+     * Adds a frame to the last request, or begins a new one. A request is completed when no more frames can
+     * join. Hot path.
+     */
     private int join(long address, int lengthBytes, int lkey, long checksums) {
         int frames = joinedFrames;
         if (frames == 0 || frames == MAX_FRAMES_OF_REQUEST || checksums != joinedChecksums) {
@@ -190,7 +194,8 @@ public final class Mlx5SendQueue {
         long next = segment + Wqe.DATA_SIZE_BYTES;
         nextSegment = next == buffer + ringBytes() ? buffer : next;
         joinedFrames = ++frames;
-        // Two are in the first block, beside control and Ethernet segment, then four in each.
+        // The first block has room for two frames beside the control and Ethernet segments, each further block
+        // for four.
         if ((frames & 3) == 3) {
             producer++;
         }
@@ -211,7 +216,7 @@ public final class Mlx5SendQueue {
         producer++;
     }
 
-    /** Writes how many frames have joined the last request. */
+    /** Writes the number of frames of the last request. */
     private void finishJoined() {
         int frames = joinedFrames;
         if (frames > 0) {
@@ -222,12 +227,12 @@ public final class Mlx5SendQueue {
     }
 
     /**
-     * Puts a frame that is gathered from several pieces.
+     * Adds a frame that consists of several elements.
      *
-     * @param elements      address of {@link Sge} structures, of more than {@value Wqe#ETH_L2_INLINE_BYTES} bytes in
-     *        all
-     * @param checksums     whether the device fills in the checksums of IPv4, UDP and TCP
-     * @return the block that the request begins at
+     * @param elements  address of {@link Sge} structures with a total of more than
+     *                  {@value Wqe#ETH_L2_INLINE_BYTES} bytes
+     * @param checksums whether the device computes the IPv4, UDP and TCP checksums
+     * @return the first block of the request
      */
     public int putGathered(long elements, int elementCount, boolean checksums) {
         long field = checksumField(checksums);
@@ -261,12 +266,12 @@ public final class Mlx5SendQueue {
     }
 
     /**
-     * Puts headers and a payload that the device cuts into segments (TSO), and fills in the checksums of.
+     * Adds headers and a payload that the device segments (TSO). The device also computes the checksums.
      *
-     * @param headers  address of the headers that go before every segment, copied now
-     * @param mssBytes payload of each segment
+     * @param headers  address of the headers of each segment; they are copied
+     * @param mssBytes payload of a segment
      * @param elements address of the {@link Sge} structures of the payload
-     * @return the block that the request begins at
+     * @return the first block of the request
      */
     public int putSegmented(long headers, int headerBytes, int mssBytes, long elements, int elementCount) {
         finishJoined();
@@ -287,7 +292,7 @@ public final class Mlx5SendQueue {
         return checksums ? (long) (Wqe.ETH_L3_CSUM | Wqe.ETH_L4_CSUM) << 24 : 0;
     }
 
-    /** Writes a data segment for each element that has bytes left; returns the units of the request so far. */
+    /** Writes a data segment for each element with remaining bytes. Returns the length of the request in units. */
     private int putElements(int unitsBefore, long firstElement, int takenOfFirst, long end) {
         int units = unitsBefore;
         int taken = takenOfFirst;
@@ -333,14 +338,14 @@ public final class Mlx5SendQueue {
         NetworkOrder.putLong(segment + Wqe.DATA_ADDR_OFFSET, address);
     }
 
-    /** Asks for a completion of the request put last. */
+    /** Requests a completion for the last request. */
     public void signalLast() {
         NetworkOrder.putLong(lastRequest + 8, SIGNALED);
     }
 
     /**
-     * Hands all that was put to the device. A single request of one block goes to the register itself, as libmlx5 does
-     * it ({@code post_send_db}), where there are registers for that and this queue alone writes to its own.
+     * Posts the added requests to the device. Like libmlx5 ({@code post_send_db}), writes a single request of
+     * one block to the register, if the device supports that and no other queue writes to this register.
      */
     public void ring() {
         finishJoined();
@@ -360,8 +365,8 @@ public final class Mlx5SendQueue {
     }
 
     /**
-     * Copies the frame of the last request into it, as libmlx5 does with {@code IBV_SEND_INLINE}, if it lies in one
-     * piece and is short, and the request does not go over the ring's end then.
+     * Copies the frame into its request, as libmlx5 does for {@code IBV_SEND_INLINE}. Does nothing unless the
+     * frame is contiguous and short and the request does not wrap around the end of the ring.
      */
     private void carryFrame() {
         long control = NetworkOrder.getLong(lastRequest);
@@ -382,7 +387,7 @@ public final class Mlx5SendQueue {
         producer += (carriedUnits - 1) / Wqe.UNITS_PER_BLOCK;
     }
 
-    /** The queue pair was destroyed, and its register may be another's now. To be called once. */
+    /** Releases the register after the queue pair was destroyed. Must be called once. */
     public void close() {
         blueFlame.release();
     }

@@ -4,24 +4,30 @@ import io.rdmaraw.ffi.Errno;
 import io.rdmaraw.ffi.NativeCall;
 import io.rdmaraw.ffi.NativeLibrary;
 import io.rdmaraw.ffi.NativeMemory;
-import io.rdmaraw.verbs.CompletionChannel;
-import io.rdmaraw.verbs.CompletionQueue;
 import io.rdmaraw.verbs.DeviceName;
-import io.rdmaraw.verbs.ExtendedCompletionQueueOptions;
-import io.rdmaraw.verbs.ExtendedDeviceAttributes;
-import io.rdmaraw.verbs.ProtectionDomain;
-import io.rdmaraw.verbs.QueuePair;
-import io.rdmaraw.verbs.abi.StridingLimits;
-import io.rdmaraw.verbs.VerbsContext;
 import io.rdmaraw.verbs.VerbsException;
-import io.rdmaraw.verbs.WorkQueue;
+import io.rdmaraw.verbs.abi.StridingLimits;
+import io.rdmaraw.verbs.mlx5.Mlx5dvLayouts.Mlx5dvContextLayout;
+import io.rdmaraw.verbs.mlx5.Mlx5dvLayouts.Mlx5dvCqInitAttrLayout;
+import io.rdmaraw.verbs.mlx5.Mlx5dvLayouts.Mlx5dvCqLayout;
+import io.rdmaraw.verbs.mlx5.Mlx5dvLayouts.Mlx5dvObjLayout;
+import io.rdmaraw.verbs.mlx5.Mlx5dvLayouts.Mlx5dvQpInitAttrLayout;
+import io.rdmaraw.verbs.mlx5.Mlx5dvLayouts.Mlx5dvQpLayout;
+import io.rdmaraw.verbs.mlx5.Mlx5dvLayouts.Mlx5dvRwqLayout;
+import io.rdmaraw.verbs.mlx5.Mlx5dvLayouts.Mlx5dvWqInitAttrLayout;
+import io.rdmaraw.verbs.objects.CompletionChannel;
+import io.rdmaraw.verbs.objects.CompletionQueue;
+import io.rdmaraw.verbs.objects.ExtendedCompletionQueueOptions;
+import io.rdmaraw.verbs.objects.ExtendedDeviceAttributes;
+import io.rdmaraw.verbs.objects.ProtectionDomain;
+import io.rdmaraw.verbs.objects.QueuePair;
+import io.rdmaraw.verbs.objects.VerbsContext;
+import io.rdmaraw.verbs.objects.WorkQueue;
 import java.lang.foreign.Arena;
 import java.lang.foreign.SymbolLookup;
 import java.util.Optional;
 
-/**
- * What libmlx5 says about its objects ({@code infiniband/mlx5dv.h}): whether a device is its own, and where rings lie.
- */
+/** Binding of {@code infiniband/mlx5dv.h}: identifies devices of libmlx5 and locates the rings of its objects. */
 public final class Mlx5dv {
     /** {@code MLX5DV_OBJ_QP}. */
     static final int OBJ_QP = 1;
@@ -30,13 +36,13 @@ public final class Mlx5dv {
     /** {@code MLX5DV_OBJ_RWQ}. */
     static final int OBJ_RWQ = 1 << 3;
 
-    /** {@code MLX5DV_CONTEXT_MASK_CQE_COMPRESION}, spelt as there. */
+    /** {@code MLX5DV_CONTEXT_MASK_CQE_COMPRESION}, spelt as in the header. */
     static final int CONTEXT_MASK_CQE_COMPRESION = 1;
     /** {@code MLX5DV_CQ_INIT_ATTR_MASK_COMPRESSED_CQE}. */
     static final int CQ_INIT_ATTR_MASK_COMPRESSED_CQE = 1;
-    /** {@code MLX5DV_CQE_RES_FORMAT_HASH}: what every device that compresses offers. */
+    /** {@code MLX5DV_CQE_RES_FORMAT_HASH}, supported by every device with compression. */
     static final int CQE_RES_FORMAT_HASH = 1;
-    /** {@code MLX5DV_CQE_RES_FORMAT_CSUM_STRIDX}: with the strides' numbers. */
+    /** {@code MLX5DV_CQE_RES_FORMAT_CSUM_STRIDX}, which includes stride indices. */
     static final int CQE_RES_FORMAT_CSUM_STRIDX = 1 << 2;
     /** {@code MLX5DV_CONTEXT_MASK_STRIDING_RQ}. */
     static final int CONTEXT_MASK_STRIDING_RQ = 1 << 2;
@@ -57,11 +63,7 @@ public final class Mlx5dv {
     private Mlx5dv() {
     }
 
-    /**
-     * Tells why the rings of a device cannot be used in place.
-     *
-     * @return null when they can be
-     */
+    /** Returns why the rings of a device cannot be accessed directly, or null if they can. */
     public static String unavailability(VerbsContext context) {
         if (new DeviceName(context.deviceName()).isSoftware()) {
             return context.deviceName() + " is a software device";
@@ -76,13 +78,13 @@ public final class Mlx5dv {
                 : context.deviceName() + " is not a device of libmlx5";
     }
 
-    /** Tells whether a device is driven by libmlx5. */
+    /** Returns whether libmlx5 drives a device. */
     public static boolean isDriverOf(VerbsContext context) {
         return !new DeviceName(context.deviceName()).isSoftware() && Library.LOADED.failure == null
                 && Library.LOADED.isSupported(context.nativeDeviceAddress());
     }
 
-    /** Returns where the rings of a queue pair lie. */
+    /** Returns the location of a queue pair's rings. */
     public static QueuePairRings rings(QueuePair queuePair) {
         try (Arena arena = Arena.ofConfined()) {
             long out = arena.allocate(Mlx5dvQpLayout.SIZE_BYTES, Long.BYTES).address();
@@ -91,7 +93,10 @@ public final class Mlx5dv {
         }
     }
 
-    /** Returns where the ring of a completion queue lies; from now on it must not be polled through verbs any more. */
+    /**
+     * Returns the location of a completion queue's ring. From now on the queue must not be polled through
+     * verbs.
+     */
     public static CompletionRing ring(CompletionQueue queue) {
         try (Arena arena = Arena.ofConfined()) {
             long out = arena.allocate(Mlx5dvCqLayout.SIZE_BYTES, Long.BYTES).address();
@@ -100,7 +105,7 @@ public final class Mlx5dv {
         }
     }
 
-    /** Returns where the ring of a work queue lies. */
+    /** Returns the location of a work queue's ring. */
     public static ReceiveQueueRing ring(WorkQueue queue) {
         try (Arena arena = Arena.ofConfined()) {
             long out = arena.allocate(Mlx5dvRwqLayout.SIZE_BYTES, Long.BYTES).address();
@@ -113,9 +118,9 @@ public final class Mlx5dv {
     }
 
     /**
-     * Tells whether a device of libmlx5 can compress the completions of receives.
+     * Returns whether a device of libmlx5 can compress receive completions.
      *
-     * @param striding whether those of striding queues
+     * @param striding whether the completions are those of a striding receive queue
      */
     public static boolean canCompressCompletions(VerbsContext context, boolean striding) {
         if (Library.LOADED.queryDevice == 0 || Library.LOADED.createCq == 0) {
@@ -130,8 +135,8 @@ public final class Mlx5dv {
     }
 
     /**
-     * Tells whether a device of libmlx5 takes requests for several frames. Such devices, ConnectX-5 and later, ask for
-     * no beginning of a frame in its request: DPDK relies on that where it cannot ask the firmware.
+     * Returns whether a device of libmlx5 supports multi-packet requests. Such devices (ConnectX-5 and later)
+     * do not need inlined headers; DPDK assumes the same if it cannot query the firmware.
      */
     public static boolean takesMultiPacketRequests(VerbsContext context) {
         if (Library.LOADED.queryDevice == 0) {
@@ -156,8 +161,8 @@ public final class Mlx5dv {
     }
 
     /**
-     * Creates a completion queue in which the device compresses completions of receives, for an {@link
-     * Mlx5CompletionQueue} to read: libmlx5 itself cannot. The device {@link #canCompressCompletions}.
+     * Creates a completion queue with compressed receive completions, to be read by an
+     * {@link Mlx5CompletionQueue}. libmlx5 cannot poll it. Requires {@link #canCompressCompletions}.
      */
     public static CompletionQueue createCompressed(VerbsContext context, int minEntries,
             CompletionChannel channelOrNull, int completionVector, boolean striding) {
@@ -172,7 +177,10 @@ public final class Mlx5dv {
         }
     }
 
-    /** Returns what striding receive queues a device of libmlx5 can have for raw packets, or null. */
+    /**
+     * Returns the limits of striding receive queues for raw packets, or null if a device of libmlx5 does not
+     * support them.
+     */
     public static StridingLimits stridingLimits(VerbsContext context) {
         if (Library.LOADED.queryDevice == 0 || Library.LOADED.createWq == 0) {
             return null;
@@ -197,8 +205,11 @@ public final class Mlx5dv {
     }
 
     /**
-     * Creates a work queue whose requests are of several strides, for a {@link Mlx5ReceiveQueue#striding} to fill: the
-     * calls of verbs cannot post to it. Sizes are powers of two within the device's {@link #stridingLimits}.
+     * Creates a striding work queue, to be filled by {@link Mlx5ReceiveQueue#striding}. It cannot be posted to
+     * through verbs.
+     *
+     * @param stridesPerRequest a power of two within {@link #stridingLimits}
+     * @param strideBytes       a power of two within {@link #stridingLimits}
      */
     public static WorkQueue createStriding(VerbsContext context, ProtectionDomain domain,
             CompletionQueue completionQueue, int maxRequests, int stridesPerRequest, int strideBytes) {
@@ -216,7 +227,7 @@ public final class Mlx5dv {
         }
     }
 
-    /** Creates a queue pair that receives frames of its own port, to one or several receivers. */
+    /** Creates a queue pair that also receives unicast and multicast frames sent by its own port. */
     static long createSelfLooping(VerbsContext context, long attributes) {
         if (Library.LOADED.createQp == 0) {
             return -Errno.EOPNOTSUPP;
@@ -230,7 +241,7 @@ public final class Mlx5dv {
         }
     }
 
-    /** In and out pointers lie side by side for every kind of object. */
+    /** The in and out pointers are adjacent for every type of object. */
     private static void initObject(Arena arena, int kind, int inOffset, long in, long out, String what) {
         long object = arena.allocate(Mlx5dvObjLayout.ROOM_BYTES, Long.BYTES).address();
         NativeMemory.putLong(object + inOffset, in);
@@ -238,7 +249,10 @@ public final class Mlx5dv {
         VerbsException.check("mlx5dv_init_obj", NativeCall.status(Library.LOADED.initObj, object, kind), what);
     }
 
-    /** libmlx5, or why it cannot be had. It is the same instance that libibverbs has loaded as its provider. */
+    /**
+     * libmlx5, or the reason why it is not usable. This is the instance that libibverbs has loaded as its
+     * provider.
+     */
     private static final class Library {
         static final Library LOADED = load();
 
@@ -273,7 +287,7 @@ public final class Mlx5dv {
             return lookup.find(function).map(segment -> segment.address()).orElse(0L);
         }
 
-        /** {@code bool} comes back in the low byte; the rest of the register is not defined. */
+        /** The result is a bool in the low byte. The other bits of the register are undefined. */
         boolean isSupported(long device) {
             return (NativeCall.intValue(isSupported, device, 0, 0) & 0xff) != 0;
         }

@@ -1,17 +1,18 @@
 package io.rdmaraw.verbs.mlx5;
 
 import io.rdmaraw.ffi.NativeMemory;
+import io.rdmaraw.verbs.mlx5.Mlx5dvLayouts.Mlx5dvQpLayout;
 
 /**
- * Where the rings of a queue pair lie ({@code struct mlx5dv_qp}).
+ * The location of a queue pair's rings ({@code struct mlx5dv_qp}).
  *
- * @param number            the queue pair's number, which every send request carries
+ * @param number            queue pair number, contained in every send request
  * @param sendBuffer        address of the send ring
- * @param sendBlocks        its length in blocks of {@link Wqe#BLOCK_BYTES}; a power of two
+ * @param sendBlocks        length of the send ring in blocks of {@link Wqe#BLOCK_BYTES}, a power of two
  * @param receive           the receive ring
- * @param doorbellRecord    address of two 32-bit counters: receives, sends
- * @param blueFlameRegister address of the register that a doorbell is written to
- * @param blueFlameBytes    distance of its two halves, which doorbells use in turns; 0 when there is only one
+ * @param doorbellRecord    address of two 32-bit counters: receives and sends
+ * @param blueFlameRegister address of the doorbell register
+ * @param blueFlameBytes    distance of its two halves, which are used alternately; 0 if it has only one
  */
 public record QueuePairRings(int number, long sendBuffer, int sendBlocks, ReceiveQueueRing receive, long doorbellRecord,
         long blueFlameRegister, int blueFlameBytes) {

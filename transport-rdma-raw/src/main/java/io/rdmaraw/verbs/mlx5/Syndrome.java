@@ -2,7 +2,10 @@ package io.rdmaraw.verbs.mlx5;
 
 import io.rdmaraw.verbs.abi.WcStatus;
 
-/** {@code MLX5_CQE_SYNDROME_*}: why a request failed, and which {@link WcStatus} libmlx5 makes of it. */
+/**
+ * Error codes of failed requests ({@code MLX5_CQE_SYNDROME_*}), with the conversion to {@link WcStatus} that
+ * libmlx5 uses.
+ */
 final class Syndrome {
     static final int LOCAL_LENGTH_ERR = 0x01;
     static final int LOCAL_QP_OP_ERR = 0x02;

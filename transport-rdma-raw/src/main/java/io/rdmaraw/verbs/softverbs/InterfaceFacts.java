@@ -3,44 +3,49 @@ package io.rdmaraw.verbs.softverbs;
 import io.rdmaraw.ffi.Errno;
 import io.rdmaraw.ffi.NativeCall;
 import io.rdmaraw.ffi.NativeMemory;
-import io.rdmaraw.verbs.VerbsDevices;
 import io.rdmaraw.verbs.VerbsException;
+import io.rdmaraw.verbs.objects.VerbsDevices;
+import io.rdmaraw.verbs.softverbs.SoftverbsLayouts.SoftverbsInterfaceLayout;
 import java.lang.foreign.Arena;
 import java.util.Optional;
 
 /**
- * What the kernel and the driver tell of a network interface, before anything is opened on it: generic netlink, family
- * {@code netdev} (the kernel's {@code Documentation/netlink/specs/netdev.yaml}). Masks have the bits of
+ * Properties of a network interface as reported by the kernel and the driver, available before a device is
+ * opened on it. They are read through generic netlink, family {@code netdev}
+ * ({@code Documentation/netlink/specs/netdev.yaml} of the kernel). Masks have the bits of
  * {@code linux/netdev.h}.
  *
- * @param driver           the driver's name, as {@code ethtool -i} has it; empty if the interface has none
- * @param isTold           whether the kernel tells what follows: from Linux 6.3 on
+ * @param driver           name of the driver as in {@code ethtool -i}; empty if the interface has none
+ * @param isReported       whether the kernel reports the following properties (Linux 6.3 and later)
  * @param xdpFeatures      {@code enum netdev_xdp_act}
  * @param xdpRxMetadata    {@code enum netdev_xdp_rx_metadata}
- * @param zeroCopySegments how many chunks a frame may take in zero copy; 1 for one, 0 where it is not told
- * @param receiveQueues    its receive queues; 0 where they are not told (before Linux 6.8)
- * @param queuesWithNapi   those of them whose NAPI instance the driver tells
- * @param isNapiByFrame    whether a socket in a mode of the driver learns its instance from its first frame, whatever
- *                         the driver tells: before Linux 6.13
- * @param leftDeferring    NAPI instances whose interrupts a process that was killed has left deferred
+ * @param zeroCopySegments maximum number of chunks per frame in zero copy; 0 if not reported
+ * @param receiveQueues    number of receive queues; 0 if not reported (before Linux 6.8)
+ * @param queuesWithNapi   number of receive queues with a NAPI instance reported by the driver
+ * @param isNapiByFrame    whether a socket in a driver mode learns its NAPI instance only from its first frame
+ *                         (before Linux 6.13)
+ * @param leftDeferring    number of NAPI instances with interrupts that a killed process has left deferred
  */
-public record InterfaceFacts(String driver, boolean isTold, long xdpFeatures, long xdpRxMetadata, int zeroCopySegments,
-        int receiveQueues, int queuesWithNapi, boolean isNapiByFrame, int leftDeferring) {
-    /** {@code NETDEV_XDP_ACT_BASIC}: the driver runs XDP programs. */
+public record InterfaceFacts(String driver, boolean isReported, long xdpFeatures, long xdpRxMetadata,
+        int zeroCopySegments, int receiveQueues, int queuesWithNapi, boolean isNapiByFrame, int leftDeferring) {
+    /** {@code NETDEV_XDP_ACT_BASIC}: the driver can run XDP programs. */
     public static final long XDP_BASIC = 1;
-    /** {@code NETDEV_XDP_ACT_REDIRECT}: and redirects to sockets. */
+    /** {@code NETDEV_XDP_ACT_REDIRECT}: the driver can redirect frames to sockets. */
     public static final long XDP_REDIRECT = 1 << 1;
-    /** {@code NETDEV_XDP_ACT_XSK_ZEROCOPY}: AF_XDP without a copy. */
+    /** {@code NETDEV_XDP_ACT_XSK_ZEROCOPY}: the driver supports AF_XDP zero copy. */
     public static final long XDP_ZERO_COPY = 1 << 3;
-    /** {@code NETDEV_XDP_ACT_RX_SG}: frames in several pieces, as above an MTU of about 3,500. */
+    /**
+     * {@code NETDEV_XDP_ACT_RX_SG}: the driver supports frames in several chunks, needed for an MTU above about
+     * 3,500.
+     */
     public static final long XDP_SEVERAL_PIECES = 1 << 5;
 
     private static final int DRIVER_BYTES = 32;
 
     /**
-     * Asks for an interface of this network namespace.
+     * Returns the properties of an interface in this network namespace.
      *
-     * @return empty when there is no such interface, or softverbs cannot be used
+     * @return empty if the interface does not exist or softverbs is not usable
      */
     public static Optional<InterfaceFacts> of(String netdev) {
         long function = VerbsDevices.softverbsFunction("softverbs_query_interface");
@@ -58,7 +63,7 @@ public record InterfaceFacts(String driver, boolean isTold, long xdpFeatures, lo
         }
     }
 
-    /** Returns whether the kernel says that the driver can do all of this. */
+    /** Returns whether the kernel reports all the given features. */
     public boolean has(long features) {
         return (xdpFeatures & features) == features;
     }

@@ -2,17 +2,18 @@ package io.rdmaraw.verbs.softverbs;
 
 import io.rdmaraw.ffi.NativeCall;
 import io.rdmaraw.ffi.NativeMemory;
-import io.rdmaraw.verbs.QueuePair;
-import io.rdmaraw.verbs.VerbsContext;
-import io.rdmaraw.verbs.VerbsDevices;
 import io.rdmaraw.verbs.VerbsException;
-import io.rdmaraw.verbs.WorkQueue;
+import io.rdmaraw.verbs.objects.QueuePair;
+import io.rdmaraw.verbs.objects.VerbsContext;
+import io.rdmaraw.verbs.objects.VerbsDevices;
+import io.rdmaraw.verbs.objects.WorkQueue;
+import io.rdmaraw.verbs.softverbs.SoftverbsLayouts.SoftverbsCountersLayout;
 import java.lang.foreign.Arena;
 import java.util.function.LongFunction;
 
 /**
- * What softverbs counts and does beyond libibverbs ({@code softverbs.h}). For a device that {@link VerbsDevices#open}
- * opened by a {@code soft:} name.
+ * Functions of softverbs that libibverbs does not have ({@code softverbs.h}), for devices opened with
+ * {@link VerbsDevices#open} under a {@code soft:} name.
  */
 public final class Softverbs {
     /** {@code SV_MODE_BYTES} of device.h. */
@@ -25,9 +26,9 @@ public final class Softverbs {
     }
 
     /**
-     * Returns the extras of an open device.
+     * Returns the extensions of an open device.
      *
-     * @throws IllegalArgumentException when another provider drives it
+     * @throws IllegalArgumentException if another provider drives the device
      */
     public static Softverbs of(VerbsContext context) {
         if (!isSoftverbs(context)) {
@@ -41,17 +42,17 @@ public final class Softverbs {
         return context.library.addDevice != 0;
     }
 
-    /** Asks for what the device has sent since it was first opened, all queues together. */
+    /** Queries the counters of sent frames since the device was first opened, summed over all queues. */
     public SoftverbsQueueCounters sent() {
         return query(memory -> SoftverbsQueueCounters.read(memory + SoftverbsCountersLayout.SENT_OFFSET));
     }
 
-    /** Asks for what the device has received since it was first opened, all queues together. */
+    /** Queries the counters of received frames since the device was first opened, summed over all queues. */
     public SoftverbsQueueCounters received() {
         return query(memory -> SoftverbsQueueCounters.read(memory + SoftverbsCountersLayout.RECEIVED_OFFSET));
     }
 
-    /** Asks for the counters of a device: those of softverbs, or {@link DeviceCounters#NONE} with other providers. */
+    /** Queries the counters of a device. Returns {@link DeviceCounters#NONE} for other providers. */
     public static DeviceCounters countersOf(VerbsContext context) {
         if (!isSoftverbs(context)) {
             return DeviceCounters.NONE;
@@ -61,7 +62,8 @@ public final class Softverbs {
                     memory + SoftverbsCountersLayout.RECEIVED_OFFSET);
             SoftverbsQueueCounters sent = SoftverbsQueueCounters.read(memory + SoftverbsCountersLayout.SENT_OFFSET);
             return new DeviceCounters(received.wireFull(), received.synsFull(), received.unsolicitedFull(),
-                    received.unserved(), received.noReceive(), received.copied(),
+                    received.driverFull(), received.unserved(), received.noReceive(),
+                    sent.wireFull() + sent.portDown(), received.copied(),
                     received.lengthErrors(), sent.superFrames(), fromSameHost(received),
                     NativeMemory.getLong(memory + SoftverbsCountersLayout.KERNEL_VISIBLE_RULES_OFFSET));
         });
@@ -84,8 +86,8 @@ public final class Softverbs {
     }
 
     /**
-     * Returns how an open device runs and why, as a sentence: the mode of AF_XDP. Empty where there is nothing to
-     * choose, or another provider drives it.
+     * Returns a sentence about the AF_XDP mode of a device and the reason for it. Empty for devices without
+     * modes and for other providers.
      */
     public static String modeOf(VerbsContext context) {
         return isSoftverbs(context)
@@ -95,8 +97,8 @@ public final class Softverbs {
     }
 
     /**
-     * Returns how long a TCP frame can be that the device hands over without cutting it to the MTU
-     * ({@link #receiveWhole}); 0 when it gets none, or another provider drives it.
+     * Returns the maximum length of the TCP packets that the device delivers without segmentation
+     * ({@link #receiveWhole}), or 0 if it delivers none or another provider drives it.
      */
     public static int wholeFrameBytes(VerbsContext context) {
         if (!isSoftverbs(context)) {
@@ -111,20 +113,26 @@ public final class Softverbs {
         }
     }
 
-    /** Names the work queue where a queue pair's TCP frames beyond the MTU go whole, if a rule says they may. */
+    /**
+     * Sets the work queue that receives TCP packets larger than the MTU for a queue pair, for rules that allow
+     * them.
+     */
     public static void receiveWhole(VerbsContext context, QueuePair queuePair, WorkQueue large) {
         VerbsException.check("softverbs_receive_whole", NativeCall.status(extra(context, "softverbs_receive_whole"),
                 queuePair.openAddress(), large.openAddress()), context.providerDeviceName());
     }
 
-    /** As the other, for the frames of a work queue. */
+    /**
+     * Sets the work queue that receives TCP packets larger than the MTU for another work queue, for rules that
+     * allow them.
+     */
     public static void receiveWhole(VerbsContext context, WorkQueue queue, WorkQueue large) {
         VerbsException.check("softverbs_receive_whole_wq",
                 NativeCall.status(extra(context, "softverbs_receive_whole_wq"), queue.openAddress(),
                         large.openAddress()), context.providerDeviceName());
     }
 
-    /** Returns the address of a function that softverbs has beyond libibverbs. */
+    /** Returns the address of a softverbs function that libibverbs does not have. */
     public static long extra(VerbsContext context, String function) {
         long address = context.library.extra(function);
         if (address == 0) {

@@ -3,45 +3,51 @@ package io.rdmaraw.verbs.softverbs;
 import io.rdmaraw.ffi.NativeMemory;
 
 /**
- * {@code struct softverbs_queue_counters}: frames that went through, and drops by reason.
+ * Frames transferred, and drops by reason ({@code struct softverbs_queue_counters}).
  *
- * @param frames           frames that went through
- * @param bytes            bytes that went through
- * @param noMatch          sent, and no rule wanted them
- * @param droppedByRule    sent, and a drop rule took them
- * @param blockedSelf      own multicast that was withheld
- * @param portDown         sent while the port was down
- * @param tooManyCopies    copies beyond what one frame may have
- * @param noReceive        received without a receive posted
- * @param notReady         received while the queue was not ready
- * @param lengthErrors     longer than the MTU or than the receive's buffers
- * @param protectionErrors an SGE outside its memory region
+ * @param frames           frames transferred
+ * @param bytes            bytes transferred
+ * @param noMatch          sent frames that matched no rule
+ * @param droppedByRule    sent frames that matched a drop rule
+ * @param blockedSelf      own multicast frames not delivered to the sender
+ * @param portDown         frames sent while the port was down
+ * @param tooManyCopies    copies beyond the limit per frame
+ * @param noReceive        received frames without a posted receive
+ * @param notReady         frames received while the queue was not ready
+ * @param lengthErrors     frames longer than the MTU or than the receive buffers
+ * @param protectionErrors SGEs outside their memory region
  * @param flushed          requests completed with a flush error
- * @param injectedErrors   completions failed on demand
+ * @param injectedErrors   completions failed on request, for tests
  * @param cqOverruns       completions lost because the completion queue was full
- * @param wireFull         sent, and the interface took no more; or received, and its ring was full
+ * @param wireFull         sent frames that the interface rejected, or received frames lost because its ring was
+ *                         full
  * @param copied           frames copied between registered memory and the interface's rings
- * @param synsFull         received SYNs, when more came than were looked at
- * @param unsolicitedFull  received TCP segments of no connection, when more came than was looked at
- * @param unserved         received by a queue of the interface without a socket: the kernel got them
- * @param partialChecksums checksums of received frames that a sender on the same host had left out, computed
- * @param superFrames      received frames beyond the MTU that were cut; or large sends that left as one packet
- * @param cutFrames        what they were cut into; or how many segments they are
- * @param superFlags       received TCP frames beyond the MTU with SYN, RST or URG
- * @param superUnsound     received frames beyond the MTU whose headers contradict their length, or whose checksum is
- *                         wrong
- * @param superTooLong     received frames beyond 64 KB
- * @param superDatagrams   received UDP frames beyond the MTU: the kernel got them
- * @param wholeFrames      received TCP frames beyond the MTU that were not cut
+ * @param synsFull         received SYNs dropped because their rate exceeded the limit
+ * @param unsolicitedFull  received TCP segments without a connection dropped because their rate exceeded the
+ *                         limit
+ * @param unserved         frames received by a queue of the interface without a socket, which the kernel
+ *                         received instead
+ * @param partialChecksums checksums of received frames that a sender on the same host omitted and softverbs
+ *                         computed
+ * @param superFrames      received packets larger than the MTU that were segmented, or large sends that left as
+ *                         one packet
+ * @param cutFrames        frames resulting from this segmentation, or segments of these large sends
+ * @param superFlags       dropped TCP packets larger than the MTU with SYN, RST or URG
+ * @param superUnsound     dropped packets larger than the MTU with contradictory lengths or a wrong checksum
+ * @param superTooLong     dropped packets larger than 64 KB
+ * @param superDatagrams   UDP packets larger than the MTU, which the kernel received instead
+ * @param wholeFrames      TCP packets larger than the MTU delivered without segmentation
+ * @param driverFull       frames that the interface dropped for lack of buffers, plus the times its driver
+ *                         found no free chunk in zero copy
  */
 public record SoftverbsQueueCounters(long frames, long bytes, long noMatch, long droppedByRule, long blockedSelf,
         long portDown, long tooManyCopies, long noReceive, long notReady, long lengthErrors, long protectionErrors,
         long flushed, long injectedErrors, long cqOverruns, long wireFull, long copied,
         long synsFull, long unsolicitedFull, long unserved, long partialChecksums,
         long superFrames, long cutFrames, long superFlags, long superUnsound, long superTooLong,
-        long superDatagrams, long wholeFrames) {
-    /** Length of the structure. */
-    public static final int SIZE_BYTES = 27 * Long.BYTES;
+        long superDatagrams, long wholeFrames, long driverFull) {
+    /** Size of the structure. */
+    public static final int SIZE_BYTES = 28 * Long.BYTES;
 
     /** Reads the structure at an address. */
     public static SoftverbsQueueCounters read(long address) {
@@ -51,7 +57,7 @@ public record SoftverbsQueueCounters(long frames, long bytes, long noMatch, long
                 word(address, 12), word(address, 13), word(address, 14), word(address, 15),
                 word(address, 16), word(address, 17), word(address, 18), word(address, 19),
                 word(address, 20), word(address, 21), word(address, 22), word(address, 23),
-                word(address, 24), word(address, 25), word(address, 26));
+                word(address, 24), word(address, 25), word(address, 26), word(address, 27));
     }
 
     private static long word(long address, int index) {

@@ -1,4 +1,5 @@
 /**
- * What softverbs offers beyond the verbs ABI: the counters of its devices, and receiving frames beyond the MTU.
+ * Extensions of softverbs beyond the verbs ABI: counters of its devices, and reception of packets larger than
+ * the MTU.
  */
 package io.rdmaraw.verbs.softverbs;

@@ -30,7 +30,7 @@ import java.util.concurrent.TimeUnit;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-/** What a host says of its groups, as a dialogue in virtual time: RFC 3376 and RFC 3810, and their predecessors. */
+/** Reports of group memberships as a dialogue in virtual time: RFC 3376 and RFC 3810, and their predecessors. */
 class GroupMembershipsTest {
     private static final long MAC = 0x02_00_00_00_00_0aL;
     private static final int MTU_BYTES = 1500;
@@ -57,7 +57,7 @@ class GroupMembershipsTest {
                     said.add(read(lengthBytes));
                 }
             }, ipv4 -> ipv4 ? HOST4 : HOST6), counters, new Random(5));
-    /** It passes zero, which must mean nothing. */
+    /** Starts below zero and passes zero, which must have no special meaning. */
     private long nowNanos = -TimeUnit.SECONDS.toNanos(1);
 
     @AfterEach
@@ -65,7 +65,7 @@ class GroupMembershipsTest {
         Libc.free(frame);
     }
 
-    /** Returns what a frame says, once it is sure that a router may heed it. */
+    /** Checks that a router accepts the frame and returns its report as text. */
     private String read(int lengthBytes) {
         assertTrue(lengthBytes <= EthernetHeader.LENGTH_BYTES + MTU_BYTES);
         ParsedFrame parsed = new ParsedFrame();
@@ -159,7 +159,7 @@ class GroupMembershipsTest {
         said.clear();
     }
 
-    /** A query as it comes in a packet, so that it is read too. */
+    /** Passes a query to the host. */
     private void ask(String group, int version, int millis, String... sources) {
         boolean ipv4 = ip(group).isIpv4();
         memberships.asked(new GroupQuery(ipv4, version, ip(group), addresses(sources), millis, 2), nowNanos);
@@ -171,7 +171,7 @@ class GroupMembershipsTest {
     }
 
     @Test
-    void everyChangeIsToldTwice() {
+    void everyChangeIsReportedTwice() {
         set(ONE, GROUP4, allBut());
         expect("224.0.0.22: TO_EX 239.1.2.3 []");
         pass(1);
@@ -198,9 +198,9 @@ class GroupMembershipsTest {
         expectTwice("ff02::16: BLOCK ff15::123 [fd00::8]");
     }
 
-    /** RFC 3376 section 3.2: the link hears of what anybody on the host wants. */
+    /** RFC 3376 section 3.2: reports describe the union of the memberships on the host. */
     @Test
-    void membersOfOneHostAreOneToTheLink() {
+    void membershipsOfHostAreReportedAsUnion() {
         set(ONE, GROUP4, only("10.0.0.7"));
         expectTwice("224.0.0.22: ALLOW 239.1.2.3 [10.0.0.7]");
         set(OTHER, GROUP4, allBut("10.0.0.7", "10.0.0.8"));
@@ -213,9 +213,9 @@ class GroupMembershipsTest {
         expectTwice("224.0.0.22: TO_IN 239.1.2.3 []");
     }
 
-    /** RFC 3376 section 5.1: what is told again is what holds by then. */
+    /** RFC 3376 section 5.1: a repeated report has the state at the time of the repetition. */
     @Test
-    void changesInQuickSuccessionAreToldTogether() {
+    void quickChangesAreReportedTogether() {
         set(ONE, GROUP4, only("10.0.0.7"));
         set(ONE, GROUP4, only("10.0.0.7", "10.0.0.8"));
         expect("224.0.0.22: ALLOW 239.1.2.3 [10.0.0.7]", "224.0.0.22: ALLOW 239.1.2.3 [10.0.0.8]");
@@ -269,7 +269,7 @@ class GroupMembershipsTest {
 
     /** RFC 3376 section 5.2, rules 1 and 4. */
     @Test
-    void oneAnswerServesSeveralQuestions() {
+    void oneReportAnswersSeveralQueries() {
         set(ONE, GROUP4, only("10.0.0.7", "10.0.0.8"));
         pass(5);
         said.clear();
@@ -326,9 +326,9 @@ class GroupMembershipsTest {
         assertEquals(3, said.size(), "a full record, and 300 of eight bytes in frames of 1,500");
     }
 
-    /** Queries as bytes: lengths that lie, and the floating-point response codes. */
+    /** Parses queries with wrong lengths and with floating-point response codes. */
     @Test
-    void queriesAreRead() {
+    void queriesAreParsed() {
         NativeMemory.fill(frame, 100, (byte) 0);
         NetworkOrder.putInt(frame, GroupMessage.IGMP_QUERY << 24 | 0x8f << 16);
         NetworkOrder.putInt(frame + 4, ip(GROUP4).ipv4());
@@ -348,9 +348,9 @@ class GroupMembershipsTest {
         assertEquals(0, GroupMessage.queryVersion(frame, 27, false));
     }
 
-    /** RFC 3376 section 5.2: what cannot be remembered is answered for the whole group. */
+    /** RFC 3376 section 5.2: if too many sources are queried, the reply covers the whole group. */
     @Test
-    void sourcesThatAreAskedForAreBounded() {
+    void queriedSourcesAreLimited() {
         for (boolean ipv4 : new boolean[] {true, false}) {
             IpAddress group = ip(ipv4 ? GROUP4 : GROUP6);
             memberships.set(ONE, group, SourceFilter.EVERYTHING, nowNanos);

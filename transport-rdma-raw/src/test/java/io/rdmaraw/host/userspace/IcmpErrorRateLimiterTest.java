@@ -23,8 +23,8 @@ class IcmpErrorRateLimiterTest {
     }
 
     @Test
-    void oneDestinationGetsAFewAndThenOneASecond() {
-        // It passes zero, which must mean nothing.
+    void destinationGetsFewErrorsThenOnePerSecond() {
+        // Starts below zero and passes zero, which must have no special meaning.
         long nowNanos = -TimeUnit.SECONDS.toNanos(2);
         IcmpErrorRateLimiter budget = new IcmpErrorRateLimiter(new Random(1));
         int taken = 0;
@@ -40,9 +40,9 @@ class IcmpErrorRateLimiterTest {
         assertEquals(10, taken);
     }
 
-    /** The one who counts what is left must not learn how many others got (CVE-2020-25705). */
+    /** A random limit keeps a receiver from computing how many errors others received (CVE-2020-25705). */
     @Test
-    void howManyAreSentAtOnceIsNotSaid() {
+    void burstSizeIsRandom() {
         Set<Integer> counts = new TreeSet<>();
         for (int seed = 0; seed < 50; seed++) {
             int taken = takeFromMany(new IcmpErrorRateLimiter(new Random(seed)), 0);
@@ -53,7 +53,7 @@ class IcmpErrorRateLimiterTest {
     }
 
     @Test
-    void allDestinationsTogetherAreBounded() {
+    void errorsToAllDestinationsAreLimited() {
         IcmpErrorRateLimiter budget = new IcmpErrorRateLimiter(new Random(1));
         takeFromMany(budget, 0);
         assertTrue(takeFromMany(budget, 0) <= 1);

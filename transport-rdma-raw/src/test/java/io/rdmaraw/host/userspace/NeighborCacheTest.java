@@ -15,7 +15,7 @@ import java.util.concurrent.TimeUnit;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-/** Whom a host of our own remembers, and by which router it sends, in virtual time. */
+/** Neighbours and the choice of routers of a userspace host, in virtual time. */
 class NeighborCacheTest {
     private static final IpAddress[] ROUTERS4 = {IpAddress.parse("10.0.0.1"), IpAddress.parse("10.0.0.2")};
     private static final IpAddress[] ROUTERS6 = {IpAddress.parse("fd00::1"), IpAddress.parse("fd00::2")};
@@ -28,7 +28,7 @@ class NeighborCacheTest {
     private final List<IpAddress> asked = new ArrayList<>();
     private final NeighborCache cache = new NeighborCache((target, mac) -> asked.add(target), ROUTERS::contains,
             new Random(3));
-    /** It passes zero, which must mean nothing. */
+    /** Starts below zero and passes zero, which must have no special meaning. */
     private long nowNanos = -20 * SECOND;
 
     private IpAddress nextHop(IpAddress[] routers) {
@@ -39,7 +39,7 @@ class NeighborCacheTest {
                 .path(IpAddress.parse(ipv4 ? "192.0.2.1" : "2001:db8::1"), 0).nextHop();
     }
 
-    /** Lets time pass, and what is due be done. */
+    /** Advances the time and runs due actions. */
     private void pass(long nanos) {
         long end = nowNanos + nanos;
         while (cache.deadlineNanos() != Long.MAX_VALUE && cache.deadlineNanos() - end <= 0) {
@@ -53,7 +53,7 @@ class NeighborCacheTest {
     }
 
     @Test
-    void aRouterThatDoesNotAnswerIsPassedByUntilItDoes() {
+    void unreachableRouterIsSkippedUntilItAnswers() {
         for (IpAddress[] routers : new IpAddress[][] {ROUTERS4, ROUTERS6}) {
             assertEquals(routers[0], nextHop(routers), "the first as long as nothing is known");
             cache.use(routers[0], nowNanos);
@@ -81,7 +81,7 @@ class NeighborCacheTest {
     }
 
     @Test
-    void aFloodOfSolicitationsPushesOutNobodyWhoIsInUse() {
+    void floodOfSolicitationsDoesNotEvictNeighborsInUse() {
         IpAddress used = IpAddress.parse("10.1.0.1");
         cache.heardFrom(ROUTERS4[0], MAC);
         cache.heardFrom(used, MAC);
@@ -96,7 +96,7 @@ class NeighborCacheTest {
     }
 
     @Test
-    void ofHostsThatAreInUseTheOneNotUsedForLongestGoes() {
+    void leastRecentlyUsedNeighborIsEvicted() {
         for (int i = 0; i < 8192; i++) {
             IpAddress host = IpAddress.ipv4(0x0a02_0000 + i);
             cache.heardFrom(host, MAC);

@@ -37,7 +37,7 @@ import java.util.Queue;
 import java.util.Random;
 import java.util.concurrent.Executor;
 
-/** What a host of our own hands to ports on other loops. */
+/** Frames that a userspace host passes to ports on other loops. */
 class UserspaceHostReceiverTest {
     private static final long MAC = 0x02_00_00_0f_00_01L;
     private static final long PEER_MAC = 0x02_00_00_0f_00_02L;
@@ -98,7 +98,7 @@ class UserspaceHostReceiverTest {
     }
 
     @Test
-    void aLoopThatIsBehindGetsNoMoreThanItCanHold() {
+    void framesForSlowLoopAreLimited() {
         for (int i = 0; i < SENT; i++) {
             receiver.receive(datagram(), false, 1);
         }
@@ -116,7 +116,7 @@ class UserspaceHostReceiverTest {
         assertEquals(0, allocator.metric().usedDirectMemory());
     }
 
-    /** A segment of TCP, its checksum right, behind an Ethernet and an IP header. */
+    /** Writes a TCP segment with a valid checksum, with room for the Ethernet and IP headers. */
     private ByteBuf segment(boolean ipv4, int payloadBytes) {
         int ipBytes = ipv4 ? Ipv4Header.MINIMUM_LENGTH_BYTES : Ipv6Header.LENGTH_BYTES;
         int tcpBytes = TcpHeader.MINIMUM_LENGTH_BYTES + payloadBytes;
@@ -156,7 +156,7 @@ class UserspaceHostReceiverTest {
 
     @ParameterizedTest
     @ValueSource(booleans = {true, false})
-    void aSegmentInFragmentsComesToItsPortAsAWholeFrame(boolean ipv4) {
+    void fragmentedSegmentReachesPortAsWholeFrame(boolean ipv4) {
         ByteBuf segment = segment(ipv4, 1400);
         receiveFragment(segment, ipv4, 976, 2000, 7);
         assertEquals(0, tasks.size());

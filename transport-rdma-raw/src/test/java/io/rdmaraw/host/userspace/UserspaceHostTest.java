@@ -35,7 +35,7 @@ import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-/** Hosts of our own on one link, in virtual time. */
+/** Userspace hosts on one link, in virtual time. */
 class UserspaceHostTest {
     private static final long MAC_A = 0x02_00_00_00_00_0aL;
     private static final long MAC_B = 0x02_00_00_00_00_0bL;
@@ -54,17 +54,17 @@ class UserspaceHostTest {
         link.memory.forEach(Libc::free);
     }
 
-    /** Carries frames between hosts at once; keeps what was sent. */
+    /** Delivers frames between hosts immediately and records them. */
     private static final class Link {
         final List<Host> hosts = new ArrayList<>();
         final List<byte[]> sent = new ArrayList<>();
         final List<Long> memory = new ArrayList<>();
         final ArrayDeque<byte[]> travelling = new ArrayDeque<>();
-        /** It passes zero, which must mean nothing. */
+        /** Starts below zero and passes zero, which must have no special meaning. */
         long nowNanos = -TimeUnit.SECONDS.toNanos(3);
         boolean cut;
 
-        /** Lets time pass, and everybody do what is due in it. */
+        /** Advances the time and runs the due actions of all hosts. */
         void pass(double seconds) {
             long end = nowNanos + (long) (seconds * 1e9);
             deliver();
@@ -120,7 +120,7 @@ class UserspaceHostTest {
             look();
         }
 
-        /** Parses a frame in memory that ends where the frame does. */
+        /** Parses a copy of the frame in memory that ends with it. */
         static final class Reader {
             final ParsedFrame parsed = new ParsedFrame();
             final ParseVerdict verdict;
@@ -215,7 +215,7 @@ class UserspaceHostTest {
     }
 
     @Test
-    void anAddressThatSomebodyHasIsGivenUp() {
+    void addressInUseIsGivenUp() {
         Host b = host(MAC_B, "10.0.0.1/24", "fd00::1/64");
         Host a = new Host(MAC_A, true, List.of(), "10.0.0.1/24", "fd00::1/64");
         link.pass(10);
@@ -226,7 +226,7 @@ class UserspaceHostTest {
     }
 
     @Test
-    void ofTwoThatProbeAtTheSameTimeNeitherTakesTheAddress() {
+    void simultaneousProbesDoNotBothTakeAddress() {
         Host a = new Host(MAC_A, true, List.of(), "10.0.0.1/24");
         Host b = new Host(MAC_B, true, List.of(), "10.0.0.1/24");
         link.pass(10);
@@ -234,7 +234,7 @@ class UserspaceHostTest {
     }
 
     @Test
-    void anAddressOfOursIsDefendedAtABoundedRate() {
+    void ownAddressIsDefendedAtLimitedRate() {
         Host a = host(MAC_A, "10.0.0.1/24");
         link.pass(5);
         int before = link.sent.size();
@@ -277,7 +277,7 @@ class UserspaceHostTest {
     }
 
     @Test
-    void aHostThatIsNotThereIsAskedForThreeTimes() {
+    void missingHostIsSolicitedThreeTimes() {
         Host a = host(MAC_A, "10.0.0.1/24");
         a.solicit(IP_B);
         assertEquals(Neighbor.INCOMPLETE, a.neighbor(IP_B).state());
@@ -302,9 +302,9 @@ class UserspaceHostTest {
         assertEquals(Neighbor.STALE, a.neighbor(IP_B).state());
     }
 
-    /** RFC 4861 section 7.2.5: an advertisement without the override flag does not replace an address. */
+    /** RFC 4861 section 7.2.5: an advertisement without the override flag does not replace a cached address. */
     @Test
-    void anAdvertisementWithoutOverrideOnlyRaisesDoubt() {
+    void advertisementWithoutOverrideMakesEntryStale() {
         Host a = host(MAC_A, "fd00::1/64");
         host(MAC_B, "fd00::2/64");
         a.solicit(IP6_B);
@@ -359,7 +359,7 @@ class UserspaceHostTest {
     }
 
     @Test
-    void theGatewayLeadsOut() {
+    void gatewayIsNextHopToOtherNetworks() {
         Host a = new Host(MAC_A, false, List.of(IP_B), "10.0.0.1/24");
         assertEquals(IP_B, a.snapshot.path(IpAddress.parse("192.0.2.1"), 0).nextHop());
         assertEquals(IpAddress.parse("10.0.0.77"), a.snapshot.path(IpAddress.parse("10.0.0.77"), 0).nextHop());

@@ -19,9 +19,9 @@ class ServerDescriptorTest {
     private static final int SERVERS = 4;
     private static final int ROUNDS = 500;
 
-    /** As the loops of servers that share a port do. */
+    /** The loops of servers that share a port open their sockets concurrently. */
     @Test
-    void serversThatOpenTogetherAreToldApart() throws Exception {
+    void concurrentlyOpenedServersAreDistinguished() throws Exception {
         CyclicBarrier together = new CyclicBarrier(SERVERS);
         Callable<Integer> opening = () -> {
             int unknown = 0;

@@ -6,12 +6,12 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.rdmaraw.tcp.congestion.Bbr.State;
 import org.junit.jupiter.api.Test;
 
-/** What BBR makes of the samples of a path: draft-ietf-ccwg-bbr section 5.3, a round at a time. */
+/** BBR's reaction to samples of a path: draft-ietf-ccwg-bbr section 5.3, one round at a time. */
 class BbrTest {
     private static final int MSS = 1_000;
     private static final long MILLI = 1_000_000L;
     private static final long RTT = 10 * MILLI;
-    /** Bytes per second: 100,000 bytes in a round trip. */
+    /** Bytes per second; 100,000 bytes per round trip. */
     private static final long BANDWIDTH = 10_000_000;
     private static final int PRODUCT = 100_000;
 
@@ -55,7 +55,7 @@ class BbrTest {
         }
     };
 
-    /** A round trip passes in which so much arrives as the rate brings. */
+    /** Simulates a round trip in which data arrives at {@code rate}. */
     private void round(long rate, long inFlight) {
         round(rate, inFlight, RTT);
     }
@@ -115,14 +115,14 @@ class BbrTest {
     }
 
     @Test
-    void startupEndsWhenThreeRoundsBringNoMore() {
+    void startupEndsAfterThreeRoundsWithoutGrowth() {
         untilBandwidthIsFound();
         assertEquals(State.DRAIN, bbr.state());
         assertEquals(0.5 * BANDWIDTH * 0.99, bbr.pacingRate(), BANDWIDTH * 0.01);
     }
 
     @Test
-    void startupGoesOnWhileTheApplicationLimits() {
+    void startupContinuesWhileApplicationLimited() {
         appLimited = true;
         for (int i = 0; i < 10; i++) {
             round(BANDWIDTH, PRODUCT);
@@ -131,7 +131,7 @@ class BbrTest {
     }
 
     @Test
-    void drainEndsWithTheQueue() {
+    void drainEndsWhenQueueIsEmpty() {
         untilBandwidthIsFound();
         round(BANDWIDTH, 2 * PRODUCT);
         assertEquals(State.DRAIN, bbr.state());
@@ -140,7 +140,7 @@ class BbrTest {
     }
 
     @Test
-    void drainEndsAfterThreeRoundsInAnyCase() {
+    void drainEndsAfterThreeRounds() {
         untilBandwidthIsFound();
         for (int i = 0; i < 4; i++) {
             round(BANDWIDTH, 2 * PRODUCT);
@@ -149,7 +149,7 @@ class BbrTest {
     }
 
     @Test
-    void theWindowIsTwoProductsWhileItCruises() {
+    void windowIsTwoProductsWhileCruising() {
         untilCruising();
         for (int i = 0; i < 12; i++) {
             round(BANDWIDTH, PRODUCT);
@@ -159,10 +159,10 @@ class BbrTest {
     }
 
     @Test
-    void itProbesAfterAsManyRoundsAsRenoWouldTake() {
+    void probesAfterRenoRounds() {
         untilProbing();
         assertEquals(1.25 * BANDWIDTH * 0.99, bbr.pacingRate(), BANDWIDTH * 0.01);
-        // No more bandwidth: the plateau ends the probe.
+        // The bandwidth does not grow, so the plateau ends the probe.
         for (int i = 0; i < 4; i++) {
             round(BANDWIDTH, 5 * PRODUCT / 4);
         }
@@ -170,7 +170,7 @@ class BbrTest {
     }
 
     @Test
-    void tooMuchLossEndsAProbeAndBoundsWhatIsInFlight() {
+    void highLossEndsProbeAndLimitsInflight() {
         untilProbing();
         lose(5 * PRODUCT / 4, MSS);
         assertEquals(State.PROBE_UP, bbr.state(), "less than 2 % is lost");
@@ -183,7 +183,7 @@ class BbrTest {
     }
 
     @Test
-    void aLossThatWasNoneReturnsToTheProbe() {
+    void spuriousLossReturnsToProbe() {
         untilProbing();
         lose(5 * PRODUCT / 4, 4 * MSS);
         bbr.onCongestion(window, 5 * PRODUCT / 4, now);
@@ -194,7 +194,7 @@ class BbrTest {
     }
 
     @Test
-    void lossWhileCruisingBoundsForTheMoment() {
+    void lossWhileCruisingSetsShortTermBounds() {
         untilCruising();
         long before = cwnd;
         lose(PRODUCT, MSS);
@@ -206,7 +206,7 @@ class BbrTest {
     }
 
     @Test
-    void itStepsBackToSeeTheShortestRoundTrip() {
+    void probeRttReducesWindow() {
         untilCruising();
         long begin = now;
         while (bbr.state() != State.PROBE_RTT) {
@@ -224,7 +224,7 @@ class BbrTest {
     }
 
     @Test
-    void bandwidthThatFallsIsForgottenAfterTwoCycles() {
+    void reducedBandwidthIsAdoptedAfterTwoCycles() {
         untilCruising();
         for (int i = 0; i < 1_000; i++) {
             round(BANDWIDTH / 4, Math.min(cwnd, PRODUCT));

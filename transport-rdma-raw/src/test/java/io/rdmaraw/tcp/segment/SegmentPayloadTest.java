@@ -8,7 +8,7 @@ import io.netty.buffer.Unpooled;
 import io.netty.util.IllegalReferenceCountException;
 import org.junit.jupiter.api.Test;
 
-/** Whose the payload of a segment is. */
+/** Ownership of the payload references of a segment. */
 class SegmentPayloadTest {
     private static final int PIECE_BYTES = 10;
 
@@ -27,7 +27,7 @@ class SegmentPayloadTest {
     }
 
     @Test
-    void whatIsBorrowedCostsNoReference() {
+    void borrowedSlicesHaveNoReference() {
         borrowBoth();
         assertReferences(1, 1);
         segment.transmitted();
@@ -36,7 +36,7 @@ class SegmentPayloadTest {
     }
 
     @Test
-    void whatIsRetainedIsReleasedOnce() {
+    void retainedSlicesAreReleasedOnce() {
         borrowBoth();
         segment.retainPayload();
         segment.retainPayload();
@@ -46,7 +46,7 @@ class SegmentPayloadTest {
     }
 
     @Test
-    void whatIsRetainedIsDetachedWithItsReferences() {
+    void retainedSlicesAreDetachedWithReferences() {
         borrowBoth();
         assertThrows(IllegalStateException.class, segment::detachPayload);
         segment.retainPayload();
@@ -55,7 +55,7 @@ class SegmentPayloadTest {
     }
 
     @Test
-    void ofABufferThatIsReleasedNothingIsTaken() {
+    void releasedBufferIsRejectedWithoutRetainingOthers() {
         borrowBoth();
         second.release();
         assertThrows(IllegalReferenceCountException.class, segment::retainPayload);
@@ -67,7 +67,7 @@ class SegmentPayloadTest {
     }
 
     @Test
-    void whatIsCutOffIsGivenUpAsItWasTaken() {
+    void truncatedSlicesAreReleasedIfOwned() {
         borrowBoth();
         segment.truncate(PIECE_BYTES);
         assertReferences(1, 1);
@@ -82,9 +82,9 @@ class SegmentPayloadTest {
         assertReferences(2, 1);
     }
 
-    /** A segment that was polled and forgotten: the next one has other slices. */
+    /** A polled segment that is cleared and reused with other slices. */
     @Test
-    void aClearedSegmentOwesNothing() {
+    void clearedSegmentReleasesNothing() {
         borrowBoth();
         segment.clear();
         segment.addSlice(first.retain(), 0, PIECE_BYTES);
@@ -93,7 +93,7 @@ class SegmentPayloadTest {
     }
 
     @Test
-    void aSegmentBorrowsAllOrNothing() {
+    void borrowedAndOwnedSlicesCannotBeMixed() {
         segment.borrowSlice(first, 0, PIECE_BYTES);
         assertThrows(IllegalStateException.class, () -> segment.addSlice(second, 0, PIECE_BYTES));
         segment.clear();

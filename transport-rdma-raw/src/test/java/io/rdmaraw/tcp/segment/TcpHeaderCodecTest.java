@@ -15,16 +15,16 @@ import org.junit.jupiter.api.Test;
 
 class TcpHeaderCodecTest {
     private static final int GUARD_BYTES = 16;
-    /** Of the global arena: an address does not keep memory of any other alive. */
+    /** From the global arena, because an address alone does not keep memory of another arena alive. */
     private final long memory = Arena.global().allocate(4096, 8).address();
     private final FrameParser parser = new FrameParser(new ParseCounters());
     private final ParsedFrame frame = new ParsedFrame();
     private final TcpHeaderCodec headers = new TcpHeaderCodec();
     private final Segment back = new Segment();
 
-    /** The order and the padding of a SYN's options are those of Linux. */
+    /** The order and padding of a SYN's options are the same as on Linux. */
     @Test
-    void aSynIsWrittenByteForByte() {
+    void synIsEncodedAsOnLinux() {
         Segment s = new Segment().source(0, 0xFFFF_7F00_0001L, 40962).destination(0, 0xFFFF_7F00_0001L, 9999)
                 .seq(0x3ee01eb4).flags(TcpFlags.SYN).window(65495).mss(65495).timestamps(0x9d0d7eb7, 0).windowScale(7);
         s.sackPermitted(true);
@@ -40,7 +40,7 @@ class TcpHeaderCodecTest {
     }
 
     @Test
-    void whatIsWrittenIsReadBackAndItsChecksumsAreRight() {
+    void writtenHeadersAreReadBackWithValidChecksums() {
         SplittableRandom random = new SplittableRandom(5);
         for (int round = 0; round < 20_000; round++) {
             Segment s = randomSegment(random);

@@ -26,9 +26,9 @@ class BeforeFramesTest {
         assertEquals(List.of("first", "second", "third"), done);
     }
 
-    /** The frame that the loop was about to look at must not be lost by a failure, nor what others have asked for. */
+    /** If a task fails, the loop must still process its frame and the remaining tasks. */
     @Test
-    void aFailureIsNoneOfTheOthers() {
+    void failedTaskDoesNotAffectOthers() {
         add("before");
         tasks.add(() -> {
             throw new IllegalStateException("planted");
@@ -39,7 +39,7 @@ class BeforeFramesTest {
     }
 
     @Test
-    void whatATaskAddsIsDoneToo() {
+    void addedTasksRunToo() {
         tasks.add(() -> {
             add("added");
             tasks.run();

@@ -26,20 +26,20 @@ class PortHandoverTest {
         handover.begin(List.of(new PortHandover.Shared(IpAddress.parse(local), PORT)), PortHandover.Role.DRAINING);
     }
 
-    /** The successor has not bound the other address, so who drains is the one to answer there. */
+    /** The successor has not bound the other address, so the draining process must answer there. */
     @Test
-    void aPortIsSharedByItsAddressToo() {
+    void portIsSharedPerAddress() {
         drain("10.0.0.1");
         assertTrue(handover.isShared(segmentFor("10.0.0.1", PORT)));
         assertFalse(handover.isShared(segmentFor("10.0.0.1", PORT + 1)));
         assertFalse(handover.isShared(segmentFor("10.0.0.2", PORT)));
-        // There is no stack to count what is dropped: nothing is.
+        // There is no stack that could count a drop, so this passes only if nothing is dropped.
         assertFalse(handover.take(null, segmentFor("10.0.0.2", PORT)), "a SYN goes to the listener");
         assertTrue(handover.mayReset(null, segmentFor("10.0.0.2", PORT)));
     }
 
     @Test
-    void aWildcardIsForEachAddress() {
+    void wildcardCoversEachAddress() {
         drain("0.0.0.0");
         assertTrue(handover.isShared(segmentFor("10.0.0.1", PORT)));
         assertFalse(handover.isShared(segmentFor("10.0.0.1", PORT + 1)));
@@ -47,12 +47,12 @@ class PortHandoverTest {
         assertTrue(handover.isShared(segmentFor("2001:db8::1", PORT)));
     }
 
-    /** The core takes segments that follow each other for one; each has a frame of its own. */
+    /** The core receives consecutive segments as one merged segment. Each of its frames is passed on separately. */
     @Test
     void eachFrameOfASegmentIsPassedOn() {
         List<String> passed = new ArrayList<>();
         handover.passOn(List.of(), (stack, frame) -> passed.size() < 2 && passed.add(frame.toString(US_ASCII)));
-        ReceivedFrame received = new ReceivedFrame();
+        ReceivedFrames received = new ReceivedFrames();
         received.begin(Unpooled.copiedBuffer("first", US_ASCII), true);
         received.add(Unpooled.copiedBuffer("second", US_ASCII));
         received.add(Unpooled.copiedBuffer("third", US_ASCII));

@@ -15,9 +15,9 @@ import org.junit.jupiter.params.provider.CsvSource;
 import java.util.List;
 import java.util.stream.Stream;
 
-/** Merging received pieces into one message: the order of bytes, and the references. */
+/** Merges received pieces into one message. Bytes keep their order and no reference is lost. */
 class ReceivedPiecesTest {
-    /** As a user's own allocator may. */
+    /** An allocator that fails, as one of the user may. */
     private static final class Failing extends AbstractByteBufAllocator {
         Failing() {
             super(true);
@@ -56,13 +56,13 @@ class ReceivedPiecesTest {
 
     @ParameterizedTest
     @CsvSource({"10, 20", "1000, 1000", "600, 40000", "60000, 60000"})
-    void anAllocatorThatFailsCostsNoPiece(int firstBytes, int secondBytes) {
+    void failingAllocatorLosesNoPiece(int firstBytes, int secondBytes) {
         List<ByteBuf> pieces = Stream.of(piece(firstBytes, 0), piece(secondBytes, 7)).toList();
         pieces.forEach(received::add);
         if (firstBytes + secondBytes > 1 << 16) {
             assertEquals(firstBytes, takeAndRelease(new Failing()), "a single piece needs no memory");
         } else {
-            assertThrows(OutOfMemoryError.class, () -> received.takeMerged(new Failing()));
+            assertThrows(OutOfMemoryError.class, () -> received.takeMerged(new Failing(), Integer.MAX_VALUE));
         }
         received.drop();
         assertTrue(received.isEmpty());
@@ -74,7 +74,7 @@ class ReceivedPiecesTest {
     void piecesAreMergedInOrder(int firstBytes, int secondBytes, int mergedBytes) {
         List<ByteBuf> pieces = Stream.of(piece(firstBytes, 0), piece(secondBytes, firstBytes)).toList();
         pieces.forEach(received::add);
-        ByteBuf merged = received.takeMerged(UnpooledByteBufAllocator.DEFAULT);
+        ByteBuf merged = received.takeMerged(UnpooledByteBufAllocator.DEFAULT, Integer.MAX_VALUE);
         assertEquals(mergedBytes, merged.readableBytes());
         for (int i = 0; i < mergedBytes; i++) {
             assertEquals((byte) i, merged.getByte(i), "byte " + i);
@@ -85,7 +85,7 @@ class ReceivedPiecesTest {
     }
 
     private int takeAndRelease(Failing allocator) {
-        ByteBuf taken = received.takeMerged(allocator);
+        ByteBuf taken = received.takeMerged(allocator, Integer.MAX_VALUE);
         int bytes = taken.readableBytes();
         taken.release();
         return bytes;

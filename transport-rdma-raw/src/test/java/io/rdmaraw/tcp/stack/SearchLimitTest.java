@@ -24,14 +24,16 @@ class SearchLimitTest {
         return begun;
     }
 
-    /** Long after loops have changed: a million segments of no connection in a second, each answered at once. */
+    /**
+     * Long after the last change of the loops: a million unmatched segments per second, each search answered at once.
+     */
     @Test
-    void aFloodOfUnknownSegmentsCostsOtherLoopsABoundedShare() {
+    void searchesForUnknownSegmentsAreLimited() {
         assertEquals(256 + 8_000, begun(false, 1_000_000, 1_000, true), 1);
     }
 
     @Test
-    void justAfterAChangeOnlyThoseUnderWayCount() {
+    void afterChangeOnlyPendingSearchesAreLimited() {
         assertEquals(10_000, begun(true, 10_000, 1_000, true));
         assertEquals(256, begun(true, 10_000, 1_000, false));
         assertFalse(limit.begin(true, 2 * SECOND));

@@ -12,10 +12,10 @@ import io.netty.buffer.Unpooled;
 import io.netty.util.IllegalReferenceCountException;
 import io.rdmaraw.memory.FrameBuf;
 import io.rdmaraw.memory.Slab;
+import io.rdmaraw.queue.FrameQueue;
 import io.rdmaraw.queue.FrameQueueOptions;
 import io.rdmaraw.queue.ReceiveBurst;
 import io.rdmaraw.queue.SharedDevice;
-import io.rdmaraw.queue.VerbsFrameQueue;
 import io.rdmaraw.tcp.CloseReason;
 import io.rdmaraw.tcp.TcpConfig;
 import io.rdmaraw.tcp.TcpConnection;
@@ -24,10 +24,10 @@ import io.rdmaraw.tcp.TcpEvents;
 import io.rdmaraw.tcp.TcpListener;
 import io.rdmaraw.tcp.segment.Segment;
 import io.rdmaraw.tcp.segment.TcpHeaderCodec;
-import io.rdmaraw.verbs.CompletionChannel;
 import io.rdmaraw.verbs.DirectAccess;
 import io.rdmaraw.verbs.StridingReceive;
 import io.rdmaraw.verbs.flow.FlowSpec;
+import io.rdmaraw.verbs.objects.CompletionChannel;
 import io.rdmaraw.wire.FrameParser;
 import io.rdmaraw.wire.ParseCounters;
 import io.rdmaraw.wire.ParseVerdict;
@@ -44,8 +44,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 /**
- * What a device makes of the segments that are written for it: two TCPs in virtual time send through one real queue,
- * and every frame that comes back is parsed with its checksums.
+ * Two TCP engines in virtual time exchange segments through a real queue. Each frame that the device delivers is parsed
+ * and its checksums are verified.
  */
 class TcpFrameBuilderTest {
     private static final String DEVICE = System.getProperty("io.rdmaraw.test.device", "soft:loop:segments");
@@ -60,10 +60,10 @@ class TcpFrameBuilderTest {
     private static final int MAX_IDLE_STEPS = 120_000;
 
     private final SharedDevice device = SharedDevice.acquire(DEVICE);
-    /** Other classes in the same JVM keep slots on purpose. */
+    /** Other test classes of the same JVM hold slots deliberately. */
     private final int heldBefore = Slab.heldAfterClose();
     private final CompletionChannel channel = device.context().createCompletionChannel();
-    private final VerbsFrameQueue queue = VerbsFrameQueue.open(device, 1, channel,
+    private final FrameQueue queue = FrameQueue.open(device, 1, channel,
             new FrameQueueOptions(1024, 256, 18, 4096, 2048, DirectAccess.ofProperty(), false,
                     StridingReceive.NEVER));
     private final ReceiveBurst burst = new ReceiveBurst();
@@ -77,7 +77,7 @@ class TcpFrameBuilderTest {
     private int lossPercent;
     private int frameLimitBytes = ETHERNET_BYTES + MTU_BYTES;
     private boolean segments;
-    /** False: payload is sent as by a card, which reads registered memory alone. */
+    /** False simulates a card, which can only send from registered memory. */
     private boolean sendsAllMemory = true;
     private End client;
     private End server;
@@ -87,10 +87,10 @@ class TcpFrameBuilderTest {
         queue.steer(FlowSpec.builder().destinationMac(new byte[] {2, 0, 0, 0, 0x0f, 0x51}).build());
     }
 
-    /** A user with a reference too many, or another thread, releases what the core has just given out. */
+    /** The user releases the payload once too often, or from another thread, after the core has polled its segment. */
     @ParameterizedTest
     @CsvSource({"100,false", "1400,false", "100_000,false", "1400,true", "100_000,true"})
-    void whatIsReleasedBeforeItIsWrittenTakesNoSlot(String lengthBytes, boolean card) {
+    void payloadReleasedTooEarlyHoldsNoSlot(String lengthBytes, boolean card) {
         sendsAllMemory = !card;
         connect(true, true);
         int available = queue.slots().available();
@@ -123,7 +123,7 @@ class TcpFrameBuilderTest {
         assertEquals(heldBefore, Slab.heldAfterClose(), "slabs of which a slot is not given back");
     }
 
-    /** One TCP with what it has received. */
+    /** One TCP engine and the bytes it has received. */
     private final class End implements TcpEvents {
         final TcpFrameBuilder writer;
         final TcpEngine engine;
@@ -132,7 +132,7 @@ class TcpFrameBuilderTest {
         boolean finished;
 
         End(boolean offload, long seed) {
-            writer = new TcpFrameBuilder(queue, offload, sendsAllMemory && queue.sendsAllMemory());
+            writer = new TcpFrameBuilder(queue, offload, sendsAllMemory && queue.supportsOnDemandPaging());
             TcpConfig config = TcpConfig.builder().mtuBytes(MTU_BYTES).maxSlices(Segment.MAX_SLICES)
                     .segmentationBytes(writer.maxSegmentedBytes()).build();
             engine = new TcpEngine(config, this, new Random(seed), now);
@@ -175,12 +175,12 @@ class TcpFrameBuilderTest {
 
         @Override
         public void acked(TcpConnection of, int bytes) {
-            // Nobody waits for room.
+            // No user waits for room.
         }
 
         @Override
         public void closed(TcpConnection of, CloseReason reason) {
-            // The engines' counters tell.
+            // The counters of the engine show the reason.
         }
     }
 
@@ -197,7 +197,10 @@ class TcpFrameBuilderTest {
         }
     }
 
-    /** Everything that can be sent is sent, everything that comes is received, and time passes if that is nothing. */
+    /**
+     * Sends all possible segments, processes all received frames, and advances the time if there were none. Returns
+     * whether there was work.
+     */
     private boolean turn() {
         boolean worked = client.send() | server.send();
         worked |= receive() > 0;
@@ -233,7 +236,7 @@ class TcpFrameBuilderTest {
         frame.release();
     }
 
-    /** Writes a random stream of random pieces to a connection; a copy of it. */
+    /** Writes a stream of random pieces to a connection and returns a copy of it. */
     private ByteBuf write(TcpConnection connection, String memory, int bytes) {
         ByteBuf copy = Unpooled.buffer(bytes);
         while (copy.readableBytes() < bytes) {
@@ -266,7 +269,7 @@ class TcpFrameBuilderTest {
         }
     }
 
-    /** The same streams with the device's segments and without, whatever memory they lie in and whatever is lost. */
+    /** Streams arrive intact with and without segmentation offload, from every kind of memory and with losses. */
     @ParameterizedTest
     @CsvSource({"true,true,registered,0,true", "true,false,registered,0,true", "true,true,foreign,0,true",
         "true,false,foreign,0,true", "false,true,mixed,0,true", "true,true,mixed,3,true", "true,false,mixed,3,true",
@@ -299,7 +302,7 @@ class TcpFrameBuilderTest {
     }
 
     @Test
-    void theDeviceCutsAsThePathsMtuHasIt() {
+    void deviceSegmentsByPathMtu() {
         connect(true, true);
         ByteBuf stream = write(client.connection, "mixed", STREAM_BYTES);
         client.send();
@@ -313,10 +316,10 @@ class TcpFrameBuilderTest {
         assertEquals(segments, queue.counters().segmentedFrames > 0);
     }
 
-    /** What lies anywhere needs a slot for its headers alone, and goes out as one request of many segments. */
+    /** Unregistered memory needs a slot for the headers only, and is sent as one request with many segments. */
     @Test
-    void memoryThatIsNotRegisteredIsSentFromWhereItLies() {
-        assumeTrue(queue.sendsAllMemory(), "cards read registered memory alone");
+    void unregisteredMemoryIsSentInPlace() {
+        assumeTrue(queue.supportsOnDemandPaging(), "cards read registered memory alone");
         connect(true, true);
         ByteBuf stream = Unpooled.directBuffer(STREAM_BYTES / 4).writerIndex(STREAM_BYTES / 4);
         for (int i = 0; i < STREAM_BYTES / 4; i++) {

@@ -8,7 +8,7 @@ import java.lang.foreign.Arena;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
-/** Compares encoded rules with the bytes of C structures that a compiled program fills in field by field. */
+/** Compares encoded rules with C structures that a compiled program fills in member by member. */
 class FlowSpecEncodingTest {
     private static final String HEAD = """
             #include <arpa/inet.h>

@@ -4,8 +4,8 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.rdmaraw.ffi.NativeMemory;
-import io.rdmaraw.verbs.abi.FlowAttrLayout;
-import io.rdmaraw.verbs.abi.FlowEthLayout;
+import io.rdmaraw.verbs.abi.VerbsLayouts.FlowAttrLayout;
+import io.rdmaraw.verbs.abi.VerbsLayouts.FlowEthLayout;
 import java.lang.foreign.Arena;
 import net.jqwik.api.Arbitraries;
 import net.jqwik.api.Arbitrary;
@@ -84,7 +84,7 @@ class FlowSpecPropertyTest {
         });
     }
 
-    /** A part of a rule. */
+    /** A part of a rule's text. */
     private interface Part {
         void apply(FlowSpecBuilder builder);
     }
@@ -118,7 +118,7 @@ class FlowSpecPropertyTest {
                 Arbitraries.just(FlowSpecBuilder::ipv6), ipv4, ipv6.filter(FlowSpecPropertyTest::isNotIpv4Mapped));
     }
 
-    /** Values that look like IPv4-mapped addresses are refused, rightly; they are tested by example. */
+    /** IPv4-mapped addresses are rejected by design; an example test covers them. */
     private static boolean isNotIpv4Mapped(Part part) {
         try {
             part.apply(FlowSpec.builder());

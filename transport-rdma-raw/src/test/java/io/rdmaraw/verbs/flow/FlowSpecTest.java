@@ -16,7 +16,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 class FlowSpecTest {
     @Test
-    void theTextFormSaysTheSameAsTheBuilder() throws Exception {
+    void parsedTextEqualsBuiltRule() throws Exception {
         FlowSpec dns = FlowSpec.builder().ipv4Destination("10.0.0.1").udp().destinationPort(53).build();
         assertEquals(dns, FlowSpec.parse("udp dst-port 53 dst 10.0.0.1"));
         assertEquals("dst 10.0.0.1 udp dst-port 53", dns.toString());
@@ -88,7 +88,7 @@ class FlowSpecTest {
         "frobnicate|\"frobnicate\" is not one of all,",
         "tag 16777216|the tag is 0 to 16777215",
     })
-    void whatIsNotARuleIsExplained(String text, String reason) {
+    void invalidTextIsRejectedWithReason(String text, String reason) {
         IllegalArgumentException e = assertThrows(IllegalArgumentException.class, () -> FlowSpec.parse(text));
         assertTrue(e.getMessage().startsWith("\"" + text + "\" is not a flow rule: "), e.getMessage());
         assertTrue(e.getMessage().contains(reason), e.getMessage());

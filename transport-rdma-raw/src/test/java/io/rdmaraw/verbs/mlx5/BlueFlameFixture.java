@@ -1,15 +1,15 @@
 package io.rdmaraw.verbs.mlx5;
 
-/** What tests ask of the registers that send queues write to. */
+/** Gives tests access to the registers of send queues. */
 public final class BlueFlameFixture {
     private BlueFlameFixture() {
     }
 
-    /** Returns whether several queue pairs of this process write to a register that one does. */
+    /** Returns whether several queue pairs of this process write to a register. */
     public static boolean isShared(long register) {
         BlueFlameRegister known = BlueFlameRegister.claim(register);
         try {
-            // This claim is one of them.
+            // One of the users is this claim.
             return known.users() > 2;
         } finally {
             known.release();

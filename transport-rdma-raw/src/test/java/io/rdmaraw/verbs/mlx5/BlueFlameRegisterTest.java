@@ -9,7 +9,7 @@ import java.lang.foreign.MemorySegment;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
-/** Whole requests go to a register that one queue alone writes to; where several do, doorbells go there. */
+/** A queue writes whole requests to an exclusive register, but only doorbells to a shared one. */
 class BlueFlameRegisterTest {
     private static final int HALF_BYTES = 256;
     private static final int BLOCKS = 16;
@@ -36,7 +36,10 @@ class BlueFlameRegisterTest {
             queue = new Mlx5SendQueue(rings(number, ring.address(), record), false, 1);
         }
 
-        /** Sends a frame; returns whether all of its request went to the register, and not its first eight bytes. */
+        /**
+         * Sends a frame. Returns whether the whole request was written to the register, and not only its first 8
+         * bytes.
+         */
         boolean copiesItsRequest() {
             register.fill(FILL);
             MemorySegment half = register.asSlice((long) (rings++ & 1) * HALF_BYTES, Wqe.BLOCK_BYTES);
@@ -57,7 +60,7 @@ class BlueFlameRegisterTest {
     }
 
     @Test
-    void aQueueWithARegisterOfItsOwnWritesItsRequestsThere() {
+    void queueWithOwnRegisterWritesRequestsToIt() {
         Sender only = new Sender(1);
         for (int i = 0; i < BLOCKS; i++) {
             assertTrue(only.copiesItsRequest());
@@ -66,7 +69,7 @@ class BlueFlameRegisterTest {
     }
 
     @Test
-    void queuesWithOneRegisterWriteDoorbellsAlone() {
+    void queuesWithSharedRegisterWriteOnlyDoorbells() {
         Sender first = new Sender(1);
         assertTrue(first.copiesItsRequest());
         Sender second = new Sender(2);
@@ -81,7 +84,7 @@ class BlueFlameRegisterTest {
     }
 
     @Test
-    void aQueuePairThatIsSentByWithCallsSharesItsRegisterToo() {
+    void queuePairDrivenByLibmlx5SharesItsRegister() {
         Sender rings = new Sender(1);
         Runnable end = Mlx5SendQueue.noteCalls(rings(2, 0, 0));
         assertFalse(rings.copiesItsRequest());

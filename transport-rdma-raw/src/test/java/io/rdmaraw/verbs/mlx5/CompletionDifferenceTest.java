@@ -5,13 +5,13 @@ import static org.junit.jupiter.api.Assertions.assertNotEquals;
 
 import io.rdmaraw.ffi.NativeMemory;
 import io.rdmaraw.ffi.NetworkOrder;
-import io.rdmaraw.verbs.Flow;
-import io.rdmaraw.verbs.ReceiveWr;
-import io.rdmaraw.verbs.SendWr;
-import io.rdmaraw.verbs.Wc;
 import io.rdmaraw.verbs.abi.Sge;
 import io.rdmaraw.verbs.abi.WcStatus;
 import io.rdmaraw.verbs.flow.FlowSpec;
+import io.rdmaraw.verbs.objects.Flow;
+import io.rdmaraw.verbs.objects.ReceiveWr;
+import io.rdmaraw.verbs.objects.SendWr;
+import io.rdmaraw.verbs.objects.Wc;
 import java.util.HexFormat;
 import net.jqwik.api.Arbitraries;
 import net.jqwik.api.Arbitrary;
@@ -24,8 +24,8 @@ import net.jqwik.api.lifecycle.AfterContainer;
 import net.jqwik.api.lifecycle.BeforeContainer;
 
 /**
- * The same bytes in a completion queue, polled by libmlx5 and by ours: the same completion. The entries are one that
- * the emulated device has written, with other values in it; both read them where they lie.
+ * Polls the same bytes in a completion queue with libmlx5 and with our reader, which must return the same
+ * completion. The entries were written by the emulated device and then modified.
  */
 @Tag("emulated")
 class CompletionDifferenceTest {
@@ -38,7 +38,7 @@ class CompletionDifferenceTest {
     private static Flow flow;
     private static byte[] receiveTemplate;
     private static int written;
-    /** Receives complete in the order they were posted, and older versions of libmlx5 look at nothing else. */
+    /** Receives complete in the order of posting. Older versions of libmlx5 rely on it. */
     private static int received;
 
     @BeforeContainer
@@ -49,7 +49,7 @@ class CompletionDifferenceTest {
         for (int i = 0; i < EmulatedQueuePair.REQUESTS; i++) {
             postReceive(i);
         }
-        // The one that is signalled; with it a receive: both are the patterns of what comes.
+        // A signalled send and a receive. Their completions are the patterns of the generated entries.
         byte[] mac = HexFormat.ofDelimiter(":").parseHex(MAC);
         for (int i = 0; i < mac.length; i++) {
             NativeMemory.putByte(sendBuffer() + i, mac[i]);
@@ -90,7 +90,7 @@ class CompletionDifferenceTest {
         assertEquals(0, theirs.queuePair.postReceive(request, request + 256));
     }
 
-    /** One block each, so that the block's number is that of the request. */
+    /** Posts requests of one block, so that the number of the block is that of the request. */
     private static void postSend(int index) {
         long request = theirs.scratch();
         NativeMemory.fill(request, SendWr.SIZE_BYTES, (byte) 0);
@@ -125,7 +125,7 @@ class CompletionDifferenceTest {
         compare(cqe, wc);
     }
 
-    /** From now on the device writes nothing here any more. */
+    /** Afterwards the device does not write to the queues any more. */
     private static void drainFlushed() {
         long wc = theirs.scratch() + 4096;
         for (int flushed = 0; flushed < EmulatedQueuePair.REQUESTS - 1;) {
@@ -170,13 +170,13 @@ class CompletionDifferenceTest {
     @Property(tries = 3000)
     void sends(@ForAll("sendCounters") int wqeCounter) {
         long entry = template();
-        // As the device does it: the operation, and the number of the queue pair.
+        // As written by the device: the operation and the queue pair number.
         NetworkOrder.putInt(entry + Cqe.SOP_DROP_QPN_OFFSET,
                 Wqe.OPCODE_SEND << 24 | theirs.queuePair.number());
         finish(entry, wqeCounter, Cqe.OPCODE_REQ, 0, false);
     }
 
-    /** Flushed ones only in number: of every other libmlx5 writes a picture to the standard error output. */
+    /** Compares only the number of flushed requests. For other errors libmlx5 prints a dump to standard error. */
     @Property(tries = 3000)
     void flushedRequests(@ForAll("sendCounters") int wqeCounter, @ForAll boolean send) {
         fail(send, Syndrome.WR_FLUSH_ERR, wqeCounter);
@@ -187,7 +187,7 @@ class CompletionDifferenceTest {
         fail(send, syndrome, 0);
     }
 
-    /** Of the blocks that requests were posted in. */
+    /** Indices of blocks with posted requests. */
     @Provide
     Arbitrary<Integer> sendCounters() {
         return Arbitraries.integers().between(0, 0xffff)
@@ -249,7 +249,7 @@ class CompletionDifferenceTest {
         if (Wc.status(wc) == WcStatus.SUCCESS && receive) {
             assertEquals(Wc.byteLen(wc), Cqe.byteCount(cqe), "length");
             assertEquals(Wc.qpNum(wc), Cqe.flowTag(cqe), "flow tag");
-            // libmlx5 never says it of IPv6.
+            // libmlx5 never reports it for IPv6.
             boolean ipv6 = (NativeMemory.getByte(cqe + Cqe.L4_HDR_TYPE_ETC_OFFSET) >> Cqe.L3_HDR_TYPE_SHIFT
                     & Cqe.L3_HDR_TYPE_MASK) == Cqe.L3_HDR_TYPE_IPV6;
             boolean right = ipv6 ? (NativeMemory.getByte(cqe + Cqe.HDS_IP_EXT_OFFSET) & Cqe.L4_OK) != 0

@@ -20,8 +20,8 @@ import net.jqwik.api.lifecycle.AfterTry;
 import net.jqwik.api.lifecycle.BeforeTry;
 
 /**
- * A completion queue against a model of the device that writes to it: plain completions and compressed sessions in any
- * order, over many rounds of the ring, polled in pieces.
+ * Tests a completion queue against a model of the device: plain completions and compressed sessions in any
+ * order, over many rounds of the ring, polled in parts.
  */
 class CompletionRingTest {
     private static final int SESSION_MAX = 32;
@@ -38,7 +38,7 @@ class CompletionRingTest {
         arena.close();
     }
 
-    /** The sessions' lengths are 1 for a plain completion. */
+    /** The length of a session is 1 for a plain completion. */
     @Property(tries = 2000)
     void everyCompletionIsReadOnceAndInOrder(@ForAll("sessions") List<Integer> sessions, @ForAll boolean wide,
             @ForAll @IntRange(min = 1, max = 64) int pollLimit, @ForAll long seed) {
@@ -73,7 +73,7 @@ class CompletionRingTest {
     }
 
     @Property(tries = 200)
-    void whatWasLeftAtAResetIsForgotten(@ForAll("sessions") List<Integer> before,
+    void unreadCompletionsAreDiscardedByReset(@ForAll("sessions") List<Integer> before,
             @ForAll @IntRange(min = 0, max = 40) int polled) {
         Device device = new Device(64, 64);
         int left = 0;
@@ -103,7 +103,8 @@ class CompletionRingTest {
             device.poll(1, new ArrayList<>());
         }
         device.queue.arm(events);
-        // The format of PRM, "CQ arm doorbell": command 0 asks for the next completion, solicited or not.
+        // The format of PRM, "CQ arm doorbell": command 0 requests an event for the next completion, solicited or
+        // not.
         int request = (events % 4) << 28 | completions;
         assertEquals(request, NetworkOrder.getInt(device.doorbellRecord + 4));
         assertEquals(completions, NetworkOrder.getInt(device.doorbellRecord));
@@ -118,7 +119,7 @@ class CompletionRingTest {
                 Tuple.of(2, Arbitraries.integers().between(2, SESSION_MAX))).list().ofMaxSize(60);
     }
 
-    /** Writes as the device does: the last byte last, and of a compressed session only title and miniature entries. */
+    /** Writes like the device: the last byte last, and of a compressed session only the title and mini entries. */
     private final class Device {
         static final int NUMBER = 0x1234;
         final long doorbellRecord = arena.allocate(8, 8).address();

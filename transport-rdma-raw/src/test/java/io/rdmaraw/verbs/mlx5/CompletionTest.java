@@ -12,7 +12,7 @@ import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
 import net.jqwik.api.constraints.IntRange;
 
-/** What is read of a completion, against completions that the C compiler laid out. */
+/** Tests the accessors of completions against structures laid out by the C compiler. */
 class CompletionTest {
     private final MemorySegment memory = Arena.ofAuto().allocate(Cqe.SIZE_BYTES, 8);
 

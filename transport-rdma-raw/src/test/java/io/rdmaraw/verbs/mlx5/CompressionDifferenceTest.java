@@ -5,15 +5,15 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.rdmaraw.ffi.NativeMemory;
 import io.rdmaraw.ffi.NetworkOrder;
-import io.rdmaraw.verbs.CompletionQueue;
-import io.rdmaraw.verbs.QueuePair;
-import io.rdmaraw.verbs.QueuePairOptions;
-import io.rdmaraw.verbs.ReceiveWr;
-import io.rdmaraw.verbs.SendWr;
-import io.rdmaraw.verbs.Wc;
 import io.rdmaraw.verbs.abi.Sge;
 import io.rdmaraw.verbs.abi.WcStatus;
 import io.rdmaraw.verbs.flow.FlowSpec;
+import io.rdmaraw.verbs.objects.CompletionQueue;
+import io.rdmaraw.verbs.objects.QueuePair;
+import io.rdmaraw.verbs.objects.QueuePairOptions;
+import io.rdmaraw.verbs.objects.ReceiveWr;
+import io.rdmaraw.verbs.objects.SendWr;
+import io.rdmaraw.verbs.objects.Wc;
 import java.util.ArrayList;
 import java.util.HexFormat;
 import java.util.List;
@@ -27,8 +27,8 @@ import net.jqwik.api.lifecycle.AfterContainer;
 import net.jqwik.api.lifecycle.BeforeContainer;
 
 /**
- * The same frames received twice: completed by entries that libmlx5 polls, and by compressed ones that ours reads in a
- * queue that libmlx5 has made. libmlx5 has no reader for the second.
+ * Receives the same frames twice: with entries that libmlx5 polls, and with compressed entries that our reader
+ * polls in a queue created by libmlx5. libmlx5 cannot read the latter.
  */
 @Tag("emulated")
 class CompressionDifferenceTest {
@@ -98,7 +98,7 @@ class CompressionDifferenceTest {
         assertEquals(0, ours.next());
     }
 
-    /** What comes from a session does not lie in the ring. */
+    /** Counts completions of sessions, which are not in the ring. */
     private static void countSession(long cqe) {
         long bytes = (long) ring.entries() * ring.strideBytes();
         sessions += cqe < ring.buffer() || cqe >= ring.buffer() + bytes ? 1 : 0;
@@ -108,7 +108,7 @@ class CompressionDifferenceTest {
         return lengthBytes + " bytes, tag " + tag + (checksum ? ", checksum right" : "");
     }
 
-    /** Takes completions, of which one is that of a send. */
+    /** Polls completions, one of which belongs to a send. */
     private static void pollTheirs(int count, List<String> frames) {
         long wc = theirs.scratch() + 4096;
         for (int i = 0; i < count; i++) {
@@ -122,7 +122,7 @@ class CompressionDifferenceTest {
         }
     }
 
-    /** One linked list: the device executes it in one go. */
+    /** Posts one linked list, so that the device executes it at once. */
     private static void send(byte[] mac, int burst, boolean mixed, Random random) {
         long requests = theirs.scratch() + 16384;
         for (int i = 0; i < burst; i++) {
@@ -162,7 +162,7 @@ class CompressionDifferenceTest {
         Sge.lkey(element, theirs.region.lkey());
     }
 
-    /** An IPv4 header with a checksum that is right, and UDP without one; now and then something else. */
+    /** Writes a UDP datagram with a correct IPv4 checksum and no UDP checksum, sometimes another frame. */
     private static int writeFrame(long frame, byte[] mac, boolean mixed, Random random) {
         int lengthBytes = 60 + random.nextInt(1400);
         NativeMemory.fill(frame, 64, (byte) 0);

@@ -3,22 +3,22 @@ package io.rdmaraw.verbs.mlx5;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import io.rdmaraw.ffi.PageMemory;
-import io.rdmaraw.verbs.CompletionQueue;
-import io.rdmaraw.verbs.MemoryRegion;
-import io.rdmaraw.verbs.ProtectionDomain;
-import io.rdmaraw.verbs.QueuePair;
-import io.rdmaraw.verbs.QueuePairOptions;
-import io.rdmaraw.verbs.VerbsContext;
-import io.rdmaraw.verbs.VerbsDevices;
+import io.rdmaraw.verbs.objects.CompletionQueue;
+import io.rdmaraw.verbs.objects.MemoryRegion;
+import io.rdmaraw.verbs.objects.ProtectionDomain;
+import io.rdmaraw.verbs.objects.QueuePair;
+import io.rdmaraw.verbs.objects.QueuePairOptions;
+import io.rdmaraw.verbs.objects.VerbsContext;
+import io.rdmaraw.verbs.objects.VerbsDevices;
 
-/** A queue pair of libmlx5 that is ready to send, on the emulated ConnectX, with its rings and registered memory. */
+/** A queue pair of libmlx5 in RTS on the emulated ConnectX, with its rings and registered memory. */
 final class EmulatedQueuePair implements AutoCloseable {
     static final int REQUESTS = 64;
     static final int MAX_ELEMENTS = 6;
     static final int MAX_HEADER_BYTES = 94;
     static final int MAX_INLINE_BYTES = 200;
     static final int MEMORY_BYTES = 1 << 20;
-    /** The native memory behind the one that requests and completions of verbs are built in. */
+    /** Native memory after the registered part, in which requests and completions of verbs are built. */
     static final int SCRATCH_BYTES = 1 << 16;
 
     final VerbsContext context = VerbsDevices.open("mlx5_0");
@@ -39,7 +39,7 @@ final class EmulatedQueuePair implements AutoCloseable {
         queuePair.toReadyToSend();
     }
 
-    /** Returns where the memory begins that is not registered. */
+    /** Returns the address of the unregistered memory. */
     long scratch() {
         return memory.address() + MEMORY_BYTES;
     }

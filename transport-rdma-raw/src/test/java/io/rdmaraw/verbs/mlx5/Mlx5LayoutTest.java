@@ -5,6 +5,14 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.rdmaraw.ffi.CProgram;
+import io.rdmaraw.verbs.mlx5.Mlx5dvLayouts.Mlx5dvContextLayout;
+import io.rdmaraw.verbs.mlx5.Mlx5dvLayouts.Mlx5dvCqInitAttrLayout;
+import io.rdmaraw.verbs.mlx5.Mlx5dvLayouts.Mlx5dvCqLayout;
+import io.rdmaraw.verbs.mlx5.Mlx5dvLayouts.Mlx5dvObjLayout;
+import io.rdmaraw.verbs.mlx5.Mlx5dvLayouts.Mlx5dvQpInitAttrLayout;
+import io.rdmaraw.verbs.mlx5.Mlx5dvLayouts.Mlx5dvQpLayout;
+import io.rdmaraw.verbs.mlx5.Mlx5dvLayouts.Mlx5dvRwqLayout;
+import io.rdmaraw.verbs.mlx5.Mlx5dvLayouts.Mlx5dvWqInitAttrLayout;
 import java.lang.reflect.Field;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -15,13 +23,13 @@ import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.function.Executable;
 
-/** Compares the layouts and numbers with what the C compiler makes of infiniband/mlx5dv.h. */
+/** Compares layouts and constants with the C compiler's result for infiniband/mlx5dv.h. */
 class Mlx5LayoutTest {
-    /** Our constants, by the C expression that gives them. */
+    /** Our constants by their C expression. */
     private final Map<String, Long> ours = new LinkedHashMap<>();
 
     @Test
-    void layoutsAreThoseOfTheCompiler() throws Exception {
+    void layoutsMatchTheCompiler() throws Exception {
         addLayout(Mlx5dvQpLayout.class, "", "mlx5dv_qp", Map.of("SQ_", "sq.", "RQ_", "rq.", "BF_", "bf."));
         addLayout(Mlx5dvCqLayout.class, "", "mlx5dv_cq", Map.of());
         addLayout(Mlx5dvRwqLayout.class, "", "mlx5dv_rwq", Map.of());
@@ -43,7 +51,7 @@ class Mlx5LayoutTest {
     }
 
     @Test
-    void numbersAreThoseOfTheHeader() throws Exception {
+    void constantsMatchTheHeader() throws Exception {
         ours.put("sizeof(struct mlx5dv_obj) <= " + Mlx5dvObjLayout.ROOM_BYTES, 1L);
         ours.put("sizeof(struct mlx5dv_cq_init_attr) <= " + Mlx5dvCqInitAttrLayout.ROOM_BYTES, 1L);
         ours.put("sizeof(struct mlx5dv_context) <= " + Mlx5dvContextLayout.ROOM_BYTES, 1L);

@@ -3,7 +3,7 @@ package io.rdmaraw.verbs.mlx5;
 import io.rdmaraw.ffi.CReference;
 import java.nio.file.Path;
 
-/** The C program {@code reference.c}, which lays requests and completions out as the header says. */
+/** The C program {@code reference.c}, which builds requests and completions with the structures of the header. */
 final class Mlx5Reference {
     private static final CReference PROGRAM = start();
 

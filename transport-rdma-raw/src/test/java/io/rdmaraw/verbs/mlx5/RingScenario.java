@@ -4,19 +4,19 @@ import io.rdmaraw.ffi.NativeMemory;
 import io.rdmaraw.ffi.PageMemory;
 import io.rdmaraw.ordering.SteppedDevice;
 import io.rdmaraw.ordering.WeakMemory;
-import io.rdmaraw.verbs.CompletionChannel;
-import io.rdmaraw.verbs.CompletionQueue;
-import io.rdmaraw.verbs.MemoryRegion;
-import io.rdmaraw.verbs.ProtectionDomain;
-import io.rdmaraw.verbs.QueuePair;
-import io.rdmaraw.verbs.QueuePairOptions;
-import io.rdmaraw.verbs.ReceiveWr;
-import io.rdmaraw.verbs.VerbsContext;
-import io.rdmaraw.verbs.VerbsDevices;
-import io.rdmaraw.verbs.Wc;
 import io.rdmaraw.verbs.abi.Sge;
 import io.rdmaraw.verbs.abi.WcStatus;
 import io.rdmaraw.verbs.flow.FlowSpec;
+import io.rdmaraw.verbs.objects.CompletionChannel;
+import io.rdmaraw.verbs.objects.CompletionQueue;
+import io.rdmaraw.verbs.objects.MemoryRegion;
+import io.rdmaraw.verbs.objects.ProtectionDomain;
+import io.rdmaraw.verbs.objects.QueuePair;
+import io.rdmaraw.verbs.objects.QueuePairOptions;
+import io.rdmaraw.verbs.objects.ReceiveWr;
+import io.rdmaraw.verbs.objects.VerbsContext;
+import io.rdmaraw.verbs.objects.VerbsDevices;
+import io.rdmaraw.verbs.objects.Wc;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -29,8 +29,9 @@ import java.util.List;
 import java.util.Random;
 
 /**
- * The rings of one queue pair, driven on an emulated device that works between any two stores which become visible. A
- * second queue pair, by the calls of libmlx5, gets what the first sends; what the first receives comes from the wire.
+ * Drives the rings of one queue pair on an emulated device, which runs between any two stores that become
+ * visible. A second queue pair, driven through libmlx5, receives the frames that the first sends. The frames
+ * that the first receives come from the wire.
  */
 public final class RingScenario implements AutoCloseable {
     private static final byte[] OURS = HexFormat.of().parseHex("020000007801");
@@ -78,7 +79,7 @@ public final class RingScenario implements AutoCloseable {
     private final Mlx5SendQueue sendQueue;
     private final ArrayDeque<Integer> freeSlots = new ArrayDeque<>();
     private final int[] slotAt = new int[receiveQueue.entries()];
-    /** Whether the device fills in the checksums of a frame, by its number; null: the frame has none. */
+    /** Whether the device computes the checksums of a frame, by frame number; null if the frame has none. */
     private final Boolean[] filled = new Boolean[SEND_SLOTS];
     private final long[] countersBefore = new long[SteppedDevice.EVENTS + 1];
     private int posted;
@@ -106,7 +107,7 @@ public final class RingScenario implements AutoCloseable {
         boundMemory();
     }
 
-    /** Returns what goes wrong first, with its seed; null if nothing does. */
+    /** Returns the first failure with its seed, or null. */
     public static String firstFailure(long first, long seeds) {
         for (long seed = first; seed < first + seeds; seed++) {
             try (RingScenario scenario = new RingScenario(seed)) {
@@ -162,7 +163,7 @@ public final class RingScenario implements AutoCloseable {
         requireNoErrors();
     }
 
-    /** What the rings may read and write. */
+    /** Restricts the memory that the rings may access. */
     private void boundMemory() {
         for (CompletionRing ring : List.of(receiveRing, sendRing)) {
             WeakMemory.addBounds(ring.buffer(), (long) ring.entries() * ring.strideBytes());
@@ -187,7 +188,7 @@ public final class RingScenario implements AutoCloseable {
         WeakMemory.consumerIndexAt(receiveRing.doorbellRecord());
     }
 
-    /** Beyond the 16 bits in which requests are counted, in plain memory. */
+    /** Runs in plain memory until the 16-bit request counter has wrapped. */
     private void runManyLaps() {
         for (int done = 0; done < LAPS_FRAMES; done += REQUESTS) {
             postReceives(REQUESTS);
@@ -199,7 +200,7 @@ public final class RingScenario implements AutoCloseable {
             for (int i = 0; i < REQUESTS; i++) {
                 long frame = writeFrame(sendSlot(), NOBODY, nextSend, 64);
                 Sge.write(scratch, frame, 64, region.lkey());
-                // Frames with different checksums share no request, so each has a block.
+                // Frames with different checksum flags do not share a request, so each occupies a block.
                 sendQueue.putGathered(scratch, 1, i % 2 == 0);
                 nextSend++;
             }
@@ -214,7 +215,7 @@ public final class RingScenario implements AutoCloseable {
         device.step();
         int given = WeakMemory.visibleInt(receiveRing.doorbellRecord());
         for (; givenBack < given; givenBack++) {
-            // The device may write to what was given back. It does so with the owner's bit of the next lap alone.
+            // The device may overwrite returned entries, but only with the owner bit of the next round.
             long entry = receiveRing.buffer() + (long) (givenBack & receiveRing.entries() - 1)
                     * receiveRing.strideBytes();
             WeakMemory.scribble(entry, receiveRing.strideBytes() - 1);
@@ -224,7 +225,7 @@ public final class RingScenario implements AutoCloseable {
         }
     }
 
-    /** Returns how many receives the device knows of. */
+    /** Returns the number of receives that the device knows of. */
     private int announced() {
         return WeakMemory.visibleInt(rings.receive().doorbellRecord()) - arrived & 0xffff;
     }
@@ -240,7 +241,7 @@ public final class RingScenario implements AutoCloseable {
         return 60 + Math.floorMod(number * 37, 150);
     }
 
-    /** Every byte depends on the number: what is of another frame shows. */
+    /** Every byte depends on the frame number, so that a part of another frame is detected. */
     private static byte[] frameOf(byte[] destination, int number, int lengthBytes) {
         byte[] frame = new byte[lengthBytes];
         System.arraycopy(destination, 0, frame, 0, destination.length);
@@ -348,7 +349,7 @@ public final class RingScenario implements AutoCloseable {
         finishBurst(count);
     }
 
-    /** More frames than there are in one request, but no more than there are blocks for if each has its own. */
+    /** Sends more frames than fit into one request, but not more than the number of blocks. */
     private void sendLongBurst() {
         int count = 30 + random.nextInt(Math.min(rings.sendBlocks(), SEND_SLOTS) - 29);
         for (int i = 0; i < count; i++) {
@@ -360,7 +361,7 @@ public final class RingScenario implements AutoCloseable {
         finishBurst(count);
     }
 
-    /** In one piece, its checksums filled in or not: such frames share a request only with their like. */
+    /** Adds a contiguous frame with or without checksum offload. Only frames with the same flag share a request. */
     private void putWithChecksums(long frame, int lengthBytes) {
         writeTcp(lengthBytes);
         boolean fills = random.nextBoolean();
@@ -369,7 +370,7 @@ public final class RingScenario implements AutoCloseable {
         sendQueue.putGathered(scratch, 1, fills);
     }
 
-    /** Some are of the length that requests carry themselves, and some are empty. */
+    /** Some elements have the length of inlined headers, and some are empty. */
     private int elements(long address, int from, int lengthBytes) {
         int[] ends = {Math.min(lengthBytes, from + Wqe.ETH_L2_INLINE_BYTES), Math.min(lengthBytes,
             from + Wqe.ETH_L2_INLINE_BYTES + random.nextInt(2) * 20), lengthBytes};
@@ -382,7 +383,7 @@ public final class RingScenario implements AutoCloseable {
         return ends.length;
     }
 
-    /** One segment: the device sends it as it is, but for the fields of IPv4 and TCP that it fills in. */
+    /** A single segment: the device sends it unchanged, except for the IPv4 and TCP fields that it fills in. */
     private void putSegmented(long frame, int lengthBytes) {
         writeTcp(lengthBytes);
         filled[nextSend % SEND_SLOTS] = true;
@@ -402,7 +403,9 @@ public final class RingScenario implements AutoCloseable {
         write(sendSlot(), bytes);
     }
 
-    /** @param sunkFrames how many of the burst the sink gets; -1: it is not asked */
+    /**
+     * @param sunkFrames number of frames of the burst that the sink receives; -1 to skip the check
+     */
     private void finishBurst(int sunkFrames) {
         sendQueue.signalLast();
         sendQueue.ring();

@@ -4,10 +4,10 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import io.rdmaraw.ffi.NativeMemory;
 import io.rdmaraw.ffi.NetworkOrder;
-import io.rdmaraw.verbs.SendWr;
-import io.rdmaraw.verbs.Wc;
 import io.rdmaraw.verbs.abi.Sge;
 import io.rdmaraw.verbs.abi.WcStatus;
+import io.rdmaraw.verbs.objects.SendWr;
+import io.rdmaraw.verbs.objects.Wc;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -25,13 +25,14 @@ import net.jqwik.api.lifecycle.AfterContainer;
 import net.jqwik.api.lifecycle.BeforeContainer;
 
 /**
- * The same frames sent by libmlx5 and put by ours: the same bytes in the send ring, and the same doorbell record. The
- * ring of libmlx5's is that of an emulated device, which sends what is in it meanwhile; ours is a copy of it.
+ * Sends the same frames through libmlx5 and through our writer, which must produce the same bytes in the send
+ * ring and the same doorbell record. The ring of libmlx5 belongs to an emulated device, which sends its content
+ * in the meantime; ours is a copy.
  *
- * <p>Not compared is what lies between the end of a TSO header and the next unit of 16 bytes: libmlx5 leaves there what
- * was in the ring, and no device reads it. Nor are TSO headers that go over the end of the ring: libmlx5 (of
- * rdma-core 44 to 65) then puts the data segments 32 bytes too far, and the device reads what was in the ring before.
- * What ours does there is for {@link SendRequestTest}.
+ * <p>The bytes between the end of a TSO header and the next unit of 16 bytes are not compared: libmlx5 leaves
+ * old data there, which no device reads. TSO headers that wrap around the end of the ring are not compared
+ * either: libmlx5 (rdma-core 44 to 65) misplaces the data segments by 32 bytes, and the device reads old data.
+ * {@link SendRequestTest} covers our writer in that case.
  */
 @Tag("emulated")
 class SendDifferenceTest {
@@ -39,7 +40,7 @@ class SendDifferenceTest {
     private static final int IPV4_OFFSET = 14;
     private static final int TCP_OFFSET = 34;
 
-    /** No opcode of verbs: a send whose frame is in the request. */
+    /** Not an opcode of verbs: a send with the frame inside the request. */
     private static final int OPCODE_SEND_INLINE = -1;
 
     private static EmulatedQueuePair theirs;
@@ -73,7 +74,7 @@ class SendDifferenceTest {
         leaveRoomAtTheEnd(headerBytes);
         fillMemory(seed, 0x0800);
         long frame = theirs.memory.address();
-        // What the device looks at; the rest stays as it is.
+        // The fields that the device evaluates. The rest remains.
         NativeMemory.fill(frame + IPV4_OFFSET, TCP_OFFSET - IPV4_OFFSET, (byte) 0);
         NativeMemory.putByte(frame + IPV4_OFFSET, (byte) 0x45);
         NativeMemory.putByte(frame + IPV4_OFFSET + 9, (byte) 6);
@@ -83,7 +84,7 @@ class SendDifferenceTest {
         compare(wanted, signaled);
     }
 
-    /** A burst of one short frame lies in its request, which goes to the register whole. */
+    /** A single short frame is copied into its request, which is written to the register. */
     @Property(tries = 2000)
     void shortFramesAlone(@ForAll @IntRange(min = 60, max = EmulatedQueuePair.MAX_INLINE_BYTES) int lengthBytes,
             @ForAll boolean checksums, @ForAll boolean signaled, @ForAll long seed) {
@@ -93,7 +94,7 @@ class SendDifferenceTest {
                 signaled);
     }
 
-    /** Sends other frames until a TSO header fits in what is left of the ring's round. */
+    /** Sends other frames until a TSO header fits before the end of the ring. */
     private static void leaveRoomAtTheEnd(int headerBytes) {
         int needed = (Wqe.CTRL_SIZE_BYTES + Wqe.ETH_INLINE_HDR_START_OFFSET + headerBytes + Wqe.BLOCK_BYTES - 1)
                 / Wqe.BLOCK_BYTES;
@@ -110,11 +111,11 @@ class SendDifferenceTest {
                 .filter(list -> list.stream().mapToInt(i -> i).sum() > Wqe.ETH_L2_INLINE_BYTES);
     }
 
-    /** What is sent; the elements are address and length. */
+    /** The frame to send. An element consists of address and length. */
     private record Case(int opcode, boolean checksums, int headerBytes, int mssBytes, long[][] elements) {
     }
 
-    /** To an address that no rule leads to. */
+    /** The destination address matches no rule. */
     private static void fillMemory(long seed, int etherType) {
         Random random = new Random(seed);
         long address = theirs.memory.address();
@@ -125,7 +126,7 @@ class SendDifferenceTest {
         NetworkOrder.putU16(address + 12, etherType);
     }
 
-    /** Side by side or with holes between them. */
+    /** Returns elements that are adjacent or have gaps between them. */
     private static long[][] elements(List<Integer> lengths, long firstAddress, long seed) {
         Random random = new Random(seed);
         long[][] elements = new long[lengths.size()][];
@@ -138,7 +139,7 @@ class SendDifferenceTest {
     }
 
     private static void compare(Case wanted, boolean mayBeUnsignaled) {
-        // A send queue that nothing is known to have left takes no more.
+        // A send queue without completions accepts no more requests.
         boolean signaled = !mayBeUnsignaled || unsignaled == 8;
         unsignaled = signaled ? 0 : unsignaled + 1;
         try (Arena arena = Arena.ofConfined()) {
@@ -166,7 +167,7 @@ class SendDifferenceTest {
         return hex(theirs.rings.sendBuffer(), theirs.rings.sendBlocks(), first, units, wanted);
     }
 
-    /** The request's bytes, without those that mean nothing. */
+    /** Returns the bytes of a request without the meaningless ones. */
     private static String hex(long buffer, int blocks, int firstBlock, int units, Case wanted) {
         StringBuilder text = new StringBuilder();
         int headerEnd = Wqe.CTRL_SIZE_BYTES + Wqe.ETH_INLINE_HDR_START_OFFSET + wanted.headerBytes();
@@ -225,7 +226,7 @@ class SendDifferenceTest {
         assertEquals(WcStatus.SUCCESS, Wc.status(completion), () -> WcStatus.name(Wc.status(completion)));
     }
 
-    /** A copy of libmlx5's ring as it is before the post, with our writer at the same place. */
+    /** A copy of libmlx5's ring before the post, with our writer at the same position. */
     private static final class Ours {
         static final int BLUE_FLAME_BYTES = 256;
         static final int MAX_CARRIED_BLOCKS = 4;

@@ -24,7 +24,7 @@ import net.jqwik.api.constraints.IntRange;
 import net.jqwik.api.lifecycle.AfterTry;
 import net.jqwik.api.lifecycle.BeforeTry;
 
-/** The requests that are written to a send ring, byte by byte against those of the C compiler. */
+/** Compares the requests in a send ring byte by byte with those of the C compiler. */
 class SendRequestTest {
     private static final int MAX_HEADER_BYTES = 128;
     private static final int MAX_CARRIED_BYTES = 240;
@@ -34,11 +34,11 @@ class SendRequestTest {
     private final List<Mlx5SendQueue> queues = new ArrayList<>();
     private Arena arena;
 
-    /** What stands before the request, and how it is asked for. */
+    /** The state of the ring before the request, and whether a completion is requested. */
     record Place(int number, int producer, int blocks, boolean signaled) {
     }
 
-    /** Lengths and keys of the elements. */
+    /** Lengths and lkeys of the elements. */
     record Element(int lengthBytes, int lkey) {
     }
 
@@ -110,7 +110,7 @@ class SendRequestTest {
         assertEquals(place.producer() + (frames.size() + 5) / 4, ring.queue.produced());
     }
 
-    /** It is in the ring and in the register, as libmlx5 does it with {@code IBV_SEND_INLINE}. */
+    /** The frame is in the request in the ring and in the register, as libmlx5 does for {@code IBV_SEND_INLINE}. */
     @Property(tries = 3000)
     void aSingleShortFrameInItsRequest(@ForAll("places") Place place,
             @ForAll @IntRange(min = 19, max = MAX_CARRIED_BYTES) int bytes, @ForAll int lkey,
@@ -138,7 +138,7 @@ class SendRequestTest {
                 NetworkOrder.getInt(ring.doorbellRecord + 4));
     }
 
-    /** Without the end of the last unit, which means nothing. */
+    /** Omits the end of the last unit, which is meaningless. */
     private static String withoutRest(String hex, int block, int requestBytes) {
         int end = block * Wqe.BLOCK_BYTES + requestBytes;
         return hex.substring(0, 2 * end) + hex.substring(2 * ((end + 15) / 16 * 16));
@@ -183,7 +183,7 @@ class SendRequestTest {
                 Arbitraries.of(16, 32, 64), Arbitraries.of(true, false)).as(Place::new);
     }
 
-    /** Some are about to go beyond the 16 bits that the device counts with. */
+    /** Some counters are about to exceed the 16 bits that the device counts. */
     private static Arbitrary<Integer> producers() {
         return Arbitraries.frequencyOf(Tuple.of(20, Arbitraries.integers().between(0, 200)),
                 Tuple.of(1, Arbitraries.integers().between(65500, 65600)));
@@ -212,7 +212,7 @@ class SendRequestTest {
                 .filter(list -> list.stream().mapToInt(Element::lengthBytes).sum() > Wqe.ETH_L2_INLINE_BYTES);
     }
 
-    /** As many as a request takes, each in one piece. */
+    /** As many contiguous frames as a request can hold. */
     @Provide
     Arbitrary<List<Element>> frames() {
         return Combinators.combine(Arbitraries.integers().between(60, 90), Arbitraries.integers()).as(Element::new)
@@ -225,7 +225,7 @@ class SendRequestTest {
     }
 
     private MemorySegment content(int lengthBytes, long seed) {
-        // Eight bytes more: the first bytes are read as words.
+        // Eight bytes more, because the first bytes are read as words.
         MemorySegment segment = arena.allocate(lengthBytes + Long.BYTES);
         new Random(seed).ints(lengthBytes).forEach(new IntConsumer() {
             private int index;
@@ -250,7 +250,7 @@ class SendRequestTest {
         return list;
     }
 
-    /** A ring in plain memory whose queue has got as far as the place says. */
+    /** A ring in plain memory. Its queue has the given state. */
     private final class Ring {
         private static final int HALF_BYTES = 256;
         final Place place;
@@ -278,7 +278,7 @@ class SendRequestTest {
             return memory.address() + (long) block * Wqe.BLOCK_BYTES;
         }
 
-        /** Returns the half of the register that the next doorbell goes to. */
+        /** Returns the half of the register that receives the next doorbell. */
         long register() {
             return registers + (long) (rings & 1) * HALF_BYTES;
         }

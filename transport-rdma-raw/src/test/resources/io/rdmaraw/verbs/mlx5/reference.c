@@ -1,15 +1,16 @@
 /*
- * What infiniband/mlx5dv.h makes of send requests and completions, for comparison with ours. One case a line:
+ * Encodes send requests and completions with the functions of infiniband/mlx5dv.h, for comparison with ours. Each
+ * input line is a case:
  *
  *   S qpn producer blocks checksums signaled frame(hex) elements { address length lkey }
- *   N the same: nothing of the frame is in the request
- *   M the same: each element is a frame of its own
- *   I the same: the whole frame is in the request
+ *   N as S, but no part of the frame is inlined
+ *   M as N, but each element is a separate frame
+ *   I as S, but the whole frame is inlined
  *   T qpn producer blocks mss signaled headers(hex) elements { address length lkey }
- *     -> the whole ring after the request, which was filled with 0xa5 before
+ *     prints the whole ring with the request; the ring was filled with 0xa5 before
  *   C hds_ip_ext l4_hdr_type_etc flow_tag byte_cnt wqe_counter op_own
  *   E syndrome wqe_counter op_own
- *     -> the completion
+ *     prints the completion
  */
 #include <infiniband/mlx5dv.h>
 #include <inttypes.h>
@@ -20,7 +21,7 @@
 
 #define MAX_BLOCKS 64
 #define INLINE_BYTES 18
-#define OPCODE_ENHANCED_MPSW 0x29       /* the header has no name for it */
+#define OPCODE_ENHANCED_MPSW 0x29       /* not defined in the header */
 
 static uint8_t ring[MAX_BLOCKS * MLX5_SEND_WQE_BB];
 
@@ -48,7 +49,7 @@ static void answer(const void *bytes, size_t length)
     printf("\n");
 }
 
-/* The address of a unit of 16 bytes of the request, which goes on at the ring's beginning. */
+/* Returns the address of a 16-byte unit of the request, which wraps around at the end of the ring. */
 static void *unit(unsigned start, unsigned blocks, unsigned index)
 {
     return ring + (start * 4 + index) % (blocks * 4) * 16;
@@ -100,7 +101,7 @@ static void send_request(char kind)
         memset(segment, 0xa5, sizeof segment);
         mlx5dv_set_data_seg((struct mlx5_wqe_data_seg *)segment, (uint32_t)frame_bytes | MLX5_INLINE_SEG, 0, 0);
         memcpy(segment + 4, head, frame_bytes);
-        /* Behind a short frame the request keeps what a pointer to it left there. */
+        /* After a short inlined frame, the unit keeps its previous bytes. */
         for (size_t done = 0; done < 4 + frame_bytes; done += 16)
             memcpy(unit(start, blocks, units++), segment + done, 16);
         elements = 0;
@@ -114,7 +115,7 @@ static void send_request(char kind)
         if (length > taken)
             mlx5dv_set_data_seg(unit(start, blocks, units++), length - taken, lkey, address + taken);
     }
-    memset(unit(start, blocks, 0), 0, 16);      /* the inline leaves two reserved bytes as they are */
+    memset(unit(start, blocks, 0), 0, 16);      /* mlx5dv_set_ctrl_seg does not write two reserved bytes */
     mlx5dv_set_ctrl_seg(unit(start, blocks, 0), (uint16_t)producer, opcode_of(kind, elements), 0, qpn,
                         is_signaled ? MLX5_WQE_CTRL_CQ_UPDATE : 0, (uint8_t)units, 0, 0);
     answer(ring, blocks * MLX5_SEND_WQE_BB);

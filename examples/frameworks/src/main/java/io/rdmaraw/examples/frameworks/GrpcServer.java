@@ -20,7 +20,7 @@ import java.io.UncheckedIOException;
 import java.net.InetSocketAddress;
 import java.nio.charset.StandardCharsets;
 
-/** A server of gRPC with a method {@code /hello/Say}, whose messages are text: so it wants no generated classes. */
+/** A gRPC server with a method {@code /hello/Say}. Its messages are plain text, so no generated classes are needed. */
 public final class GrpcServer {
     private GrpcServer() {
     }
@@ -46,7 +46,7 @@ public final class GrpcServer {
         answer.onCompleted();
     }
 
-    /** Listens until the process ends. */
+    /** Serves until the process is ended. */
     public static void main(String[] args) throws IOException, InterruptedException {
         Settings settings = Settings.parse(args);
         MethodDescriptor<String, String> method = MethodDescriptor.<String, String>newBuilder()
@@ -54,7 +54,7 @@ public final class GrpcServer {
                 .setRequestMarshaller(new Text()).setResponseMarshaller(new Text()).build();
         NettyServerBuilder builder = NettyServerBuilder
                 .forAddress(new InetSocketAddress(settings.address(), settings.port()))
-                // What answers does not block, so it may run on the event loop.
+                // The service does not block, so it may run on the event loop.
                 .directExecutor()
                 .addService(ServerServiceDefinition.builder("hello")
                         .addMethod(method, ServerCalls.asyncUnaryCall(GrpcServer::say)).build());

@@ -6,7 +6,7 @@ import io.lettuce.core.api.StatefulRedisConnection;
 import io.rdmaraw.channel.RdmaRawEventLoopGroup;
 import io.rdmaraw.lettuce.RdmaRawRedisClient;
 
-/** A client of Lettuce: sets a key of the Redis server at an address and port, and prints what it gets. */
+/** A Lettuce client that sets a key on a Redis server, reads it and prints the value. */
 public final class LettuceClient {
     private LettuceClient() {
     }
@@ -18,7 +18,7 @@ public final class LettuceClient {
         }
     }
 
-    /** Asks once. */
+    /** Runs the client. */
     public static void main(String[] args) throws InterruptedException {
         Settings settings = Settings.parse(args);
         RedisURI redis = RedisURI.create(settings.address(), settings.port());

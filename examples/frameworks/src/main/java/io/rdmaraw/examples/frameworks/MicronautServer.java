@@ -8,12 +8,12 @@ import io.micronaut.runtime.Micronaut;
 import io.micronaut.runtime.server.EmbeddedServer;
 
 /**
- * An application of Micronaut. It names no transport: the property {@code rdmaraw.device} does, on the command line or
- * in {@code application.properties}.
+ * A Micronaut application. The transport is not selected in code but by the property {@code rdmaraw.device}, on the
+ * command line or in {@code application.properties}.
  */
 @Controller
 public class MicronautServer {
-    /** Listens until the process ends. */
+    /** Serves until the process is ended. */
     public static void main(String[] args) {
         EmbeddedServer server = Micronaut.build(args).banner(false).mainClass(MicronautServer.class).start()
                 .getBean(EmbeddedServer.class);

@@ -6,12 +6,12 @@ import reactor.netty.DisposableServer;
 import reactor.netty.http.server.HttpServer;
 import reactor.netty.resources.LoopResources;
 
-/** An HTTP server of Reactor Netty. */
+/** An HTTP server based on Reactor Netty. */
 public final class ReactorNettyServer {
     private ReactorNettyServer() {
     }
 
-    /** Listens until the process ends. */
+    /** Serves until the process is ended. */
     public static void main(String[] args) {
         Settings settings = Settings.parse(args);
         LoopResources loops = settings.deviceOrNull() == null ? LoopResources.create("http", settings.threads(), true)

@@ -8,17 +8,17 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * What the servers take from their command lines.
+ * The command line options of the servers.
  *
- * @param address      where to listen
- * @param port         the TCP port
- * @param threads      event loops
- * @param deviceOrNull the device, such as {@code soft:xdp:eth0}; null for the framework's own transport
+ * @param address      address to listen on
+ * @param port         TCP port
+ * @param threads      number of event loops
+ * @param deviceOrNull device, such as {@code soft:xdp:eth0}; null for the framework's own transport
  */
 record Settings(String address, int port, int threads, String deviceOrNull) {
     private static final List<String> NAMES = List.of("--address", "--port", "--threads", "--device");
 
-    /** Takes {@code --port 80} and {@code --port=80}. */
+    /** Parses options of the form {@code --port 80} or {@code --port=80}. */
     static Settings parse(String[] arguments) {
         String[] args = Arrays.stream(arguments).flatMap(argument -> Arrays.stream(argument.split("=", 2)))
                 .toArray(String[]::new);
@@ -36,12 +36,12 @@ record Settings(String address, int port, int threads, String deviceOrNull) {
                 Integer.parseInt(values.get("--threads")), values.get("--device"));
     }
 
-    /** Returns the settings of loops on the device. */
+    /** Returns the settings of event loops on the device. */
     RdmaRawIoHandlerConfig config() {
         return RdmaRawIoHandlerConfig.builder().ipDevice(deviceOrNull).build();
     }
 
-    /** Says that a server is ready. */
+    /** Prints that a server is listening. */
     void sayListening(String server) {
         System.out.println(server + " is listening on " + address + " port " + port + " by "
                 + (deviceOrNull == null ? "its own transport" : "rdma-raw on " + deviceOrNull));

@@ -6,13 +6,13 @@ import org.springframework.web.bind.annotation.GetMapping;
 import org.springframework.web.bind.annotation.RestController;
 
 /**
- * An application of Spring Boot's WebFlux. It names no transport: the property {@code rdmaraw.device} does, on the
- * command line or in {@code application.properties}.
+ * A Spring Boot WebFlux application. The transport is not selected in code but by the property {@code rdmaraw.device},
+ * on the command line or in {@code application.properties}.
  */
 @SpringBootApplication
 @RestController
 public class SpringBootServer {
-    /** Listens until the process ends. */
+    /** Serves until the process is ended. */
     public static void main(String[] args) {
         SpringApplication.run(SpringBootServer.class, args);
     }

@@ -5,12 +5,12 @@ import io.vertx.core.Vertx;
 import io.vertx.core.VertxBuilder;
 import io.vertx.core.VertxOptions;
 
-/** An HTTP server of Vert.x. */
+/** An HTTP server based on Vert.x. */
 public final class VertxServer {
     private VertxServer() {
     }
 
-    /** Listens until the process ends. */
+    /** Serves until the process is ended. */
     public static void main(String[] args) {
         Settings settings = Settings.parse(args);
         VertxBuilder builder = Vertx.builder().with(new VertxOptions().setPreferNativeTransport(true)

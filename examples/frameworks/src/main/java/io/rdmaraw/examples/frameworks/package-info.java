@@ -1,2 +1,2 @@
-/** Servers of frameworks on this transport, each in as few lines as it takes. */
+/** Minimal servers of several frameworks on this transport. */
 package io.rdmaraw.examples.frameworks;

@@ -21,7 +21,10 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 
-/** The servers as their readers start them, asked by curl over a veth pair; and the client of Redis. */
+/**
+ * Starts the example servers as their documentation does and sends them requests with curl over a veth pair. Also runs
+ * the Redis client.
+ */
 @WithTestNetwork
 @Timeout(300)
 class FrameworkServersTest {
@@ -86,13 +89,13 @@ class FrameworkServersTest {
             PeerProcess client = program.start(LettuceClient.class.getName(), "Hello, World!", "--device",
                     program.device(), "--address", program.peerAddress(), "--port", String.valueOf(REDIS));
             assertEquals(0, client.await(Await.PATIENCE).exitCode(), client::output);
-            // Loops of this transport say so if the kernel carries a connection.
+            // Loops of this transport print a message if the kernel carries a connection.
             assertTrue(client.output().lines().noneMatch(line -> line.contains("LEAK") || line.contains("NIO")),
                     client::output);
         }
     }
 
-    /** The loops end, and with them the program. */
+    /** If the server refuses the connection, the loops and the program end. */
     @Test
     void lettuceWithoutServer() {
         PeerProcess client = program.start(LettuceClient.class.getName(), "Connection refused", "--device",
@@ -102,7 +105,7 @@ class FrameworkServersTest {
 
     private static byte[] grpcMessage(String text) {
         ByteArrayOutputStream message = new ByteArrayOutputStream();
-        // Not compressed; the length in four bytes.
+        // The header of a message: not compressed, length in four bytes.
         message.writeBytes(new byte[] {0, 0, 0, 0, (byte) text.length()});
         message.writeBytes(text.getBytes(StandardCharsets.US_ASCII));
         return message.toByteArray();

@@ -7,7 +7,7 @@ import java.util.ArrayList;
 import java.util.List;
 import picocli.CommandLine.Command;
 
-/** {@code rdma-raw demo dns}. */
+/** The command {@code rdma-raw demo dns}. */
 @Command(name = "dns", mixinStandardHelpOptions = true,
         description = "As root: the DNS server of examples/ on AF_XDP at one end of a veth pair of its own, asked by"
                 + " dig at the other end. Without root: on the loop device. Ends with 1 if an answer is wrong.")

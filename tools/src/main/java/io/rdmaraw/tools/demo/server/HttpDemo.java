@@ -6,7 +6,7 @@ import io.rdmaraw.tools.server.ServerNetwork;
 import java.util.List;
 import picocli.CommandLine.Command;
 
-/** {@code rdma-raw demo http}. */
+/** The command {@code rdma-raw demo http}. */
 @Command(name = "http", mixinStandardHelpOptions = true,
         description = "As root: the HTTP server of examples/ on AF_XDP at one end of a veth pair of its own, asked by"
                 + " curl at the other end. Without root: on the loop device. Ends with 1 if an answer is wrong.")

@@ -13,25 +13,29 @@ import java.util.List;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
-/** Shows step by step that stock clients on kernel sockets work with a server on a device. */
+/** Demonstrates step by step that stock clients on kernel sockets work with a server on a device. */
 final class ServerDemo {
     private final PrintWriter out;
     private final String example;
     private final int port;
     private boolean failed;
 
-    /** @param example the server's name in {@code ./rdma-raw example} */
+    /**
+     * Creates the demo.
+     *
+     * @param example name of the server in {@code ./rdma-raw example}
+     */
     ServerDemo(PrintWriter out, String example, int port) {
         this.out = out;
         this.example = example;
         this.port = port;
     }
 
-    /** A request to the server: a command, and what its output must contain. */
+    /** A request to the server: a client command, and the text that its output must contain. */
     record Question(List<String> command, String expected) {
     }
 
-    /** The requests, for the address of the server. */
+    /** Creates the requests for the address of the server. */
     interface Questions {
         List<Question> of(String address, int port);
     }
@@ -40,7 +44,10 @@ final class ServerDemo {
         return "root".equals(System.getProperty("user.name"));
     }
 
-    /** The server on AF_XDP at one end of a veth pair, the clients at the other. */
+    /**
+     * Runs the server on AF_XDP at one end of a veth pair and the clients at the other end. Returns whether all answers
+     * were right.
+     */
     boolean onVeth(Questions questions) {
         try (ServerNetwork network = new ServerNetwork()) {
             String device = "soft:xdp:" + network.serverInterface();
@@ -59,7 +66,7 @@ final class ServerDemo {
         return !failed;
     }
 
-    /** The server on the loop device, the clients on this host. */
+    /** Runs the server on the loop device and the clients on this host. Returns whether all answers were right. */
     boolean onLoop(Questions questions) {
         try (TestNetwork network = new TestNetwork("demo", Path.of("."))) {
             say("Without root: the server runs on the loop device, in memory; as root it would be a veth pair.");
@@ -87,19 +94,19 @@ final class ServerDemo {
         }
     }
 
-    /** As a shell takes it: the line is there to be pasted. */
+    /** Quotes a word for a shell, so that users can paste the printed command. */
     private static String quoted(String word) {
         return word.matches("[\\w./:=@-]+") ? word : '\'' + word + '\'';
     }
 
-    /** Prints what the kernel at the end of the server counted: nearly nothing, because it has not seen the packets. */
+    /** Prints the packet counters of the server's kernel. They are close to zero, because packets bypass the kernel. */
     private void showKernelSockets(ServerNetwork network) {
         String snmp = network.serverSide().run("cat", "/proc/net/snmp").output();
         say("The kernel of the server's end has received " + counter(snmp, "Tcp:", "InSegs") + " TCP segments and "
                 + counter(snmp, "Udp:", "InDatagrams") + " UDP datagrams: they went past it.");
     }
 
-    /** /proc/net/snmp has a line of names and a line of values for each protocol. */
+    /** Returns a counter of /proc/net/snmp, which has a line of names and a line of values for each protocol. */
     private static String counter(String snmp, String protocol, String name) {
         List<String[]> lines = snmp.lines().filter(line -> line.startsWith(protocol)).map(line -> line.split(" "))
                 .toList();

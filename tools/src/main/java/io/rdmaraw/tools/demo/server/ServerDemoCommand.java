@@ -7,7 +7,7 @@ import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Spec;
 
-/** The options that the demos of servers share. */
+/** The options shared by the server demos. */
 abstract class ServerDemoCommand implements Callable<Integer> {
     @Option(names = "--loop", description = "on the loop device, as without root")
     private boolean loop;

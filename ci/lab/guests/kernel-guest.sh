@@ -1,0 +1,270 @@
+#!/bin/bash
+# The first program of a machine of `./rdma-raw test --kernels`, and all that it is asked to do. Started by the kernel it
+# mounts what programs expect, loads the drivers and runs the commands that come by a port of virtio. Started with
+# arguments it runs one of them: a function below, or a program.
+set -uo pipefail
+export PATH=/opt/java/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8
+
+# How long a server may take until it listens, in turns of half a second: the processor is emulated, and has little time
+# for who asks.
+readonly LISTEN_TURNS=3600
+# Enough for frames to come by each of a few receive queues.
+readonly CONNECTIONS=24
+
+# ---- the machine ----
+
+boot() {
+  local module
+  mount -t proc proc /proc
+  mount -t sysfs sysfs /sys
+  mount -t devtmpfs dev /dev
+  mkdir -p /dev/pts /dev/shm /dev/net
+  mount -t devpts devpts /dev/pts
+  mount -t tmpfs tmpfs /dev/shm
+  mount -t tmpfs tmpfs /run
+  mount -t tmpfs tmpfs /tmp
+  mount -t debugfs debugfs /sys/kernel/debug
+  mount -t bpf bpf /sys/fs/bpf
+  ln -sf /proc/self/fd /dev/fd
+  while IFS= read -r module; do
+    modprobe -q "$module" || true
+  done </etc/modules
+  ip link set lo up
+  # shellcheck disable=SC2119
+  serve_commands
+}
+
+# Each line is a limit in seconds and a command, quoted for a shell. The answer is what it prints, and a last line with
+# its status.
+# shellcheck disable=SC2120
+serve_commands() {
+  local port line status
+  port="$(grep -lx rdmaraw /sys/class/virtio-ports/*/name)"
+  port="${port%/name}"
+  exec 3<>"/dev/${port##*/}"
+  echo "@@@ 0" >&3
+  while true; do
+    # Until the host has opened its end there is nothing to read.
+    IFS= read -r line <&3 || { sleep 0.1 && continue; }
+    eval "set -- $line"
+    timeout --kill-after 10 "$1" "$BASH" "$0" "${@:2}" >/run/answer 2>&1 </dev/null 3>&-
+    status=$?
+    # A last line without its end would run into the status.
+    { cat /run/answer && printf '\n@@@ %s\n' "$status"; } >&3
+  done
+}
+
+# ---- interfaces ----
+
+# A veth pair, one end of it in the namespace `peer`, as a container's is. Nothing is set but addresses.
+make_veth() {
+  ip netns add peer
+  # No number of queues is that of the two processors.
+  ip link add rr0 numrxqueues 4 numtxqueues 1 type veth peer name rr1 numrxqueues 4 numtxqueues 3 netns peer
+  ip address add 192.0.2.1/24 dev rr0
+  ip link set rr0 up
+  ip -n peer address add 192.0.2.2/24 dev rr1
+  ip -n peer link set rr1 up
+  ip -n peer link set lo up
+}
+
+# name_card MAC NAME ADDRESS: until it has a carrier.
+name_card() {
+  local interface turns=0
+  interface="$(grep -lx "$1" /sys/class/net/*/address)" || { echo "there is no interface with the address $1"; return 1; }
+  interface="${interface%/address}"
+  ip link set "${interface##*/}" name "$2"
+  ip address add "$3" dev "$2"
+  # A device may name a larger one (virtio-mtu).
+  ip link set "$2" mtu 1500 up
+  until [ "$(cat "/sys/class/net/$2/carrier")" = 1 ]; do
+    turns=$((turns + 1))
+    [ "$turns" -le "$LISTEN_TURNS" ] || return 1
+    sleep 0.5
+  done
+  readlink -f "/sys/class/net/$2/device/driver"
+}
+
+# ---- servers and their clients ----
+
+# The TCP segments that the kernel of this machine has received: none of ours are among them.
+kernel_segments() {
+  awk '$1 == "Tcp:" && $2 ~ /^[0-9]/ { print $11 }' /proc/net/snmp
+}
+
+# start_http MODE DEVICE ADDRESS [OPTION...]: status 3 and the last line of the log if it does not listen. A mode that
+# ends with +busy is polled busily.
+start_http() {
+  local mode="$1" device="$2" address="$3" turns=0 pid busy=off
+  shift 3
+  [ "${mode%+busy}" = "$mode" ] || busy=on
+  SOFTVERBS_XDP_BUSY_POLL="$busy" SOFTVERBS_XDP_MODE="${mode%+busy}" \
+    setsid java --enable-native-access=ALL-UNNAMED -cp '/opt/rdma-raw/lib/*' \
+    io.rdmaraw.examples.Main http --device "$device" --address "$address" "$@" >/run/http.log 2>&1 </dev/null &
+  pid=$!
+  echo "$pid" >/run/http.pid
+  until grep -q "is listening on" /run/http.log; do
+    turns=$((turns + 1))
+    if ! kill -0 "$pid" 2>/dev/null || [ "$turns" -gt "$LISTEN_TURNS" ]; then
+      cat /run/http.log
+      # One that is only slow would keep the interface from the next.
+      kill -9 "$pid" 2>/dev/null
+      return 3
+    fi
+    sleep 0.5
+  done
+  kernel_segments >/run/segments
+}
+
+# Kills the server as nothing else can: what it had on the interface goes with it. Its log has no warning but that of
+# frames which came faster than an emulated processor took them, and the kernel has got none of its segments; before Linux
+# 6.6 it may have those of soft:packet, where the log says so.
+kill_http() {
+  local pid status=0 expected='WARNING: [^ ]*: ring-full, ' warning=""
+  pid="$(cat /run/http.pid)"
+  cat /run/http.log
+  before_linux 6.6 && warning="$(sed -n '/^WARNING: soft:packet:[^ ]*: rules\.kernel-visible, /{s/^WARNING: //p;q}' /run/http.log)"
+  if [ -n "$warning" ]; then
+    expected+='|rules\.kernel-visible, '
+    echo "@@ with a warning: $warning"
+  elif [ "$(kernel_segments)" != "$(cat /run/segments)" ]; then
+    echo "the kernel has received TCP segments: $(cat /run/segments) before, $(kernel_segments) now"
+    grep '^Tcp:' /proc/net/snmp
+    status=1
+  fi
+  warning="$(grep -E 'WARN|ERROR|SEVERE|Exception' /run/http.log | grep -Ev "$expected" | tail -n 1)"
+  if [ -n "$warning" ]; then
+    echo "@@ ${warning#WARNING: }"
+    status=1
+  fi
+  kill -9 "$pid"
+  while kill -0 "$pid" 2>/dev/null; do
+    sleep 0.1
+  done
+  return "$status"
+}
+
+# Ends the server as its operator does.
+end_http() {
+  local pid
+  pid="$(cat /run/http.pid)"
+  kill "$pid"
+  while kill -0 "$pid" 2>/dev/null; do
+    sleep 0.1
+  done
+}
+
+# interrupts_are_deferred INTERFACE: as they are for busy polling. The kernel has it in a file of the interface before
+# Linux 6.13, and tells it of each NAPI instance since, as doctor does.
+interrupts_are_deferred() {
+  [ "$(cat "/sys/class/net/$1/gro_flush_timeout")" = 0 ] || return 0
+  { run_doctor auto "soft:xdp:$1" || true; } | grep 'are deferred as SOFTVERBS_XDP_BUSY_POLL'
+}
+
+# card_interrupts INTERFACE: how many its card has raised. The device of a virtio card is below that of the bus.
+card_interrupts() {
+  local device="/sys/class/net/$1/device" numbers
+  device="$(readlink -f "$device")"
+  [ -d "$device/msi_irqs" ] || device="${device%/*}"
+  numbers="$(ls "$device/msi_irqs" 2>/dev/null || cat "$device/irq")"
+  awk -v wanted=" $(echo "$numbers" | tr '\n' ' ')" '{
+    number = $1
+    sub(/:$/, "", number)
+    if (index(wanted, " " number " ")) for (i = 2; $i ~ /^[0-9]+$/; i++) sum += $i
+  } END { print sum + 0 }' /proc/interrupts
+}
+
+before_linux() {
+  [ "$(printf '%s\n' "$1" "$(uname -r)" | sort -V | head -n 1)" != "$1" ]
+}
+
+same() {
+  echo "$3: $1"
+  [ "$1" = "$2" ] || { echo "$3 should be $2"; return 1; }
+}
+
+# ask_http ADDRESS BYTES DIGEST: a page, that many bytes down, whose digest is known, and as many up.
+ask_http() {
+  local url="http://$1:8080" bytes="$2" digest="$3"
+  local -a urls=()
+  curl -sS --max-time 120 "$url/json" && echo || return 1
+  # A connection each: by all receive queues that the driver has.
+  for _ in $(seq "$CONNECTIONS"); do urls+=("$url/json"); done
+  curl -sS --max-time 240 -H 'Connection: close' -w '\n' "${urls[@]}" >/run/answers || return 1
+  same "$(sort -u /run/answers | wc -l) of $(wc -l </run/answers)" "1 of $CONNECTIONS" "connections" || return 1
+  same "$(curl -sS --max-time 600 "$url/bytes/$bytes" | sha256sum | cut -d ' ' -f 1)" "$digest" "down" || return 1
+  head -c "$bytes" /dev/urandom >/run/up
+  same "$(curl -sS --max-time 600 --data-binary @/run/up "$url/sha256")" "$(sha256sum </run/up | cut -d ' ' -f 1)" "up"
+}
+
+# ---- a ring that is full ----
+
+# start_counting LIBRARIES INTERFACE ADDRESS: a program in C that receives datagrams in zero copy, until it is killed.
+# Status 3 and what it says if it cannot open the device.
+start_counting() {
+  local turns=0
+  SOFTVERBS_XDP_MODE=zerocopy SOFTVERBS_DEVICES="xdp:$2" LD_LIBRARY_PATH="/opt/rdma-raw/native/$1" \
+    setsid /opt/rdma-raw/native/pktgen rx --device "xdp:$2" --to "$3" --port 7777 --seconds 100000 \
+    >/run/counting.log 2>&1 </dev/null &
+  echo $! >/run/counting.pid
+  until grep -q ready /run/counting.log; do
+    turns=$((turns + 1))
+    if [ "$turns" -gt "$LISTEN_TURNS" ] || ! kill -0 "$!" 2>/dev/null; then
+      cat /run/counting.log
+      kill -9 "$!" 2>/dev/null
+      return 3
+    fi
+    sleep 0.5
+  done
+}
+
+# After KILL it waits for the end: until then the interface is the program's.
+signal_counting() {
+  local pid turns=0
+  pid="$(cat /run/counting.pid)"
+  kill "-$1" "$pid" || return 1
+  while [ "$1" = KILL ] && kill -0 "$pid" 2>/dev/null; do
+    turns=$((turns + 1))
+    [ "$turns" -le "$LISTEN_TURNS" ] || return 1
+    sleep 0.5
+  done
+}
+
+# answered_pings ADDRESS COUNT: prints how many were answered.
+answered_pings() {
+  ping -c "$2" -W 10 "$1" | sed -n 's/.* \([0-9]*\) received.*/\1/p'
+}
+
+# send_datagrams INTERFACE TO-MAC TO FRAMES: as fast as it can.
+send_datagrams() {
+  SOFTVERBS_DEVICES="packet:$1" LD_LIBRARY_PATH=/opt/rdma-raw/native/lib /opt/rdma-raw/native/pktgen tx \
+    --device "packet:$1" --from-mac "$(cat "/sys/class/net/$1/address")" --to-mac "$2" --from 192.0.2.2 --to "$3" \
+    --port 7777 --count "$4"
+}
+
+# ---- tests ----
+
+run_c_tests() {
+  cd /opt/rdma-raw/native && LD_LIBRARY_PATH=lib ./softverbs-test "$@"
+}
+
+# Classes of the test suite, by their names.
+run_java_tests() {
+  mkdir -p /run/work && cd /run/work &&
+    java --enable-native-access=ALL-UNNAMED -Dio.netty.tryReflectionSetAccessible=false \
+      -cp '/opt/rdma-raw/tests/classes:/opt/rdma-raw/tests/lib/*:/opt/rdma-raw/lib/*' io.rdmaraw.testsuite.TestLauncher "$@"
+}
+
+# Prints what doctor says; its status tells whether the device works.
+run_doctor() {
+  local busy=off
+  [ "${1%+busy}" = "$1" ] || busy=on
+  SOFTVERBS_XDP_BUSY_POLL="$busy" SOFTVERBS_XDP_MODE="${1%+busy}" java --enable-native-access=ALL-UNNAMED \
+    -cp '/opt/rdma-raw/lib/*' io.rdmaraw.tools.Main doctor --device "$2"
+}
+
+if [ $$ = 1 ]; then
+  boot
+else
+  "$@"
+fi

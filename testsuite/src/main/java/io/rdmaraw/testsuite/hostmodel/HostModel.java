@@ -1,0 +1,205 @@
+package io.rdmaraw.testsuite.hostmodel;
+
+import java.util.ArrayList;
+import java.util.EnumMap;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.function.Predicate;
+
+/** Runs the scenarios of seeds. Repeats and shrinks those with differences. Used by one thread. */
+public final class HostModel implements AutoCloseable {
+    private static final int MAX_SHRINK_RUNS = 80;
+
+    private final Predicate<AcceptedDifferences.Entry> acceptable;
+    private final Map<Flavor, Lab> labs = new EnumMap<>(Flavor.class);
+    /** The first seed and the number of differences of each entry that occurred. */
+    private final Map<String, Long> firstSeeds = new TreeMap<>();
+    private final Map<String, Integer> counts = new TreeMap<>();
+    private String twinCommand = "";
+    private long seed;
+    private int probes;
+    private int notRepeated;
+
+    /**
+     * A difference that is not accepted.
+     *
+     * @param difference difference of the shrunk scenario
+     * @param scenario   the shrunk scenario
+     */
+    record Failure(Difference difference, Scenario scenario) {
+        @Override
+        public String toString() {
+            return "seed " + scenario.seed() + ", shrunk:\n" + scenario + "\ndifference:\n" + difference;
+        }
+    }
+
+    /**
+     * Creates the model.
+     *
+     * @param acceptable selects the entries that are accepted
+     */
+    HostModel(Predicate<AcceptedDifferences.Entry> acceptable) {
+        this.acceptable = acceptable;
+    }
+
+    /** Returns the number of packets and connections so far. */
+    public int probes() {
+        return probes;
+    }
+
+    /** Returns the number of seeds with a difference that did not occur again. */
+    public int notRepeated() {
+        return notRepeated;
+    }
+
+    /** Returns the entries of accepted differences that occurred, with their first seed and their number. */
+    Map<String, String> met() {
+        Map<String, String> met = new TreeMap<>();
+        counts.forEach((id, count) -> met.put(id, count + " from seed " + firstSeeds.get(id)));
+        return met;
+    }
+
+    /** Runs the scenario of a seed. Returns a report with the shrunk scenario and its difference, or null. */
+    public String run(long wantedSeed) throws Exception {
+        Failure failure = failure(wantedSeed);
+        return failure == null ? null : failure.toString();
+    }
+
+    private Failure failure(long wantedSeed) throws Exception {
+        seed = wantedSeed;
+        return failure(HostGenerator.scenario(seed));
+    }
+
+    /** Runs a scenario. Returns the shrunk scenario and its difference, or null. */
+    Failure failure(Scenario scenario) throws Exception {
+        List<Difference> differences = play(scenario, this::isAccepted);
+        if (differences.isEmpty()) {
+            return null;
+        }
+        List<String> keys = differences.stream().map(Difference::key).toList();
+        Difference again = play(scenario, this::isAccepted).stream()
+                .filter(difference -> keys.contains(difference.key())).findFirst().orElse(null);
+        if (again == null) {
+            notRepeated++;
+            return null;
+        }
+        return shrink(new Failure(again, scenario));
+    }
+
+    /** Sets a command that only the twin executes at the start of each scenario. This provokes differences in tests. */
+    void tamperWithTwin(String command) {
+        twinCommand = command;
+    }
+
+    private boolean isAccepted(Difference difference) {
+        List<AcceptedDifferences.Entry> entries = AcceptedDifferences.of(difference);
+        return !entries.isEmpty() && entries.stream().allMatch(acceptable);
+    }
+
+    private void count(Difference difference) {
+        for (AcceptedDifferences.Entry entry : AcceptedDifferences.of(difference)) {
+            firstSeeds.putIfAbsent(entry.id(), seed);
+            counts.merge(entry.id(), 1, Integer::sum);
+        }
+    }
+
+    /** Returns a pair of hosts in the initial state: the pair of the previous scenario, or a new one. */
+    private Lab lab(Flavor flavor) throws Exception {
+        Lab lab = labs.get(flavor);
+        if (lab != null && lab.reset()) {
+            return lab;
+        }
+        if (lab != null) {
+            lab.close();
+        }
+        labs.put(flavor, new Lab(flavor));
+        if (!labs.get(flavor).reset()) {
+            throw new IllegalStateException("a new pair of hosts is not reset: " + labs.get(flavor).routes());
+        }
+        return labs.get(flavor);
+    }
+
+    private List<Difference> play(Scenario scenario, Predicate<Difference> accepted) throws Exception {
+        Lab lab = lab(scenario.flavor());
+        ScenarioRun run = new ScenarioRun(lab, accepted, twinCommand);
+        try {
+            List<Difference> differences = run.run(scenario);
+            probes += run.probes();
+            run.acceptedOnes().forEach(this::count);
+            return differences;
+        } catch (IllegalStateException | AssertionError e) {
+            labs.remove(scenario.flavor());
+            lab.close();
+            throw new IllegalStateException("seed " + scenario.seed() + " has broken the hosts:\n" + scenario, e);
+        }
+    }
+
+    /** Removes steps and packets as long as a difference of the same class remains. */
+    private Failure shrink(Failure found) throws Exception {
+        Failure smallest = found;
+        int runs = 0;
+        smallest = attempt(firstCut(found), smallest);
+        boolean shorter = true;
+        while (shorter && runs < MAX_SHRINK_RUNS) {
+            shorter = false;
+            for (int i = smallest.scenario().steps().size() - 1; i >= 0 && runs < MAX_SHRINK_RUNS; i--) {
+                for (Scenario candidate : without(smallest.scenario(), i)) {
+                    Failure next = attempt(candidate, smallest);
+                    runs++;
+                    if (next != smallest) {
+                        smallest = next;
+                        shorter = true;
+                        break;
+                    }
+                }
+                i = Math.min(i, smallest.scenario().steps().size());
+            }
+        }
+        return smallest;
+    }
+
+    /** Returns a scenario with all changes up to the step that differs, followed by the packet that differs. */
+    private static Scenario firstCut(Failure found) {
+        List<Step> steps = new ArrayList<>();
+        for (int i = 0; i <= found.difference().step(); i++) {
+            Step step = found.scenario().steps().get(i);
+            if (step instanceof Step.Change) {
+                steps.add(step);
+            }
+        }
+        steps.add(new Step.Probes(List.of(found.difference().probe())));
+        return new Scenario(found.scenario().seed(), found.scenario().flavor(), steps);
+    }
+
+    /** Returns the scenario without a step, and, if the step has several packets, the scenarios without one of them. */
+    private static List<Scenario> without(Scenario scenario, int at) {
+        List<Scenario> candidates = new ArrayList<>();
+        List<Step> rest = new ArrayList<>(scenario.steps());
+        Step removed = rest.remove(at);
+        candidates.add(new Scenario(scenario.seed(), scenario.flavor(), rest));
+        if (removed instanceof Step.Probes(List<Probe> all) && all.size() > 1) {
+            for (int i = 0; i < all.size(); i++) {
+                List<Probe> fewer = new ArrayList<>(all);
+                fewer.remove(i);
+                List<Step> steps = new ArrayList<>(scenario.steps());
+                steps.set(at, new Step.Probes(fewer));
+                candidates.add(new Scenario(scenario.seed(), scenario.flavor(), steps));
+            }
+        }
+        return candidates;
+    }
+
+    private Failure attempt(Scenario candidate, Failure smallest) throws Exception {
+        String key = smallest.difference().key();
+        return play(candidate, difference -> isAccepted(difference) || !difference.key().equals(key)).stream()
+                .findFirst()
+                .map(difference -> new Failure(difference, candidate)).orElse(smallest);
+    }
+
+    @Override
+    public void close() {
+        labs.values().forEach(Lab::close);
+        labs.clear();
+    }
+}

@@ -1,0 +1,44 @@
+package io.rdmaraw.testsuite.hostmodel;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.regex.Pattern;
+import org.junit.jupiter.api.Test;
+
+class AcceptedDifferencesTest {
+    private static final Path PAGE = Path.of("..", "docs", "design", "addresses-and-rules.md");
+    private static final Pattern ROW = Pattern.compile("(?m)^\\| `([a-z0-9-]+)` \\| (difference|fault) \\| (.+?) \\|$");
+
+    /** Each entry in the code has a row in the document, and the document has no other rows. */
+    @Test
+    void pageListsTheEntries() throws Exception {
+        List<String> rows = ROW.matcher(Files.readString(PAGE)).results()
+                .map(row -> row.group(1) + ", " + row.group(2) + ": " + row.group(3)).sorted().toList();
+        assertEquals(AcceptedDifferences.all().stream()
+                .map(entry -> entry.id() + ", " + (entry.isFault() ? "fault" : "difference") + ": " + entry.reason())
+                .sorted().toList(), rows);
+    }
+
+    /** A difference is accepted only if entries explain all of its facts. */
+    @Test
+    void differenceIsAcceptedOnlyIfAllFactsAreExplained() {
+        Probe probe = new Probe(Probe.Kind.SYN, 0, "10.0.0.2", "198.51.100.7", "10.0.0.1", 0);
+        Answer twin = answer(1, "10.1.0.2%up1", "10.0.0.1");
+        assertEquals(List.of("device-link"), ids(probe, answer(0, "10.0.0.2%up0", "10.0.0.1"), twin));
+        assertEquals(List.of(), ids(probe, answer(2, "10.2.0.2%up2", "10.0.0.1"), twin));
+        Answer refused = new Answer(null, java.util.Set.of(), "EACCES");
+        assertEquals(List.of(), ids(probe, answer(0, "10.0.0.2%up0", "10.0.0.1"), refused));
+    }
+
+    private static Answer answer(int link, String nextHop, String source) {
+        return new Answer(null, java.util.Set.of(new Answer.Reply(link, nextHop, source, "SYN-ACK mss 1460")), null);
+    }
+
+    private static List<String> ids(Probe probe, Answer ours, Answer twin) {
+        return AcceptedDifferences.of(new Difference(0, probe, ours, twin, true, List.of(), () -> 1)).stream()
+                .map(AcceptedDifferences.Entry::id).toList();
+    }
+}

@@ -1,0 +1,52 @@
+package io.rdmaraw.testsuite.hostmodel;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.rdmaraw.testsuite.net.WithTestNetwork;
+import java.util.List;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+
+/** Compares generated hosts with the sockets of the kernel. */
+@WithTestNetwork
+class HostModelTest {
+    private static final int SEEDS = 100;
+
+    @Test
+    @Tag("slow")
+    void generatedHostsAnswerAsTheKernelDoes() throws Exception {
+        try (HostModel model = new HostModel(entry -> true)) {
+            for (long seed = 1; seed <= SEEDS; seed++) {
+                assertNull(model.run(seed));
+            }
+            assertTrue(model.probes() > 10 * SEEDS, () -> model.probes() + " packets are not enough");
+        }
+    }
+
+    /**
+     * Plants a permanent difference, a route that only the twin has, and checks that it is found and reduced to few
+     * steps.
+     */
+    @Test
+    void differenceIsFoundAndShrunk() throws Exception {
+        Probe syn = new Probe(Probe.Kind.SYN, 0, "10.0.0.2", "198.51.100.7", "10.0.0.1", 0);
+        Probe other = new Probe(Probe.Kind.DATAGRAM, 0, "10.0.0.2", "10.0.0.2", "10.0.0.1", 8);
+        Scenario scenario = new Scenario(0, Flavor.XDP, List.of(new Step.Change("addr add 10.0.0.1/24 dev up0"),
+                new Step.Change("addr add 10.0.0.9/24 dev up0"), new Step.Probes(List.of(other)),
+                new Step.Change("route add default via 10.0.0.2 dev up0"), new Step.Probes(List.of(other, syn))));
+        try (HostModel model = new HostModel(entry -> true)) {
+            assertNull(model.failure(scenario));
+            model.tamperWithTwin("route add blackhole 198.51.100.0/24");
+            HostModel.Failure failure = model.failure(scenario);
+            assertNotNull(failure);
+            assertEquals(List.of("answered"), List.copyOf(failure.difference().facts()));
+            assertEquals(List.of("addr add 10.0.0.1/24 dev up0", "route add default via 10.0.0.2 dev up0"),
+                    failure.scenario().steps().stream().filter(Step.Change.class::isInstance)
+                            .map(step -> ((Step.Change) step).command()).toList());
+            assertEquals(new Step.Probes(List.of(syn)), failure.scenario().steps().getLast());
+        }
+    }
+}

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Answers the requests of clients, within the policy and the limits of each user. See server.h. */
+#include "server_state.h"
+
+#include "journal.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <string.h>
+#include <sys/socket.h>
+
+/* The uid for the limits of all users that the policy does not name. No user has it: see setreuid(2). */
+#define STRANGERS ((uid_t)-1)
+
+/* ---- users ---- */
+
+/*
+ * All users that the policy does not name share one set of limits, because one user can appear as 65,536 with
+ * subordinate ids (subuid(5)).
+ */
+uid_t server_limits_of(const struct server *server, const struct policy_user *user)
+{
+    return policy_has_interface(server->policy, user, NULL) ? user->uid : STRANGERS;
+}
+
+static bool is_less_used(const struct usage *usage, const struct usage *than, int64_t second)
+{
+    bool present = usage->second == second;
+    if (present != (than->second == second))
+        return !present;
+    return usage->opens + usage->solicitations < than->opens + than->solicitations;
+}
+
+/* If the table is full, the entry of the user with the fewest requests is reused. */
+struct usage *server_usage_of(struct server *server, const struct client *client)
+{
+    uid_t uid = client->limited_as;
+    int64_t second = server->now_millis() / 1000;
+    struct usage *least = &server->usage[0];
+    for (unsigned i = 0; i < SERVER_MAX_CLIENTS; i++) {
+        struct usage *usage = &server->usage[i];
+        if (usage->uid == uid && usage->is_known) {
+            if (usage->second != second)
+                usage->solicitations = usage->opens = usage->lines = 0;
+            usage->second = second;
+            return usage;
+        }
+        if (!usage->is_known || (least->is_known && is_less_used(usage, least, second)))
+            least = usage;
+    }
+    memset(least, 0, sizeof *least);
+    least->uid = uid;
+    least->is_known = true;
+    least->second = second;
+    return least;
+}
+
+void server_close_device(struct client *client, const char *why, bool release)
+{
+    if (client->grant.open)
+        journal("user %u, process %d: '%s' is closed (%s)", client->user.uid, client->pid, client->grant.netdev, why);
+    grant_close(&client->grant, release);
+}
+
+/* ---- requests ---- */
+
+static unsigned devices_of(const struct server *server, uid_t uid)
+{
+    unsigned count = 0;
+    for (unsigned i = 0; i < server->clients; i++)
+        count += server->client[i].grant.open && server->client[i].user.uid == uid;
+    return count;
+}
+
+/* Returns true for a valid name, which may then appear in the log. */
+static bool is_name(const char netdev[IFNAMSIZ])
+{
+    size_t length = strnlen(netdev, IFNAMSIZ);
+    for (size_t i = 0; i < length; i++)
+        if (netdev[i] <= ' ' || netdev[i] > '~' || netdev[i] == '/')
+            return false;
+    return length > 0 && length < IFNAMSIZ;
+}
+
+static bool is_being_opened(const struct server *server, const char *netdev)
+{
+    for (unsigned i = 0; i < server->clients; i++)
+        if (server->client[i].grant.is_opening && strcmp(server->client[i].grant.netdev, netdev) == 0)
+            return true;
+    return false;
+}
+
+static int open_device(struct server *server, struct client *client, const struct sv_broker_open *wanted)
+{
+    static const char *const modes[SV_BROKER_MODES] = {"generic", "native", "zerocopy"};
+    const struct policy_user *user = &client->user;
+    if (client->grant.open)
+        return sv_explain(EISCONN, "this connection has '%s' open already: each device needs its own connection",
+                          client->grant.netdev);
+    if (!is_name(wanted->netdev) || wanted->mode >= SV_BROKER_MODES)
+        return sv_explain(EINVAL, "the request names an invalid interface or mode");
+    uint32_t most = policy_devices(server->policy, user, wanted->netdev, wanted->mode);
+    if (most == 0)
+        return sv_explain(EACCES, "the policy does not grant user %u '%s' in %s mode", user->uid, wanted->netdev,
+                          modes[wanted->mode]);
+    if (devices_of(server, user->uid) >= most)
+        return sv_explain(EACCES, "user %u has %u devices open, as many as the policy grants", user->uid, most);
+    struct usage *usage = server_usage_of(server, client);
+    if (usage->opens >= SERVER_OPENS)
+        return sv_explain(EAGAIN, "user %u has opened %d devices within a second", user->uid, SERVER_OPENS);
+    if (is_being_opened(server, wanted->netdev))
+        return sv_explain(EBUSY, "'%s' is being opened for another process", wanted->netdev);
+    int error = grant_open(&client->grant, wanted);
+    usage->opens += error == EINPROGRESS;
+    return error;
+}
+
+static int solicit_in_bounds(struct server *server, const struct client *client,
+                             const struct sv_broker_solicit *wanted)
+{
+    struct usage *usage = server_usage_of(server, client);
+    if (usage->solicitations >= SERVER_SOLICITATIONS)
+        return sv_explain(EAGAIN, "more than %d next hops in a second", SERVER_SOLICITATIONS);
+    usage->solicitations++;
+    return solicit(server->policy, &client->user, wanted, &usage->neighbors, server->now_millis());
+}
+
+static int handle(struct server *server, struct client *client, const struct sv_broker_request *request)
+{
+    if (request->call == SV_BROKER_OPEN)
+        return open_device(server, client, &request->open);
+    if (request->call == SV_BROKER_SOLICIT)
+        return solicit_in_bounds(server, client, &request->solicit);
+    if (!client->grant.open)
+        return sv_explain(ENOTCONN, "this connection has no device open");
+    if (request->call == SV_BROKER_ADD_RULE)
+        return grant_add_rule(&client->grant, server->policy, &client->user, &request->rule);
+    if (request->call == SV_BROKER_REMOVE_RULE)
+        return grant_remove_rule(&client->grant, &request->rule);
+    if (request->call == SV_BROKER_MAC)
+        return grant_mac_changed(&client->grant);
+    return sv_explain(EPROTO, "the broker does not know this request");
+}
+
+/* ---- questions of sessions ---- */
+
+static int port_error(const struct server *server, const struct client *client, uint32_t port)
+{
+    static const struct policy_place anywhere = {.netdev = NULL, .modes = POLICY_ANY_MODE};
+    if (port > 0 && port <= UINT16_MAX &&
+        policy_has_port(server->policy, &client->user, &anywhere, IPPROTO_TCP, (uint16_t)port))
+        return 0;
+    return sv_explain(EACCES, "the policy does not grant user %u TCP port %u", client->user.uid, port);
+}
+
+static int outcome(struct session_message *question)
+{
+    question->text[sizeof question->text - 1] = '\0';
+    return question->error == 0 ? 0 : sv_explain(question->error, "%s", question->text);
+}
+
+static int unsound(const struct session_message *question)
+{
+    if (question->version == SV_BROKER_VERSION)
+        return sv_explain(EPROTO, "the message is not a valid request of version %d", SV_BROKER_VERSION);
+    return sv_explain(EPROTO, "this rdma-raw-broker speaks version %d of its protocol, and the library of the process "
+                      "version %u: take both from one release", SV_BROKER_VERSION, question->version);
+}
+
+static int answer_to(struct server *server, struct client *client, struct session_message *question)
+{
+    switch (question->kind) {
+    case SESSION_REQUEST:
+        return handle(server, client, &question->request);
+    case SESSION_PORT:
+        return port_error(server, client, question->port);
+    case SESSION_OUTCOME:
+        return outcome(question);
+    case SESSION_CLOSED:
+        server_close_device(client, "the process has closed it or has ended", true);
+        return 0;
+    default:
+        return unsound(question);
+    }
+}
+
+/* Each user has a share of the log's lines, so repeated refusals of one user do not hide those of others. */
+static void log_refusal(struct server *server, const struct client *client)
+{
+    struct usage *usage = server_usage_of(server, client);
+    if (usage->lines >= SERVER_LINES) {
+        usage->hidden_lines++;
+        return;
+    }
+    usage->lines++;
+    if (usage->hidden_lines > 0)
+        journal("user %u, process %d: refused: %s (and %u times before)", client->user.uid, client->pid,
+                sv_explanation(), usage->hidden_lines);
+    else
+        journal("user %u, process %d: refused: %s", client->user.uid, client->pid, sv_explanation());
+    usage->hidden_lines = 0;
+}
+
+static void count(struct server *server, const struct client *client, int error)
+{
+    server->counters.denied += error == EACCES;
+    server->counters.bad_messages += error == EPROTO || error == EINVAL;
+    if (error != 0)
+        log_refusal(server, client);
+}
+
+/* Returns false if the session is to end. */
+bool server_reply(struct server *server, struct client *client, int error)
+{
+    struct sv_broker_reply reply;
+    struct grant *grant = &client->grant;
+    memset(&reply, 0, sizeof reply);
+    reply.version = SV_BROKER_VERSION;
+    reply.namespace = server->namespace;
+    reply.error = error;
+    reply.ifindex = (uint32_t)grant->ifindex;
+    count(server, client, error);
+    if (error != 0)
+        strncpy(reply.text, sv_explanation(), sizeof reply.text - 1);
+    bool opens = grant->fd_count > 0;
+    if (opens)
+        reply.layout = grant->sockets.layout;
+    bool sent = pass_send(client->session, &reply, sizeof reply, grant->fds, grant->fd_count, MSG_DONTWAIT);
+    if (opens) {
+        grant_sent(grant);
+        if (sent)
+            journal("user %u, process %d: '%s' is open", client->user.uid, client->pid, grant->netdev);
+    }
+    /* A refused request does not prolong the connection of a client without a device. */
+    if (error == 0)
+        client->until_millis = server->now_millis() + SERVER_IDLE_MILLIS;
+    return sent;
+}
+
+/* Returns false if the session is to end. */
+bool server_answer(struct server *server, struct client *client, struct session_message *question)
+{
+    server->counters.requests += question->kind != SESSION_PORT && question->kind != SESSION_CLOSED;
+    client->has_asked |= question->kind != SESSION_UNSOUND && question->kind != SESSION_CLOSED;
+    (void)sv_explain(0, "%s", "");
+    int error = answer_to(server, client, question);
+    if (error != 0 && *sv_explanation() == '\0')
+        (void)sv_explain(error, "%s", strerror(error));
+    return error == EINPROGRESS || server_reply(server, client, error);
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef BROKER_SERVER_STATE_H
+#define BROKER_SERVER_STATE_H
+
+/* The state of the server, shared by server.c (clients and turns) and server_requests.c. */
+
+#include "neighbor.h"
+#include "server.h"
+#include "session.h"
+
+struct client {
+    int session;                    /* socket to its session; -1: the session is ending */
+    int process;                    /* pidfd, readable when the session has ended */
+    pid_t pid;                      /* the client's own, for the log */
+    struct policy_user user;
+    uid_t limited_as;               /* uid for the limits */
+    int64_t until_millis;           /* deadline for the next request, unless a device is open */
+    bool has_asked;
+    bool is_refused;                /* occupies a place until its session has ended, but does not count for its user */
+    bool has_slow_question;         /* it waits for its turn */
+    struct session_message question;
+    struct grant grant;
+};
+
+/* A user's requests within a second, over all connections, including closed ones. */
+struct usage {
+    uid_t uid;
+    bool is_known;                  /* entry in use */
+    int64_t second;
+    unsigned solicitations;
+    unsigned opens;
+    unsigned lines;                 /* log lines */
+    unsigned hidden_lines;          /* omitted log lines */
+    uint64_t served;                /* number of the user's last slow request */
+    struct neighbor_budget neighbors;
+};
+
+struct server {
+    struct acceptor acceptor;
+    bool is_expecting;              /* the acceptor may accept one more client */
+    bool has_ended;                 /* the acceptor has ended */
+    int wake;                       /* descriptor that ends a turn, or -1 */
+    int64_t (*now_millis)(void);
+    int64_t deaf_until_millis;      /* connections wait, because descriptors or processes ran out */
+    uint64_t namespace;
+    const struct policy *policy;
+    struct server_counters counters;
+    uint64_t slow_requests;
+    struct usage usage[SERVER_MAX_CLIENTS];
+    unsigned clients;
+    struct client client[SERVER_MAX_CLIENTS];
+};
+
+/* ---- server_requests.c ---- */
+
+/* Returns the uid that the limits of a user count for. */
+uid_t server_limits_of(const struct server *server, const struct policy_user *user);
+/* Returns the requests of a client's user in this second. */
+struct usage *server_usage_of(struct server *server, const struct client *client);
+/* Answers a question of a session. Returns false if the session is to end. */
+bool server_answer(struct server *server, struct client *client, struct session_message *question);
+/* Sends the outcome of a request. Returns false if the session is to end. */
+bool server_reply(struct server *server, struct client *client, int error);
+/* Closes the client's device, if it has one. `release`: frees the memory of its queues too. */
+void server_close_device(struct client *client, const char *why, bool release);
+
+#endif

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See bpf.h. */
+#include "bpf.h"
+
+#include <errno.h>
+#include <linux/bpf.h>
+#include <linux/if_link.h>
+#include <linux/rtnetlink.h>
+#include <stdalign.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { ANSWER_BYTES = 16384, ATTEMPTS = 16 };
+
+/* Newer than the oldest <linux/bpf.h> this builds with: Linux 6.6. */
+enum { TCX_INGRESS = 46, PUT_BEFORE = 1 << 3, PUT_AFTER = 1 << 4, PUT_BY_ID = 1 << 5 };
+
+/* The fields of union bpf_attr of Linux 6.6 for BPF_PROG_QUERY and for BPF_LINK_CREATE of a tc program. */
+struct query {
+    uint32_t ifindex, type, query_flags, attach_flags;
+    uint64_t ids;
+    uint32_t count, reserved;
+    uint64_t attach_flags_of_each, links, attach_flags_of_links, revision;
+};
+
+struct placement {
+    uint32_t program, ifindex, type, flags, relative_id, reserved;
+    uint64_t revision;
+};
+
+_Static_assert(sizeof(struct query) <= sizeof(union bpf_attr), "the attributes have room");
+_Static_assert(sizeof(struct placement) <= sizeof(union bpf_attr), "the attributes have room");
+
+/* ---- names ---- */
+
+static bool read_info(int program, struct bpf_prog_info *info)
+{
+    union bpf_attr attr;
+    memset(info, 0, sizeof *info);
+    memset(&attr, 0, sizeof attr);
+    attr.info.bpf_fd = (uint32_t)program;
+    attr.info.info_len = sizeof *info;
+    attr.info.info = sv_bpf_address(info);
+    return sv_bpf(BPF_OBJ_GET_INFO_BY_FD, &attr) == 0;
+}
+
+uint32_t sv_attached_id(int program)
+{
+    struct bpf_prog_info info;
+    return read_info(program, &info) ? info.id : 0;
+}
+
+void sv_attached_name(uint32_t id, char name[SV_ATTACHED_NAME_BYTES])
+{
+    struct bpf_prog_info info;
+    union bpf_attr attr;
+    memset(&attr, 0, sizeof attr);
+    attr.prog_id = id;
+    name[0] = '\0';
+    int program = sv_bpf(BPF_PROG_GET_FD_BY_ID, &attr);
+    if (program < 0)
+        return;
+    if (read_info(program, &info))
+        snprintf(name, SV_ATTACHED_NAME_BYTES, "%.*s", SV_ATTACHED_NAME_BYTES - 1, info.name);
+    close(program);
+}
+
+bool sv_attached_is_own(const struct sv_attached *program)
+{
+    static const char prefix[] = "rdma_raw_";
+    return strncmp(program->name, prefix, sizeof prefix - 1) == 0;
+}
+
+const char *sv_attached_text(const struct sv_attached *program, char text[SV_ATTACHED_TEXT_BYTES])
+{
+    bool named = program->name[0] != '\0';
+    snprintf(text, SV_ATTACHED_TEXT_BYTES, named ? "'%s' (id %u)" : "%sid %u", program->name, program->id);
+    return text;
+}
+
+/* ---- XDP ---- */
+
+/* Returns an attribute, or NULL. */
+static const struct rtattr *find_attribute(const struct rtattr *at, size_t bytes, unsigned short type)
+{
+    for (int left = (int)bytes; RTA_OK(at, left); at = RTA_NEXT(at, left))
+        if ((at->rta_type & NLA_TYPE_MASK) == type)
+            return at;
+    return NULL;
+}
+
+static uint32_t number_in(const struct rtattr *xdp, unsigned short type)
+{
+    uint32_t number = 0;
+    const struct rtattr *attribute = find_attribute(RTA_DATA(xdp), RTA_PAYLOAD(xdp), type);
+    if (attribute != NULL && RTA_PAYLOAD(attribute) >= sizeof number)
+        memcpy(&number, RTA_DATA(attribute), sizeof number);
+    return number;
+}
+
+static void read_link(const struct nlmsghdr *header, struct sv_attached *program)
+{
+    const struct ifinfomsg *link = NLMSG_DATA(header);
+    if (header->nlmsg_type != RTM_NEWLINK || header->nlmsg_len < NLMSG_LENGTH(sizeof *link))
+        return;
+    const struct rtattr *xdp = find_attribute(IFLA_RTA(link), IFLA_PAYLOAD(header), IFLA_XDP);
+    if (xdp == NULL)
+        return;
+    program->id = number_in(xdp, IFLA_XDP_SKB_PROG_ID);
+    program->driver = program->id == 0;
+    if (program->id == 0)
+        program->id = number_in(xdp, IFLA_XDP_DRV_PROG_ID);
+    if (program->id == 0)
+        program->id = number_in(xdp, IFLA_XDP_HW_PROG_ID);
+}
+
+bool sv_attached_xdp(int ifindex, struct sv_attached *program)
+{
+    alignas(struct nlmsghdr) uint8_t answer[ANSWER_BYTES];
+    struct {
+        struct nlmsghdr header;
+        struct ifinfomsg link;
+    } request;
+    memset(program, 0, sizeof *program);
+    memset(&request, 0, sizeof request);
+    request.header.nlmsg_len = sizeof request;
+    request.header.nlmsg_type = RTM_GETLINK;
+    request.header.nlmsg_flags = NLM_F_REQUEST;
+    request.link.ifi_index = ifindex;
+    int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE);
+    if (fd < 0)
+        return false;
+    /* The kernel answers before send() returns. */
+    ssize_t got = send(fd, &request, sizeof request, 0);
+    if (got >= 0)
+        got = recv(fd, answer, sizeof answer, 0);
+    close(fd);
+    const struct nlmsghdr *header = (const struct nlmsghdr *)answer;
+    if (got >= 0 && NLMSG_OK(header, (size_t)got))
+        read_link(header, program);
+    if (program->id != 0)
+        sv_attached_name(program->id, program->name);
+    return program->id != 0;
+}
+
+/* ---- tc ---- */
+
+int sv_attached_tc(int ifindex, struct sv_attached_list *list)
+{
+    union bpf_attr attr;
+    memset(list, 0, sizeof *list);
+    struct query query = {.ifindex = (uint32_t)ifindex, .type = TCX_INGRESS, .ids = sv_bpf_address(list->id),
+                          .count = SV_ATTACHED_MAX};
+    memset(&attr, 0, sizeof attr);
+    memcpy(&attr, &query, sizeof query);
+    if (sv_bpf(BPF_PROG_QUERY, &attr) != 0)
+        return errno == ENOENT ? 0 : errno;     /* Linux 6.6 returns ENOENT for an interface without programs */
+    memcpy(&query, &attr, sizeof query);
+    list->count = query.count < SV_ATTACHED_MAX ? query.count : SV_ATTACHED_MAX;
+    list->revision = query.revision;
+    return 0;
+}
+
+static int put_at(int program, int ifindex, const struct sv_attached_list *list, bool (*is_own)(uint32_t id))
+{
+    union bpf_attr attr;
+    struct placement placement = {.program = (uint32_t)program, .ifindex = (uint32_t)ifindex, .type = TCX_INGRESS,
+                                  .flags = PUT_BEFORE, .revision = list->revision};
+    for (uint32_t i = 0; i < list->count; i++)
+        if (is_own(list->id[i])) {
+            placement.flags = PUT_AFTER | PUT_BY_ID;
+            placement.relative_id = list->id[i];
+        }
+    memset(&attr, 0, sizeof attr);
+    memcpy(&attr, &placement, sizeof placement);
+    int link = sv_bpf(BPF_LINK_CREATE, &attr);
+    return link >= 0 ? link : -errno;
+}
+
+int sv_attached_put(int program, int ifindex, bool (*is_own)(uint32_t id))
+{
+    int link = -ESTALE;
+    /* ESTALE and ENOENT: the list has changed since it was read. */
+    for (int i = 0; i < ATTEMPTS && (link == -ESTALE || link == -ENOENT); i++) {
+        struct sv_attached_list list;
+        int error = sv_attached_tc(ifindex, &list);
+        link = error != 0 ? -error : put_at(program, ifindex, &list, is_own);
+    }
+    return link;
+}

@@ -1,0 +1,412 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Opens a port on AF_XDP: its mode, its queues, its programs. See port_xdp.c. */
+#include "port_xdp.h"
+
+#include "bpf.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { COPY_FRAMES = 1024 };
+
+/* ---- queues ---- */
+
+static struct sv_xdp_queue_config queue_config_of(const struct xdp_port *port, uint32_t number, bool untold)
+{
+    const struct sv_wire *wire = &port->wire;
+    return (struct sv_xdp_queue_config){
+        .ifindex = wire->ifindex,
+        .receive_ifindex = port->tap.ifindex != 0 ? port->tap.ifindex : wire->ifindex,
+        .number = number,
+        .mtu = atomic_load(&wire->device->mtu),
+        .zero_copy = port->zero_copy,
+        .partial = port->partial,
+        .super_frames = wire->super_frames,
+        .is_untold = untold,
+    };
+}
+
+static struct sv_xdp_handed take_handed(struct xdp_port *port, uint32_t number)
+{
+    int *sockets = &port->socket[SV_STEER_SOCKETS * number];
+    struct sv_xdp_handed handed = {.layout = &port->handed, .main_socket = sockets[0], .syn_socket = sockets[1],
+                                   .memory = port->handed_memory};
+    sockets[0] = sockets[1] = -1;
+    return handed;
+}
+
+static int open_queue(struct xdp_port *port, uint32_t number, bool untold)
+{
+    struct sv_wire *wire = &port->wire;
+    if (wire->brokered && number >= port->handed.queues)
+        return EINVAL;      /* as for a queue that does not exist */
+    struct sv_xdp_queue *queue = sv_alloc_zeroed(sizeof *queue);
+    if (queue == NULL)
+        return ENOMEM;
+    struct sv_xdp_queue_config config = queue_config_of(port, number, untold);
+    struct sv_xdp_handed handed;
+    if (wire->brokered) {
+        handed = take_handed(port, number);
+        config.handed = &handed;
+    }
+    int error = sv_xdp_queue_open(queue, &config);
+    if (error != 0) {
+        free(queue);
+        return error;
+    }
+    port->queue[port->queues++] = queue;
+    if (atomic_load(&queue->sends) && atomic_load(&port->send_queues) == number)
+        atomic_store(&port->send_queues, number + 1);
+    wire->max_mtu = sv_xdp_queue_max_mtu(queue);
+    sv_steering_set_longest_syn(wire->steering, wire->max_mtu + SV_MAX_OVERHEAD);
+    if (!wire->brokered)
+        error = sv_steering_set_sockets(wire->steering, number, queue->main.receiver.fd, queue->syns.receiver.fd);
+    sv_steering_set_queues(wire->steering, port->queues);
+    if (error == 0)
+        error = sv_busy_poll_add(&port->busy_poll, queue->main.receiver.fd, number, port->native);
+    queue->busy_poll = port->busy_poll.wanted;
+    if (error == 0)
+        error = sv_wire_add_receiver(wire, &queue->main.receiver);
+    return error != 0 ? error : sv_wire_add_receiver(wire, &queue->syns.receiver);
+}
+
+/*
+ * Frames of a receive queue without sockets would go to the kernel, which resets connections that it does not know.
+ * Then some connections would work and others would not.
+ */
+static int too_many_queues(const struct sv_wire *wire)
+{
+    return sv_explain(EOPNOTSUPP, "'%s' has more than %d receive queues, the maximum: use ethtool -L %s combined %d "
+                      "(rx %d if the driver counts them separately), or soft:packet:%s, which takes any number",
+                          wire->netdev,
+                      MAX_QUEUES, wire->netdev, MAX_QUEUES, MAX_QUEUES, wire->netdev);
+}
+
+/*
+ * Returns 0 if no further queue exists, or an errno. A queue that another process uses counts as existing. A broker
+ * hands out no socket for it.
+ */
+static int check_no_more_queues(struct xdp_port *port)
+{
+    if (port->wire.brokered)
+        return port->queues == MAX_QUEUES ? too_many_queues(&port->wire) : 0;
+    struct sv_xdp_queue *queue = sv_alloc_zeroed(sizeof *queue);
+    if (queue == NULL)
+        return ENOMEM;
+    struct sv_xdp_queue_config config = queue_config_of(port, port->queues, true);
+    config.receive_ifindex = config.ifindex;
+    int error = sv_xdp_queue_open(queue, &config);
+    if (error == 0)
+        sv_xdp_queue_close(queue);
+    free(queue);
+    if (error == 0 || error == EBUSY)
+        return too_many_queues(&port->wire);
+    return error == EINVAL ? 0 : error;
+}
+
+/*
+ * Opens the remaining queues. A socket can be bound to each existing queue, so binding finds their number if the driver
+ * does not report it. Some queues may only send, and there may be more than can be served.
+ */
+static int open_queues(struct xdp_port *port)
+{
+    uint32_t receiving = 0;
+    bool told = sv_xdp_receive_queues(&port->wire, &receiving) == 0;
+    if (told && receiving > MAX_QUEUES)
+        return too_many_queues(&port->wire);
+    /* Queues are added to the TAP interface as needed. */
+    bool tap = port->tap.ifindex != 0;
+    for (uint32_t i = port->queues; i < MAX_QUEUES && !(tap && told && i > 0 && i >= receiving); i++) {
+        int error = tap && i > 0 ? sv_tap_add_queue(&port->tap) : 0;
+        if (error == 0)
+            error = open_queue(port, i, !told);
+        /* Under a low memlock limit no memory may be left to try a queue that does not exist. */
+        if (i > 0 && (error == EINVAL || (error == ENOMEM && told && receiving > 0 && i >= receiving))) {
+            if (tap)
+                sv_tap_remove_queue(&port->tap);
+            return 0;
+        }
+        if (error == EBUSY)
+            return sv_explain(EBUSY, "receive queue %u of '%s' has an AF_XDP socket already: another program uses it",
+                              i, port->wire.netdev);
+        if (error != 0)
+            return error;
+    }
+    return told ? 0 : check_no_more_queues(port);
+}
+
+/*
+ * virtio_net starts additional queues for a program, a pair for each processor, and its host sends frames to all of
+ * them (virtnet_xdp_set() of Linux). Without the program these queues no longer exist, and virtnet_xsk_pool_disable()
+ * keeps their zero-copy memory although it is freed. The next program on the interface then stops the kernel (seen on
+ * 7.3.4). A killed process cannot choose the order in which its objects end. `before` is the number of queues without a
+ * program, 0 if unknown.
+ */
+static int check_zero_copy_ends(const struct xdp_port *port, uint32_t before)
+{
+    const char *netdev = port->wire.netdev;
+    uint32_t now = 0;
+    if (!port->zero_copy || sv_xdp_receive_queues(&port->wire, &now) != 0 || before == 0 || now <= before)
+        return 0;
+    return sv_explain(EOPNOTSUPP, "zero copy is not safe on '%s': it has %u receive queues, and %u more with an XDP "
+                      "program. Use ethtool -L %s combined with the maximum that ethtool -l shows, or "
+                      "SOFTVERBS_XDP_MODE=native", netdev, before, now - before, netdev);
+}
+
+/* No frame is taken before there is a rule. */
+static int open_queues_of_program(struct xdp_port *port)
+{
+    uint32_t now = 0;
+    bool told = sv_xdp_receive_queues(&port->wire, &now) == 0;
+    return port->native && told && now > port->queues ? open_queues(port) : 0;
+}
+
+static int open_copies(struct xdp_port *port)
+{
+    struct sv_wire *wire = &port->wire;
+    int filter = sv_steering_load(wire->steering, SV_PROGRAM_COPIES);
+    if (filter < 0 && sv_explain_verifier(-filter))
+        return -filter;
+    if (filter < 0)
+        return sv_explain(-filter, "the socket filter can't be loaded: the process needs CAP_BPF");
+    int error = sv_packet_ring_open(&port->copies, atomic_load(&wire->device->mtu), COPY_FRAMES, filter);
+    close(filter);
+    return error != 0 ? error : sv_wire_add_receiver(wire, &port->copies.receiver);
+}
+
+/*
+ * Attaches the XDP program of the TAP interface first. Until the tc program redirects frames there, it receives none.
+ */
+static int attach_tap_mode(struct xdp_port *port)
+{
+    struct sv_wire *wire = &port->wire;
+    port->program = sv_steering_attach(wire->steering, SV_PROGRAM_CLASSIFY, port->tap.ifindex, SV_XDP_GENERIC);
+    if (port->program < 0)
+        return sv_explain(-port->program, "the XDP program can't be attached to '%s'", port->tap.name);
+    sv_steering_redirect_to(wire->steering, port->tap.ifindex);
+    port->redirect = sv_wire_put_tc(wire, SV_PROGRAM_REDIRECT);
+    if (port->redirect < 0)
+        return sv_explain(-port->redirect, "the tc program can't be attached to '%s': SOFTVERBS_XDP_MODE=tap needs "
+                          "Linux 6.6", wire->netdev);
+    return 0;
+}
+
+static int explain_program(const struct sv_wire *wire, const struct sv_attached *program)
+{
+    char text[SV_ATTACHED_TEXT_BYTES];
+    sv_attached_text(program, text);
+    if (sv_attached_is_own(program))
+        return sv_explain(EBUSY, "'%s' has the XDP program %s: end the process that holds it", wire->netdev, text);
+    return sv_explain(SV_XDP_OTHER_PROGRAM, "'%s' has the XDP program %s", wire->netdev, text);
+}
+
+/*
+ * Returns 0 if the interface has no XDP program, else EBUSY for a program of this project or SV_XDP_OTHER_PROGRAM. The
+ * program of a process that has just ended disappears within a moment. A program with an unreadable name may be such a
+ * program.
+ */
+static int check_program(const struct sv_wire *wire)
+{
+    struct sv_attached program;
+    sv_may_wait();
+    for (int i = 0; sv_attached_xdp(wire->ifindex, &program); i++) {
+        bool goes = program.name[0] == '\0' || sv_attached_is_own(&program);
+        if (!goes || i == SV_XDP_BUSY_RETRIES)
+            return explain_program(wire, &program);
+        struct timespec pause = {.tv_nsec = SV_XDP_BUSY_RETRY_MILLIS * 1000000L};
+        nanosleep(&pause, NULL);
+    }
+    return 0;
+}
+
+/* A program was attached after check_program(), or is on an interface above this one (a bond). */
+static int explain_busy(const struct sv_wire *wire)
+{
+    struct sv_attached program;
+    if (sv_attached_xdp(wire->ifindex, &program))
+        return explain_program(wire, &program);
+    return sv_explain(SV_XDP_OTHER_PROGRAM, "an interface above '%s' has an XDP program", wire->netdev);
+}
+
+static int attach_program(struct xdp_port *port)
+{
+    struct sv_wire *wire = &port->wire;
+    if (port->tap.ifindex != 0)
+        return attach_tap_mode(port);
+    bool jumbo = sv_xdp_is_jumbo(atomic_load(&wire->device->mtu));
+    enum sv_xdp_mode mode = !port->native ? SV_XDP_GENERIC : jumbo ? SV_XDP_NATIVE_FRAGS : SV_XDP_NATIVE;
+    port->program = sv_steering_attach(wire->steering, SV_PROGRAM_XDP, wire->ifindex, mode);
+    if (port->program >= 0)
+        return 0;
+    int error = -port->program;
+    if (error == EBUSY || error == EEXIST)
+        return explain_busy(wire);
+    if (error == EPERM)
+        return sv_explain(error, "the XDP program is not permitted: the process needs CAP_BPF and CAP_NET_ADMIN; "
+                          "soft:packet:%s needs CAP_NET_RAW only", wire->netdev);
+    bool named = port->native && sv_xdp_mode_is_named(sv_xdp_mode_of(wire));
+    return sv_explain(error, "the XDP program can't be attached to '%s' (%s mode)%s%s", wire->netdev,
+                      port->native ? "native" : "generic", named ? ": try without SOFTVERBS_XDP_MODE=" : "",
+                      named ? sv_xdp_mode_name(sv_xdp_mode_of(wire)) : "");
+}
+
+static int take_mode(struct xdp_port *port, enum sv_xdp_port_mode mode)
+{
+    if (mode == SV_XDP_MODE_TAP)
+        return sv_tap_open(&port->tap);
+    port->zero_copy = mode == SV_XDP_MODE_ZERO_COPY;
+    port->native = port->zero_copy || mode == SV_XDP_MODE_NATIVE;
+    if (port->native && (port->wire.flags & IFF_LOOPBACK))
+        return sv_explain(EOPNOTSUPP, "the loopback interface '%s' has no native XDP: run without "
+                          "SOFTVERBS_XDP_MODE=%s", port->wire.netdev, sv_xdp_mode_name(mode));
+    if (port->native && !sv_xdp_runs_programs(&port->wire))
+        return sv_explain(EOPNOTSUPP, "'%s' receives without mergeable buffers, so virtio_net accepts an XDP program "
+                          "and never runs it: try without SOFTVERBS_XDP_MODE=%s, or let the host offer mergeable "
+                          "buffers (QEMU: mrg_rxbuf=on)", port->wire.netdev, sv_xdp_mode_name(mode));
+    return 0;
+}
+
+/*
+ * Refuses interfaces that hide VLAN tags. A rule without a VLAN would take frames of all VLANs and break their
+ * isolation, and answers would leave untagged. In tap mode the tc program sees tags in either form.
+ */
+static int check_tags(const struct xdp_port *port)
+{
+    const struct sv_wire *wire = &port->wire;
+    const char *consent = getenv("SOFTVERBS_XDP_RXVLAN");
+    if (port->tap.ifindex != 0 || (consent != NULL && strcmp(consent, "allow") == 0) || !sv_xdp_hides_tags(wire))
+        return 0;
+    if (sv_xdp_is_above(wire))
+        return sv_explain(EOPNOTSUPP, "'%s' is stacked on another interface, and the kernel removes VLAN tags before "
+                          "XDP sees the frames, so frames of VLANs would look untagged: use SOFTVERBS_XDP_MODE=tap, "
+                          "or, if no tagged frames arrive, SOFTVERBS_XDP_RXVLAN=allow",
+                          wire->netdev);
+    return sv_explain(EOPNOTSUPP, "'%s' removes VLAN tags from frames before XDP sees them, so frames of VLANs would "
+                      "look untagged: use ethtool -K %s rxvlan off, or SOFTVERBS_XDP_MODE=tap, or, if no tagged frames "
+                      "arrive, SOFTVERBS_XDP_RXVLAN=allow", wire->netdev, wire->netdev);
+}
+
+/*
+ * Before Linux 6.6 AF_XDP receives no frame longer than a chunk. The peer on this host may be a port of this kind, so
+ * large sends are cut here.
+ */
+static void check_large_frames(struct xdp_port *port)
+{
+    struct sv_wire *wire = &port->wire;
+    wire->takes_whole = wire->super_frames && port->queue[0]->multi_buffer;
+    if (!wire->super_frames || port->queue[0]->multi_buffer || wire->large < 0)
+        return;
+    close(wire->large);
+    wire->large = -1;
+}
+
+static enum sv_xdp_place place_of(const struct xdp_port *port)
+{
+    return port->tap.ifindex != 0 ? SV_XDP_AT_TC : port->native ? SV_XDP_AT_DRIVER : SV_XDP_AT_STACK;
+}
+
+/* The program is on the interface when the broker answers. It takes no frame before there is a rule. */
+static int open_by_broker(struct xdp_port *port)
+{
+    struct sv_wire *wire = &port->wire;
+    int fds[SV_BROKER_MAX_FDS];
+    uint32_t receiving = 0;
+    bool told = sv_xdp_receive_queues(wire, &receiving) == 0 && receiving > 0;
+    if (told && receiving > MAX_QUEUES)
+        return too_many_queues(wire);
+    struct sv_broker_open wanted = {
+        .mode = port->zero_copy ? SV_BROKER_ZERO_COPY : port->native ? SV_BROKER_NATIVE : SV_BROKER_GENERIC,
+        .mtu = atomic_load(&wire->device->mtu),
+        .multi_buffer = wire->super_frames,
+    };
+    memcpy(wanted.netdev, wire->netdev, sizeof wanted.netdev);
+    int error = sv_broker_open(&wire->broker, &wanted, wire->ifindex, fds, &port->handed);
+    if (error != 0)
+        return error;
+    port->program = fds[SV_BROKER_LINK];
+    port->handed_memory = fds[SV_BROKER_MEMORY];
+    memcpy(port->socket, fds + SV_BROKER_SOCKETS, SV_STEER_SOCKETS * port->handed.queues * sizeof fds[0]);
+    return sv_steering_adopt(&wire->steering, fds + SV_BROKER_MAPS);
+}
+
+static int open_steering(struct xdp_port *port)
+{
+    struct sv_wire *wire = &port->wire;
+    return wire->brokered ? open_by_broker(port) : sv_steering_open(&wire->steering, wire->device->mac, true);
+}
+
+/* Closes the sockets that no queue has used, after an error. */
+static void close_handed(struct xdp_port *port)
+{
+    for (uint32_t i = 0; i < SV_STEER_SOCKETS * port->handed.queues; i++) {
+        if (port->socket[i] >= 0)
+            close(port->socket[i]);
+        port->socket[i] = -1;
+    }
+    if (port->handed_memory >= 0)
+        close(port->handed_memory);
+    port->handed_memory = -1;
+}
+
+/*
+ * Attaches the program before the queues are opened. A driver may restart its queues for a program, with other NAPI
+ * instances, and sockets would keep the old ones. No frame is taken before there is a rule. A broker has attached the
+ * program by now.
+ */
+static int attach_early(struct xdp_port *port)
+{
+    if (port->tap.ifindex != 0)
+        return sv_explain(EOPNOTSUPP, "mode tap has no busy polling: run without SOFTVERBS_XDP_BUSY_POLL");
+    return port->wire.brokered ? 0 : attach_program(port);
+}
+
+int sv_xdp_port_open(struct sv_wire *wire)
+{
+    struct xdp_port *port = (struct xdp_port *)wire;
+    uint32_t before = 0;
+    port->program = port->redirect = port->copies.receiver.fd = port->sender.fd = port->handed_memory = -1;
+    int error = sv_busy_poll_init(&port->busy_poll, wire->netdev, wire->ifindex);
+    if (error == 0)
+        error = take_mode(port, sv_xdp_mode_of(wire));
+    bool tap = port->tap.ifindex != 0;
+    if (error == 0)
+        error = tap ? sv_packet_sender_open(&port->sender, wire->ifindex) : sv_guard_take(wire);
+    if (error == 0 && !tap && !wire->brokered)
+        error = check_program(wire);
+    if (error == 0)
+        error = check_tags(port);
+    if (error == 0)
+        error = sv_xdp_partial(wire, place_of(port), &port->partial);
+    /*
+     * A driver with its own XDP segments in software. A tc program also sees frames that the kernel has merged (GRO).
+     */
+    wire->super_frames = !port->native && (port->partial || tap);
+    /* After the guard is taken: before, the program of the previous user may still be attached. */
+    (void)sv_xdp_receive_queues(wire, &before);
+    if (error == 0)
+        error = open_steering(port);
+    if (error == 0 && port->busy_poll.wanted)
+        error = attach_early(port);
+    if (error == 0 && port->program >= 0)
+        error = check_zero_copy_ends(port, before);
+    if (error == 0)
+        error = open_queues(port);
+    if (error == 0 && !wire->brokered)
+        error = open_copies(port);
+    if (error == 0) {
+        check_large_frames(port);
+        sv_wire_mtu_known(wire);
+    }
+    if (error == 0 && port->program < 0)
+        error = attach_program(port);
+    if (error == 0)
+        error = check_zero_copy_ends(port, before);
+    if (error == 0)
+        error = open_queues_of_program(port);
+    if (error == 0 && !tap && atomic_load(&port->send_queues) == 0)
+        error = sv_explain(EOPNOTSUPP, "AF_XDP can't send through '%s', which has no send queue for it", wire->netdev);
+    close_handed(port);
+    return error;
+}

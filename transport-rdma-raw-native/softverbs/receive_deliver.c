@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Step 4 of the receive path: fills a receive queue with a run of frames, and takes each lock once per run. */
+#include "receive.h"
+
+#include "checksum.h"
+#include "rings.h"
+#include "super_frame.h"
+
+static enum ibv_wc_status scatter(const struct sv_rq *rq, const struct ibv_sge *wqe, const struct sv_frame *frame)
+{
+    uint32_t done = 0;
+    for (uint32_t i = 0; i < rq->max_sge && done < frame->length; i++) {
+        uint32_t part = frame->length - done;
+        if (part > wqe[i].length)
+            part = wqe[i].length;
+        if (part == 0)
+            continue;       /* also true for unused elements, which have no key */
+        uint8_t *to = sv_mr_translate(rq->device->mrs, rq->pd, wqe[i].lkey, wqe[i].addr, part,
+                                      IBV_ACCESS_LOCAL_WRITE);
+        if (to == NULL)
+            return IBV_WC_LOC_PROT_ERR;
+        sv_frame_copy(to, frame, done, part);
+        done += part;
+    }
+    return done == frame->length ? IBV_WC_SUCCESS : IBV_WC_LOC_LEN_ERR;
+}
+
+/* Returns the status that a test has injected for the next receive: see fault.c. */
+static enum ibv_wc_status take_injected(struct sv_rq *rq)
+{
+    enum ibv_wc_status status = (enum ibv_wc_status)rq->fail_next;
+    rq->fail_next = 0;
+    rq->counters.injected_errors++;
+    return status;
+}
+
+static inline enum ibv_wc_status fill(struct sv_rq *rq, const struct ibv_sge *wqe, const struct sv_frame *frame)
+{
+    if (SV_UNLIKELY(rq->fail_next != 0))
+        return take_injected(rq);
+    enum ibv_wc_status status;
+    if (SV_LIKELY(wqe[0].length >= frame->length)) {
+        uint8_t *to = sv_mr_translate(rq->device->mrs, rq->pd, wqe[0].lkey, wqe[0].addr, frame->length,
+                                      IBV_ACCESS_LOCAL_WRITE);
+        if (SV_LIKELY(to != NULL)) {
+            if (SV_LIKELY(frame->rest == NULL))
+                sv_copy(to, frame->data, frame->length);
+            else
+                sv_frame_copy(to, frame, 0, frame->length);
+            return IBV_WC_SUCCESS;
+        }
+        status = IBV_WC_LOC_PROT_ERR;
+    } else {
+        status = scatter(rq, wqe, frame);
+    }
+    if (status == IBV_WC_LOC_PROT_ERR)
+        rq->counters.protection_errors++;
+    else if (status == IBV_WC_LOC_LEN_ERR)
+        rq->counters.length_errors++;
+    return status;
+}
+
+static void enter_error(struct sv_rq *rq, bool overrun)
+{
+    if (rq->qp != NULL)
+        sv_qp_enter_error_delivering(rq->qp);
+    else
+        sv_wq_enter_error_delivering(rq->wq);
+    if (!overrun)
+        return;
+    struct ibv_async_event event;
+    if (rq->qp != NULL)
+        event = (struct ibv_async_event){.element.qp = &rq->qp->ibv, .event_type = IBV_EVENT_QP_FATAL};
+    else
+        event = (struct ibv_async_event){.element.wq = &rq->wq->ibv, .event_type = IBV_EVENT_WQ_FATAL};
+    sv_async_raise(sv_context_of(rq->pd->ibv.context), &event);
+}
+
+/* Returns how many of `count` frames the posted receives can hold. Reads the poster's index only if necessary. */
+static inline unsigned receives_for(struct sv_rq *rq, unsigned count)
+{
+    uint32_t delivered = atomic_load_explicit(&rq->delivered, memory_order_relaxed);
+    uint32_t available = atomic_load_explicit(&rq->posted_seen, memory_order_relaxed) - delivered;
+    if (available < count + SV_PREFETCH_REQUESTS) {
+        uint32_t posted = atomic_load_explicit(&rq->posted, memory_order_acquire);
+        atomic_store_explicit(&rq->posted_seen, posted, memory_order_relaxed);
+        available = posted - delivered;
+    }
+    return available < count ? available : count;
+}
+
+static inline void prefetch_ahead(const struct sv_rq *rq, uint32_t posted, uint32_t delivered, const struct sv_cq *cq,
+                                  uint32_t produced)
+{
+    if (delivered % SV_PER_LINE == 0 && posted - delivered > SV_PREFETCH_REQUESTS)
+        __builtin_prefetch(sv_rq_wqe(rq, delivered + SV_PREFETCH_REQUESTS));
+    if (produced % SV_PER_LINE == 0)
+        sv_prefetch_write(&cq->ring[(produced + SV_PREFETCH_COMPLETIONS) & cq->mask]);
+}
+
+/* Returns true if the error stops the queue. As with mlx5, other errors concern one frame only. */
+static inline bool stops_queue(enum ibv_wc_status status)
+{
+    return status == IBV_WC_LOC_PROT_ERR || status == IBV_WC_LOC_QP_OP_ERR || status == IBV_WC_WR_FLUSH_ERR;
+}
+
+/* Delivers up to `count` frames; returns the number of work requests used. Sets *error if the last one stops it. */
+static inline unsigned deliver_some(struct sv_rq *rq, const struct sv_frame *frames, const uint8_t *indexes,
+                                    const uint32_t *tags, unsigned count, bool *error, bool *overrun)
+{
+    struct sv_cq *cq = rq->cq;
+    uint32_t delivered = atomic_load_explicit(&rq->delivered, memory_order_relaxed);
+    uint32_t posted = atomic_load_explicit(&rq->posted_seen, memory_order_relaxed);
+    uint64_t bytes = 0;
+    unsigned failed = 0;
+    unsigned i;
+
+    sv_spin_lock(&cq->produce_lock);
+    uint32_t produced = sv_cq_produced(cq);
+    for (i = 0; i < count && !*error; i++) {
+        const struct sv_frame *frame = &frames[indexes[i]];
+        const struct ibv_sge *wqe = sv_rq_wqe(rq, delivered);
+        struct sv_cqe *cqe = sv_cq_slot(cq, produced);
+        if (SV_UNLIKELY(cqe == NULL)) {
+            sv_cq_overrun(cq);
+            *overrun = true;
+            break;
+        }
+        prefetch_ahead(rq, posted, delivered, cq, produced);
+        enum ibv_wc_status status = fill(rq, wqe, frame);
+        produced++;
+        if (SV_UNLIKELY(status != IBV_WC_SUCCESS)) {
+            *cqe = sv_cqe_make(&rq->queue, delivered++, SV_CQE_RECV, status, 0, rq->number);
+            failed++;
+            *error = stops_queue(status);
+            continue;
+        }
+        *cqe = sv_cqe_make(&rq->queue, delivered++, SV_CQE_RECV, status, frame->length, tags[i]);
+        bytes += frame->length;
+        if (rq->reports_checksum && (SV_UNLIKELY(frame->rest != NULL) ? frame->layout.l3 == 4 && frame->layout.l4 != 0
+                                                                      : sv_checksum_verify(frame)))
+            cqe->info |= SV_CQE_CHECKSUM_OK;
+    }
+    atomic_store_explicit(&rq->delivered, delivered, memory_order_relaxed);
+    rq->counters.frames += i - failed;
+    rq->counters.bytes += bytes;
+    bool awaited = sv_cq_publish(cq, produced, failed > 0);
+    sv_spin_unlock(&cq->produce_lock);
+    if (SV_UNLIKELY(awaited))
+        sv_channel_notify(cq);
+    return i;
+}
+
+/*
+ * Adds the completion of a whole frame. Returns false if the completion queue is full. The caller holds deliver_lock.
+ */
+static bool complete_whole(struct sv_rq *rq, enum ibv_wc_status status, uint32_t length, uint32_t tag)
+{
+    struct sv_cq *cq = rq->cq;
+    uint32_t delivered = atomic_load_explicit(&rq->delivered, memory_order_relaxed);
+    bool good = status == IBV_WC_SUCCESS;
+    bool awaited = false;
+    sv_spin_lock(&cq->produce_lock);
+    uint32_t produced = sv_cq_produced(cq);
+    struct sv_cqe *cqe = sv_cq_slot(cq, produced);
+    if (cqe != NULL) {
+        *cqe = sv_cqe_make(&rq->queue, delivered, SV_CQE_RECV, status, good ? length : 0, good ? tag : rq->number);
+        cqe->info |= good ? SV_CQE_CHECKSUM_OK : 0;
+        atomic_store_explicit(&rq->delivered, delivered + 1, memory_order_relaxed);
+        rq->counters.frames += good;
+        rq->counters.bytes += good ? length : 0;
+        awaited = sv_cq_publish(cq, produced + 1, !good);
+    } else {
+        sv_cq_overrun(cq);
+        rq->counters.cq_overruns++;
+    }
+    sv_spin_unlock(&cq->produce_lock);
+    if (SV_UNLIKELY(awaited))
+        sv_channel_notify(cq);
+    return cqe != NULL;
+}
+
+/*
+ * Returns true if the next receive suits the frame: it is long enough, and the frame fills at least half of it.
+ * Otherwise a receiver would use much more memory than it has data.
+ */
+static bool suits(const struct ibv_sge *element, uint32_t length)
+{
+    return length <= element->length && length >= element->length / 2;
+}
+
+/* The caller holds deliver_lock. */
+static enum ibv_wc_status fill_whole(struct sv_rq *rq, const struct ibv_sge *element, const struct sv_whole *whole,
+                                     bool *lost)
+{
+    if (SV_UNLIKELY(rq->fail_next != 0))
+        return take_injected(rq);
+    uint8_t *to = sv_mr_translate(rq->device->mrs, rq->pd, element->lkey, element->addr, whole->length,
+                                  IBV_ACCESS_LOCAL_WRITE);
+    rq->counters.protection_errors += to == NULL;
+    *lost = to != NULL && !whole->copy(whole, to);
+    return to != NULL ? IBV_WC_SUCCESS : IBV_WC_LOC_PROT_ERR;
+}
+
+/* The caller holds deliver_lock. */
+static enum sv_whole_result deliver_whole(struct sv_rq *rq, const struct sv_whole *whole, uint32_t tag)
+{
+    bool lost = false;
+    if (atomic_load_explicit(&rq->state, memory_order_relaxed) != SV_RQ_ON || receives_for(rq, 1) == 0)
+        return SV_WHOLE_REFUSED;
+    const struct ibv_sge *element = sv_rq_wqe(rq, atomic_load_explicit(&rq->delivered, memory_order_relaxed));
+    if (!suits(element, whole->length))
+        return SV_WHOLE_REFUSED;
+    enum ibv_wc_status status = fill_whole(rq, element, whole, &lost);
+    if (lost)
+        return SV_WHOLE_LOST;
+    bool completed = complete_whole(rq, status, whole->length, tag);
+    if (stops_queue(status) || (!completed && !rq->cq->ignore_overrun))
+        enter_error(rq, !completed);
+    if (status != IBV_WC_SUCCESS)
+        return SV_WHOLE_REFUSED;        /* the frame has not been read yet */
+    return completed ? SV_WHOLE_DELIVERED : SV_WHOLE_LOST;
+}
+
+enum sv_whole_result sv_rq_deliver_whole(struct sv_rq *rq, const struct sv_whole *whole, uint32_t tag)
+{
+    sv_spin_lock(&rq->deliver_lock);
+    enum sv_whole_result result = deliver_whole(rq, whole, tag);
+    sv_spin_unlock(&rq->deliver_lock);
+    return result;
+}
+
+SV_HOT void sv_rq_deliver(struct sv_rq *rq, const struct sv_frame *frames, const uint8_t *indexes,
+                          const uint32_t *tags, unsigned count)
+{
+    bool error = false;
+    bool overrun = false;
+
+    sv_spin_lock(&rq->deliver_lock);
+    if (SV_UNLIKELY(atomic_load_explicit(&rq->state, memory_order_relaxed) != SV_RQ_ON)) {
+        rq->counters.not_ready += count;
+        sv_spin_unlock(&rq->deliver_lock);
+        return;
+    }
+    unsigned usable = receives_for(rq, count);
+    unsigned used = 0;
+    if (SV_LIKELY(usable > 0))
+        used = deliver_some(rq, frames, indexes, tags, usable, &error, &overrun);
+    if (SV_UNLIKELY(used < count)) {
+        if (overrun)
+            rq->counters.cq_overruns += count - used;
+        else if (error)
+            rq->counters.not_ready += count - used;
+        else
+            rq->counters.no_receive += count - used;
+    }
+    if (SV_UNLIKELY(error || (overrun && !rq->cq->ignore_overrun)))
+        enter_error(rq, overrun);
+    sv_spin_unlock(&rq->deliver_lock);
+}

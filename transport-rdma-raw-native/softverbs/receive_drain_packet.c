@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Step 2 of the receive path for packet sockets: takes frames out of the ring of packet_ring.c. See receive.h.
+ *
+ * A slot of the ring holds a frame of the MTU. A larger packet has its first bytes in a slot and is read from the
+ * socket as a whole.
+ */
+#include "packet.h"
+#include "wire.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+
+enum { DRAIN_FRAMES = 4 * SV_BURST };
+
+/* ---- slots ---- */
+
+static uint32_t next_slot(const struct sv_packet_ring *ring, uint32_t index)
+{
+    return index + 1 == ring->frames ? 0 : index + 1;
+}
+
+static uint8_t *data_of(struct tpacket2_hdr *header)
+{
+    return (uint8_t *)header + header->tp_mac;
+}
+
+/* Returns the virtio_net header, which precedes the frame. */
+static struct virtio_net_hdr offload_of(struct tpacket2_hdr *header)
+{
+    struct virtio_net_hdr offload;
+    memcpy(&offload, data_of(header) - sizeof offload, sizeof offload);
+    return offload;
+}
+
+/* Puts back the outer VLAN tag, which the kernel removes from every frame. */
+static uint8_t *put_tag_back(const struct tpacket2_hdr *header, uint8_t *data, uint32_t *length)
+{
+    if (!(header->tp_status & TP_STATUS_VLAN_VALID))
+        return data;
+    uint16_t tpid = htons(header->tp_status & TP_STATUS_VLAN_TPID_VALID ? header->tp_vlan_tpid : ETH_P_8021Q);
+    uint16_t tci = htons(header->tp_vlan_tci);
+    memmove(data - SV_VLAN_HLEN, data, SV_ETHERTYPE_AT);
+    memcpy(data + 8, &tpid, 2);
+    memcpy(data + 10, &tci, 2);
+    *length += 4;
+    return data - 4;
+}
+
+/* ---- ordinary frames ---- */
+
+/* A packet from the kernel, with its virtio_net header. */
+struct packet {
+    struct virtio_net_hdr offload;
+    uint8_t *data;
+    uint32_t length;
+    bool lost;
+};
+
+static struct packet packet_in_slot(struct tpacket2_hdr *header)
+{
+    return (struct packet){.offload = offload_of(header), .data = data_of(header), .length = header->tp_len,
+                           .lost = header->tp_snaplen != header->tp_len};
+}
+
+/* Returns true for a slot with one complete frame, which most are. */
+static bool is_ordinary(const struct packet *packet)
+{
+    return !packet->lost && packet->length >= ETH_HLEN && packet->offload.gso_type == VIRTIO_NET_HDR_GSO_NONE &&
+           sv_offload_is_sound(&packet->offload, packet->length);
+}
+
+/* Completes an ordinary frame. Returns false if the frame was dropped and counted. */
+static bool take_frame(struct sv_packet_ring *ring, const struct tpacket2_hdr *header, const struct packet *packet,
+                       uint32_t longest, struct sv_frame *frame)
+{
+    struct softverbs_queue_counters *counters = &ring->receiver.counters;
+    uint32_t length = packet->length;
+    if (length + (header->tp_status & TP_STATUS_VLAN_VALID ? SV_VLAN_HLEN : 0) > longest) {
+        counters->length_errors++;
+        return false;
+    }
+    if (packet->offload.flags & VIRTIO_NET_HDR_F_NEEDS_CSUM) {
+        sv_offload_fill_checksum(&packet->offload, packet->data, length);
+        counters->partial_checksums++;
+    }
+    uint8_t *data = put_tag_back(header, packet->data, &length);
+    *frame = (struct sv_frame){.data = data, .length = length};
+    return true;
+}
+
+/* ---- super-frames ---- */
+
+/*
+ * Reads the packet of a slot with TP_STATUS_COPY from the socket, which uses memory until then. Returns the length,
+ * including the struct virtio_net_hdr in the first part, or a negative value if the socket lacks the packet.
+ */
+static ssize_t read_packet(const struct sv_packet_ring *ring, struct iovec *parts, unsigned count)
+{
+    struct msghdr message = {.msg_iov = parts, .msg_iovlen = count};
+    ssize_t bytes;
+    do
+        bytes = recvmsg(ring->receiver.fd, &message, MSG_DONTWAIT | MSG_TRUNC);
+    /* ENETDOWN is reported once, before the queued packets. */
+    while (bytes < 0 && (errno == EINTR || errno == ENETDOWN));
+    return bytes;
+}
+
+static struct packet read_whole(struct sv_packet_ring *ring)
+{
+    struct packet packet = {.data = ring->cutter->whole + SV_PACKET_RESERVE_BYTES};
+    struct iovec parts[] = {{&packet.offload, sizeof packet.offload}, {packet.data, SV_SUPER_MAX_BYTES}};
+    ssize_t bytes = read_packet(ring, parts, 2);
+    packet.lost = bytes < (ssize_t)sizeof packet.offload;
+    packet.length = packet.lost ? 0 : (uint32_t)bytes - (uint32_t)sizeof packet.offload;
+    return packet;
+}
+
+static void count_refused(struct softverbs_queue_counters *counters, enum sv_super_verdict verdict)
+{
+    if (verdict == SV_SUPER_FLAGS)
+        counters->super_flags++;
+    else if (verdict == SV_SUPER_TOO_LONG)
+        counters->super_too_long++;
+    else
+        counters->super_unsound++;
+}
+
+/* Cuts a contiguous packet and delivers the frames. Returns their number. */
+static unsigned cut(struct sv_packet_ring *ring, struct sv_device *device, const struct iovec *whole,
+                    const struct sv_super_facts *facts)
+{
+    struct softverbs_queue_counters *counters = &ring->receiver.counters;
+    struct sv_packet_cutter *cutter = ring->cutter;
+    struct sv_frame frames[SV_BURST];
+    unsigned total = 0;
+    unsigned count;
+    enum sv_super_verdict verdict = sv_super_begin(&cutter->super, whole, 1, facts);
+    if (verdict != SV_SUPER_GOOD) {
+        count_refused(counters, verdict);
+        return 0;
+    }
+    do {
+        for (count = 0; count < SV_BURST && sv_super_next(&cutter->super, &cutter->slots[count], &frames[count]);)
+            count++;
+        if (count > 0)
+            sv_receiver_dispatch(&ring->receiver, device, frames, count);
+        total += count;
+    } while (count == SV_BURST);
+    counters->super_frames++;
+    counters->cut_frames += total;
+    counters->partial_checksums += facts->partial;
+    return total;
+}
+
+static void count_unusable(struct softverbs_queue_counters *counters, const struct packet *packet)
+{
+    if (packet->lost)
+        counters->wire_full++;          /* the socket had no room */
+    else if (packet->length > SV_SUPER_MAX_BYTES)
+        counters->super_too_long++;
+    else
+        counters->super_unsound++;
+}
+
+static unsigned take_super(struct sv_packet_ring *ring, struct sv_device *device, const struct tpacket2_hdr *header,
+                           struct packet *packet)
+{
+    uint8_t *data = put_tag_back(header, packet->data, &packet->length);
+    const struct iovec whole = {data, packet->length};
+    const struct sv_super_facts facts = {
+        .mtu = sv_wire_cut_mtu(device),
+        .segment_bytes = packet->offload.gso_size,
+        .partial = packet->offload.flags & VIRTIO_NET_HDR_F_NEEDS_CSUM,
+        .verified = packet->offload.flags & VIRTIO_NET_HDR_F_DATA_VALID,
+    };
+    return cut(ring, device, &whole, &facts);
+}
+
+/* ---- super-frames that are received whole ---- */
+
+/* The packet of a slot, to be read from the socket directly into its receive. */
+struct unread {
+    struct sv_whole whole;
+    struct sv_packet_ring *ring;
+    uint32_t length;                /* length without the tag */
+    const uint8_t *tag;             /* NULL: no tag */
+};
+
+static bool copy_unread(const struct sv_whole *whole, uint8_t *to)
+{
+    const struct unread *unread = (const struct unread *)whole;
+    struct softverbs_queue_counters *counters = &unread->ring->receiver.counters;
+    uint32_t tag_bytes = unread->tag == NULL ? 0 : SV_VLAN_HLEN;
+    struct virtio_net_hdr offload;
+    struct iovec parts[] = {
+        {&offload, sizeof offload},
+        {to, SV_ETHERTYPE_AT},
+        {to + SV_ETHERTYPE_AT + tag_bytes, unread->length - SV_ETHERTYPE_AT},
+    };
+    ssize_t bytes = read_packet(unread->ring, parts, 3);
+    if (tag_bytes > 0)
+        memcpy(to + SV_ETHERTYPE_AT, unread->tag, tag_bytes);
+    if (bytes == (ssize_t)(sizeof offload + unread->length))
+        return true;
+    ++*(bytes < 0 ? &counters->wire_full : &counters->super_unsound);
+    return false;
+}
+
+/*
+ * Returns true if the first bytes in the slot are those of a TCP super-frame with a checksum that the kernel vouches
+ * for.
+ */
+static bool is_whole_tcp(const struct sv_device *device, const struct packet *packet, const uint8_t *head,
+                         uint32_t head_bytes, uint32_t length, struct sv_super *super)
+{
+    /* The second piece is in the socket. Nothing reads it. */
+    const struct iovec pieces[] = {{(void *)(uintptr_t)head, head_bytes}, {NULL, length - head_bytes}};
+    const struct sv_super_facts facts = {.mtu = sv_wire_cut_mtu(device), .verified = true,
+                                         .segment_bytes = packet->offload.gso_size};
+    return sv_super_begin(super, pieces, 2, &facts) == SV_SUPER_GOOD && super->layout.l4 == IPPROTO_TCP &&
+           ((packet->offload.flags & VIRTIO_NET_HDR_F_DATA_VALID) || sv_super_has_partial_checksum(super));
+}
+
+/* Returns false if the packet has to be cut; it has not been read then. */
+static bool deliver_whole(struct sv_packet_ring *ring, struct sv_device *device, struct tpacket2_hdr *header)
+{
+    struct packet packet = packet_in_slot(header);
+    uint32_t head_bytes = header->tp_snaplen;
+    uint32_t tag_bytes = header->tp_status & TP_STATUS_VLAN_VALID ? SV_VLAN_HLEN : 0;
+    if (head_bytes < SV_SUPER_HEADERS || head_bytes >= packet.length ||
+        packet.length > SV_SUPER_MAX_BYTES - tag_bytes ||
+        sv_offload_of(&packet.offload, packet.data, head_bytes) != SV_OFFLOAD_SUPER)
+        return false;
+    uint8_t *head = put_tag_back(header, packet.data, &head_bytes);
+    struct sv_super super;
+    if (!is_whole_tcp(device, &packet, head, head_bytes, packet.length + tag_bytes, &super))
+        return false;
+    const struct unread unread = {
+        .whole = {.head = head, .head_bytes = head_bytes, .length = packet.length + tag_bytes, .copy = copy_unread},
+        .ring = ring,
+        .length = packet.length,
+        .tag = tag_bytes > 0 ? head + SV_ETHERTYPE_AT : NULL,
+    };
+    enum sv_whole_result result = sv_receiver_deliver_whole(&ring->receiver, device, &unread.whole);
+    if (result == SV_WHOLE_DELIVERED && packet.offload.flags & VIRTIO_NET_HDR_F_NEEDS_CSUM)
+        ring->receiver.counters.partial_checksums++;
+    return result != SV_WHOLE_REFUSED;
+}
+
+/* ---- other slots ---- */
+
+/*
+ * Handles a slot with several frames, or with a packet that exceeds the slot. Returns the number of frames delivered.
+ */
+static unsigned take_whole(struct sv_packet_ring *ring, struct sv_device *device, struct tpacket2_hdr *header,
+                           uint32_t longest)
+{
+    if (header->tp_status & TP_STATUS_COPY && deliver_whole(ring, device, header))
+        return SV_WHOLE_COST;
+    struct packet packet = header->tp_status & TP_STATUS_COPY ? read_whole(ring) : packet_in_slot(header);
+    struct sv_frame frame;
+    enum sv_offload kind = SV_OFFLOAD_UNSOUND;
+    if (!packet.lost && packet.length >= ETH_HLEN && packet.length <= SV_SUPER_MAX_BYTES)
+        kind = sv_offload_of(&packet.offload, packet.data, packet.length);
+    if (kind == SV_OFFLOAD_SUPER)
+        return take_super(ring, device, header, &packet);
+    if (kind == SV_OFFLOAD_UNSOUND)
+        count_unusable(&ring->receiver.counters, &packet);
+    if (kind == SV_OFFLOAD_NONE && header->tp_status & TP_STATUS_COPY) {
+        /* The MTU has grown since the device was opened, and the receives that were sized for it are too short. */
+        ring->receiver.counters.length_errors++;
+        return 0;
+    }
+    if (kind == SV_OFFLOAD_UNSOUND || !take_frame(ring, header, &packet, longest, &frame))
+        return 0;
+    sv_receiver_dispatch(&ring->receiver, device, &frame, 1);
+    return 1;
+}
+
+/* ---- draining ---- */
+
+static void release_slots(const struct sv_packet_ring *ring, uint32_t from, uint32_t to)
+{
+    for (; from != to; from = next_slot(ring, from))
+        __atomic_store_n(&sv_packet_slot(ring, from)->tp_status, TP_STATUS_KERNEL, __ATOMIC_RELEASE);
+}
+
+/*
+ * Takes slots until there is a burst of frames, or a packet that fills a burst alone. Returns the amount of work done.
+ */
+static unsigned drain_burst(struct sv_packet_ring *ring, struct sv_device *device)
+{
+    struct sv_frame frames[SV_BURST];
+    uint32_t longest = sv_wire_longest_frame(device);
+    uint32_t first = atomic_load_explicit(&ring->next, memory_order_relaxed);
+    uint32_t next = first;
+    unsigned taken = 0;
+    unsigned seen = 0;
+    struct tpacket2_hdr *large = NULL;
+    while (large == NULL && seen < SV_BURST && (sv_packet_slot_status(ring, next) & TP_STATUS_USER)) {
+        struct tpacket2_hdr *header = sv_packet_slot(ring, next);
+        struct packet packet = packet_in_slot(header);
+        if (SV_LIKELY(is_ordinary(&packet)))
+            taken += take_frame(ring, header, &packet, longest, &frames[taken]);
+        else
+            large = header;
+        seen++;
+        next = next_slot(ring, next);
+    }
+    if (taken > 0)
+        sv_receiver_dispatch(&ring->receiver, device, frames, taken);
+    if (large != NULL)
+        seen += take_whole(ring, device, large, longest);
+    release_slots(ring, first, next);
+    atomic_store_explicit(&ring->next, next, memory_order_relaxed);
+    return seen;
+}
+
+unsigned sv_packet_ring_drain(struct sv_packet_ring *ring, struct sv_device *device)
+{
+    unsigned total = 0;
+    unsigned burst;
+    uint32_t next = atomic_load_explicit(&ring->next, memory_order_relaxed);
+    if (!(sv_packet_slot_status(ring, next) & TP_STATUS_USER) || !sv_receiver_try(&ring->receiver))
+        return 0;
+    do {
+        burst = drain_burst(ring, device);
+        total += burst;
+    } while (burst > 0 && total < DRAIN_FRAMES);
+    sv_spin_unlock(&ring->receiver.lock);
+    return total;
+}

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The receive thread: wakes sleepers when frames arrive, and follows the interface's state. See receive.h and wire.h.
+ */
+#define _GNU_SOURCE
+#include "wire.h"
+
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+/* A stalled ring loses frames for at most twice LOOK_MILLIS. */
+enum { PAUSE_NANOS = 100000, MAX_EVENTS = 4, RETRY_MILLIS = 10, LOOK_MILLIS = 100 };
+
+static void pause_briefly(void)
+{
+    struct timespec pause = {.tv_nsec = PAUSE_NANOS};
+    nanosleep(&pause, NULL);
+}
+
+/* ---- frames ---- */
+
+/* A socket of an interface that went down stays ready until its error is read. */
+static void take_errors(struct sv_wire *wire)
+{
+    for (uint32_t i = 0; i < wire->receiver_count; i++) {
+        int error;
+        socklen_t size = sizeof error;
+        (void)!getsockopt(wire->receivers[i]->fd, SOL_SOCKET, SO_ERROR, &error, &size);
+    }
+}
+
+static void frames_arrived(struct sv_wire *wire)
+{
+    static _Thread_local uint64_t polled_before;
+    unsigned moved = 0;
+    sv_event_source_pause(wire);
+    for (unsigned burst = 1; burst > 0 && !atomic_load(&wire->stopping); moved += burst)
+        burst = wire->kind->drain(wire);
+    if (moved == 0)
+        take_errors(wire);
+    if (atomic_load(&wire->device->armed_channels) <= 0) {
+        if (atomic_load(&wire->rx_thread_retries))
+            sv_event_source_resume(wire);
+        return;
+    }
+    /* One thread sleeps while another polls. The poller moves the frames for both, so wait briefly. */
+    uint64_t polled = atomic_load_explicit(&wire->polled, memory_order_relaxed);
+    if (polled != polled_before)
+        pause_briefly();
+    polled_before = polled;
+    sv_event_source_resume(wire);
+}
+
+static uint64_t now_millis(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+static void look_after_receivers(struct sv_wire *wire, uint64_t *last)
+{
+    uint64_t now = now_millis();
+    if (now - *last < LOOK_MILLIS)
+        return;
+    *last = now;
+    sv_wire_look_after_receivers(wire);
+}
+
+static void take_kick(const struct sv_wire *wire)
+{
+    uint64_t kicks;
+    (void)!read(wire->kick, &kicks, sizeof kicks);
+}
+
+/* ---- life ---- */
+
+static void *run_rx_thread(void *argument)
+{
+    struct sv_wire *wire = argument;
+    struct epoll_event events[MAX_EVENTS];
+    uint64_t looked = now_millis();
+    while (!atomic_load(&wire->stopping)) {
+        bool arrived = atomic_load(&wire->rx_thread_retries);
+        int count = epoll_wait(wire->epoll, events, MAX_EVENTS, arrived ? RETRY_MILLIS : LOOK_MILLIS);
+        for (int i = 0; i < count && !atomic_load(&wire->stopping); i++) {
+            arrived |= events[i].data.u32 == SV_EVENT_SOCKET;
+            if (events[i].data.u32 == SV_EVENT_LINK)
+                sv_link_follow(wire);
+            if (events[i].data.u32 == SV_EVENT_KICK)
+                take_kick(wire);
+        }
+        sv_wire_pass_mac_on(wire);
+        if (arrived && !atomic_load(&wire->stopping))
+            frames_arrived(wire);
+        look_after_receivers(wire, &looked);
+    }
+    return NULL;
+}
+
+int sv_wire_start(struct sv_wire *wire)
+{
+    int error = sv_link_open(wire);
+    if (error == 0)
+        error = sv_event_source_add(wire->epoll, wire->link, SV_EVENT_LINK);
+    if (error == 0)
+        error = sv_event_source_add(wire->epoll, wire->kick, SV_EVENT_KICK);
+    if (error != 0)
+        return error;
+    error = sv_thread_start(&wire->rx_thread, run_rx_thread, wire, "softverbs-wire");
+    wire->rx_thread_runs = error == 0;
+    return error;
+}
+
+void sv_wire_stop(struct sv_wire *wire)
+{
+    atomic_store(&wire->stopping, true);
+    if (!wire->rx_thread_runs)
+        return;
+    sv_event_source_kick(wire);
+    sv_thread_join(wire->rx_thread);
+    wire->rx_thread_runs = false;
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Receives TCP frames beyond the MTU whole: see softverbs.h. receive_drain_packet.c and receive_drain_xdp.c copy them.
+ */
+#include "super_frame.h"
+#include "wire.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- where they go ---- */
+
+int sv_whole_set(struct sv_rq *rq, struct ibv_wq *large)
+{
+    struct sv_wq *wq = (struct sv_wq *)large;
+    struct sv_device *device = rq->device;
+    if (wq != NULL && (wq->rq.device != device || wq->rq.cq != rq->cq || &wq->rq == rq))
+        return EINVAL;
+    if (wq != NULL)
+        atomic_fetch_add(&wq->users, 1);
+    struct sv_wq *before = atomic_exchange(&rq->large, wq);
+    if (before != NULL)
+        sv_device_quiesce(device);
+    if (before != NULL)
+        atomic_fetch_sub(&before->users, 1);
+    return 0;
+}
+
+void sv_whole_forget(struct sv_rq *rq)
+{
+    struct sv_wq *before = atomic_exchange(&rq->large, NULL);
+    if (before != NULL)
+        atomic_fetch_sub(&before->users, 1);
+}
+
+SV_EXPORT int softverbs_receive_whole(struct ibv_qp *ibqp, struct ibv_wq *large)
+{
+    struct sv_qp *qp = (struct sv_qp *)ibqp;
+    return qp->ind_table != NULL ? EINVAL : sv_whole_set(&qp->rq, large);
+}
+
+SV_EXPORT int softverbs_receive_whole_wq(struct ibv_wq *wq, struct ibv_wq *large)
+{
+    return sv_whole_set(&((struct sv_wq *)wq)->rq, large);
+}
+
+/* SOFTVERBS_WHOLE_FRAMES=off, for measurements without whole frames. */
+static bool is_switched_off(void)
+{
+    const char *wish = getenv("SOFTVERBS_WHOLE_FRAMES");
+    return wish != NULL && strcmp(wish, "off") == 0;
+}
+
+SV_EXPORT int softverbs_get_whole_bytes(struct ibv_context *context, uint32_t *bytes)
+{
+    const struct sv_device *device = sv_device_of(context);
+    const bool wired = device->ops != &sv_loop_ops;
+    const bool comes = wired && ((const struct sv_wire *)device->port)->takes_whole;
+    *bytes = comes && !is_switched_off() ? SV_SUPER_MAX_BYTES : 0;
+    return 0;
+}
+
+/* ---- delivering ---- */
+
+static void count_stats(struct sv_flow_stats *stats, uint32_t length)
+{
+    atomic_fetch_add_explicit(&stats->packets, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&stats->bytes, length, memory_order_relaxed);
+}
+
+/* Returns the queue for whole frames of the only rule that takes the frame, or NULL. */
+static struct sv_wq *find_large(const struct sv_verdict *verdict)
+{
+    const struct sv_target *target = &verdict->target[0];
+    if (verdict->count != 1 || verdict->drop == SV_DROP_RULE || !target->whole ||
+        atomic_load_explicit(&target->rq->state, memory_order_relaxed) != SV_RQ_ON)
+        return NULL;
+    return atomic_load_explicit(&target->rq->large, memory_order_acquire);
+}
+
+enum sv_whole_result sv_receiver_deliver_whole(struct sv_receiver *receiver, struct sv_device *device,
+                                               const struct sv_whole *whole)
+{
+    const struct sv_frame_rest rest = {.head_bytes = whole->head_bytes};
+    const struct sv_frame frame = {.data = whole->head, .length = whole->length, .rest = &rest};
+    uint64_t generation = atomic_load_explicit(&device->flows.generation, memory_order_acquire);
+    if (whole->head_bytes < SV_WINDOW)
+        return SV_WHOLE_REFUSED;
+    sv_steer(&device->flows, NULL, &frame, receiver->cache, generation);
+    const struct sv_verdict *verdict = &receiver->cache->verdict;
+    struct sv_wq *large = find_large(verdict);
+    if (large == NULL)
+        return SV_WHOLE_REFUSED;
+    enum sv_whole_result result = sv_rq_deliver_whole(&large->rq, whole, verdict->target[0].tag);
+    if (result != SV_WHOLE_DELIVERED)
+        return result;
+    receiver->counters.copied++;
+    receiver->counters.whole_frames++;
+    if (verdict->target[0].stats != NULL)
+        count_stats(verdict->target[0].stats, whole->length);
+    return SV_WHOLE_DELIVERED;
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SV_STEERING_STATE_H
+#define SV_STEERING_STATE_H
+
+/* The state of steering, shared by steering.c (maps and limits) and steering_rules.c. */
+
+#include "steering.h"
+#include "steering_maps.h"
+
+#include <time.h>
+
+struct shape {
+    uint32_t priority;
+    uint32_t rules;
+    uint64_t id;
+    bool deep;                      /* its rules are in the map with longer keys */
+    union sv_key mask;
+};
+
+struct sv_steering {
+    int map[SV_MAP_COUNT];
+    struct sv_steer_directory *directory;   /* NULL: a broker holds the rules */
+    struct sv_steer_traffic *traffic;       /* NULL: the process that the broker serves holds it */
+    struct sv_connections connections;
+    uint8_t mac[6];
+    uint32_t specials[4];           /* rules by enum ibv_flow_attr_type */
+    uint32_t shapes;
+    time_t published_seconds;       /* on the monotonic clock */
+    uint64_t next_id;
+    struct shape shape[SV_STEER_MAX_SHAPES];    /* lowest priority number first */
+};
+
+/* ---- steering_rules.c ---- */
+
+/* Invalidates the verdicts that programs have cached, after a change of the rules. */
+void sv_steering_invalidate(struct sv_steering *steering);
+/* Computes which bits of an ordinary frame make it ordinary or are matched by rules: see struct sv_steer_head. */
+void sv_steering_head_mask(const unsigned long long *seen, unsigned long long *head);
+
+#endif

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Hostile clients (broker_adversary.h), one after the other. Meanwhile the kernel answers pings on their interface, a
+ * service of the kernel receives its datagrams there, and a server on another interface changes rules.
+ *
+ * SOFTVERBS_FUZZ_SECONDS and SOFTVERBS_FUZZ_SEED in the environment set the duration and select the clients.
+ */
+#define _GNU_SOURCE
+#include "broker_adversary.h"
+
+#include <arpa/inet.h>
+#include <linux/if_packet.h>
+#include <net/ethernet.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { DEFAULT_SECONDS = 3, SERVICE_PORT = 3000, STEP_MILLIS = 100, FRAME_BYTES = 96, REPLY_WAIT_MILLIS = 20 };
+
+struct stage {
+    struct wire attacked;           /* the adversary is granted name[0] */
+    struct wire other;              /* the bystander's link */
+    struct scene scene;
+    struct adversary_report *report;
+    int peer;                       /* a packet socket at the other end */
+    int service;                    /* a socket of the kernel's stack */
+    int bystander;                  /* a connection to the broker, with a device */
+    uint8_t mac[6];
+    uint16_t number;                /* number of the last frame */
+};
+
+/* ---- the kernel's traffic ---- */
+
+static uint16_t checksum(const uint8_t *bytes, size_t length)
+{
+    uint32_t sum = 0;
+    for (size_t i = 0; i < length; i += 2)
+        sum += (uint32_t)bytes[i] << 8 | bytes[i + 1];
+    while (sum > 0xffff)
+        sum = (sum & 0xffff) + (sum >> 16);
+    return (uint16_t)~sum;
+}
+
+static void put_short(uint8_t *at, uint16_t value)
+{
+    at[0] = (uint8_t)(value >> 8);
+    at[1] = (uint8_t)value;
+}
+
+/* Builds a frame from 198.18.1.2 to 198.18.1.1, with the secret after 8 bytes of ICMP or UDP. */
+static void make_frame(const struct stage *stage, uint8_t protocol, uint8_t *frame)
+{
+    static const uint8_t addresses[8] = {198, 18, 1, 2, 198, 18, 1, 1};
+    uint8_t *ip = frame + ETH_HLEN, *rest = ip + 20;
+    const uint16_t length = FRAME_BYTES - ETH_HLEN;
+    memset(frame, 0, FRAME_BYTES);
+    memcpy(frame, stage->mac, 6);
+    memcpy(frame + 6, (uint8_t[]){2, 0, 0, 0, 0, 2}, 6);
+    put_short(frame + 12, ETHERTYPE_IP);
+    ip[0] = 0x45;
+    put_short(ip + 2, length);
+    ip[8] = 64;
+    ip[9] = protocol;
+    memcpy(ip + 12, addresses, sizeof addresses);
+    put_short(ip + 10, checksum(ip, 20));
+    strcpy((char *)rest + 8, ADVERSARY_SECRET);
+    if (protocol == IPPROTO_UDP) {
+        put_short(rest, 40000);
+        put_short(rest + 2, SERVICE_PORT);
+        put_short(rest + 4, length - 20);
+        return;
+    }
+    rest[0] = 8;        /* echo request */
+    put_short(rest + 6, stage->number);
+    put_short(rest + 2, checksum(rest, length - 20u));
+}
+
+static bool is_answer(const struct stage *stage, const uint8_t *frame, ssize_t length)
+{
+    const uint8_t *icmp = frame + ETH_HLEN + 20;
+    return length >= ETH_HLEN + 28 && frame[ETH_HLEN + 9] == IPPROTO_ICMP && icmp[0] == 0 &&
+           (icmp[6] << 8 | icmp[7]) == stage->number;
+}
+
+/* Sends several requests, because attaching or detaching a program may lose a frame. */
+static void check_ping(struct stage *stage)
+{
+    uint8_t frame[FRAME_BYTES], received[2048];
+    bool answered = false;
+    stage->number++;
+    make_frame(stage, IPPROTO_ICMP, frame);
+    for (struct timespec since = now(); !answered;) {
+        CHECK(!overdue(since));
+        (void)!send(stage->peer, frame, sizeof frame, 0);
+        for (ssize_t got; !answered && (got = recv(stage->peer, received, sizeof received, 0)) > 0;)
+            answered = is_answer(stage, received, got);
+    }
+}
+
+static void check_service(struct stage *stage)
+{
+    uint8_t frame[FRAME_BYTES];
+    char received[128];
+    make_frame(stage, IPPROTO_UDP, frame);
+    for (struct timespec since = now();;) {
+        CHECK(!overdue(since));
+        (void)!send(stage->peer, frame, sizeof frame, 0);
+        if (recv(stage->service, received, sizeof received, 0) > 0)
+            break;
+    }
+    CHECK_EQ(0, memcmp(received, ADVERSARY_SECRET, strlen(ADVERSARY_SECRET)));
+}
+
+/* ---- the bystander ---- */
+
+static void check_bystander(struct stage *stage)
+{
+    struct sv_broker_request request = request_of(SV_BROKER_ADD_RULE);
+    request.rule.mask.outer.layers = SV_LAYER_TCP | SV_LAYER_UDP;
+    request.rule.value.outer.layers = SV_LAYER_UDP;
+    request.rule.mask.outer.dst_port = 0xffff;
+    request.rule.value.outer.dst_port = htons(ADVERSARY_PORT);
+    CHECK_EQ(0, broker_ask(stage->bystander, &request));
+    request.call = SV_BROKER_REMOVE_RULE;
+    CHECK_EQ(0, broker_ask(stage->bystander, &request));
+}
+
+static void check_report(const struct adversary_report *report)
+{
+    CHECK(!report->has_made_ring);
+    CHECK(!report->has_registered_memory);
+    CHECK(!report->has_bound);
+    CHECK(!report->has_resized_memory);
+    CHECK(!report->has_left_interface);
+    CHECK(!report->has_seen_secret);
+}
+
+/* ---- the stage ---- */
+
+static int open_peer(const char *netdev)
+{
+    const struct sockaddr_ll address = {.sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_IP),
+                                        .sll_ifindex = (int)if_nametoindex(netdev)};
+    const struct timeval limit = {.tv_usec = REPLY_WAIT_MILLIS * 1000};
+    int fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
+    CHECK_EQ(0, bind(fd, (const struct sockaddr *)&address, sizeof address));
+    CHECK_EQ(0, setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit));
+    return fd;
+}
+
+static int open_service(void)
+{
+    const struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(SERVICE_PORT)};
+    const struct timeval limit = {.tv_usec = REPLY_WAIT_MILLIS * 1000};
+    int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    CHECK_EQ(0, bind(fd, (const struct sockaddr *)&address, sizeof address));
+    CHECK_EQ(0, setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit));
+    return fd;
+}
+
+static int open_bystander(const struct stage *stage)
+{
+    struct sv_broker_request request = request_of(SV_BROKER_OPEN);
+    int fd = scene_connect(&stage->scene);
+    strcpy(request.open.netdev, stage->other.name[0]);
+    request.open.mtu = 1500;
+    CHECK_EQ(0, broker_ask(fd, &request));
+    return fd;
+}
+
+static void stage_open(struct stage *stage)
+{
+    char policy[256];
+    memset(stage, 0, sizeof *stage);
+    link_open(&stage->attacked, 1500, 2);
+    link_open(&stage->other, 1500, 1);
+    const char *name = stage->attacked.name[0];
+    static const uint8_t mac[6] = {2, 0, 0, 0, 0, 1};
+    memcpy(stage->mac, mac, sizeof mac);
+    run("ip link set %s address 02:00:00:00:00:01", name);
+    run("ip addr add 198.18.1.1/24 dev %s", name);
+    run("ip neigh replace 198.18.1.2 lladdr 02:00:00:00:00:02 dev %s nud permanent", name);
+    snprintf(policy, sizeof policy, "user=%d interface=%s modes=generic,native ports=udp:%d,tcp:%d devices=2\n"
+             "user=me interface=%s modes=generic ports=any", ADVERSARY_UID, name, ADVERSARY_PORT, ADVERSARY_PORT,
+             stage->other.name[0]);
+    scene_open(&stage->scene, policy);
+    stage->report = mmap(NULL, sizeof *stage->report, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    CHECK(stage->report != MAP_FAILED);
+    stage->peer = open_peer(stage->attacked.name[1]);
+    stage->service = open_service();
+    stage->bystander = open_bystander(stage);
+}
+
+static void stage_close(struct stage *stage)
+{
+    close(stage->peer), close(stage->service), close(stage->bystander);
+    scene_settle(&stage->scene);
+    CHECK_EQ(0, server_devices(stage->scene.server));
+    scene_close(&stage->scene);
+    munmap(stage->report, sizeof *stage->report);
+    link_close(&stage->attacked);
+    link_close(&stage->other);
+}
+
+static void run_one(struct stage *stage, uint32_t seed)
+{
+    int status;
+    pid_t pid = fork();
+    CHECK(pid >= 0);
+    if (pid == 0)
+        adversary_run(&stage->scene, &stage->attacked, stage->report, seed);
+    for (uint32_t rounds = 0; waitpid(pid, &status, WNOHANG) == 0; rounds++) {
+        check_ping(stage);
+        check_service(stage);
+        check_bystander(stage);
+        check_report(stage->report);
+        broker_clock_add(STEP_MILLIS);
+        if (seed % 4 == 0 && rounds == seed % 256)      /* killed while it runs */
+            (void)kill(pid, SIGKILL);
+    }
+    CHECK((WIFEXITED(status) && WEXITSTATUS(status) == EXIT_SUCCESS) ||
+          (WIFSIGNALED(status) && (WTERMSIG(status) == SIGKILL || WTERMSIG(status) == SIGBUS)));
+    check_report(stage->report);
+}
+
+static long setting(const char *name, long otherwise)
+{
+    const char *value = getenv(name);
+    return value == NULL ? otherwise : atol(value);
+}
+
+static void test_hostile_clients_do_not_disturb_the_host_and_other_clients(void)
+{
+    struct stage stage;
+    if (!have_namespace())
+        return;
+    long seconds = setting("SOFTVERBS_FUZZ_SECONDS", DEFAULT_SECONDS);
+    uint32_t seed = (uint32_t)setting("SOFTVERBS_FUZZ_SEED", 1), first = seed;
+    unsigned before = open_descriptors();
+    stage_open(&stage);
+    struct timespec since = now();
+    while (now().tv_sec - since.tv_sec < seconds || stage.report->devices == 0) {
+        run_one(&stage, seed++);
+        CHECK(stage.report->devices > 0 || !overdue(since));
+    }
+    unsigned devices = stage.report->devices, agreed = stage.report->rules;
+    stage_close(&stage);
+    CHECK_EQ(before, open_descriptors());
+    printf("%u clients, %u devices and %u requests granted\n", seed - first, devices, agreed);
+}
+
+const struct test broker_adversary_tests[] = {
+    {"broker adversary: hostile clients do not disturb the host and other clients",
+     test_hostile_clients_do_not_disturb_the_host_and_other_clients},
+    {NULL, NULL},
+};

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SUPER_FRAME_FIXTURE_H
+#define SUPER_FRAME_FIXTURE_H
+
+/* Super-frames as the kernel builds them, and the frames that super_frame.c cuts from them. */
+
+#include "super_frame.h"
+#include "wire_fixture.h"
+
+enum { MTU = 1500, MAX_FRAMES = 4096, ROOM = 1 << 17, MAX_PIECES = 64, FUZZ_ROUNDS = 20000 };
+enum { TCP_FIN = 1, TCP_SYN = 2, TCP_RST = 4, TCP_PSH = 8, TCP_ACK = 16, TCP_URG = 32, TCP_CWR = 128 };
+
+/* A super-frame as the kernel builds it. */
+struct made {
+    uint8_t bytes[ROOM];
+    uint32_t length;
+    uint32_t l3;
+    uint32_t l4;
+    uint32_t headers;
+    bool v6;
+    bool udp;
+};
+
+struct shape {
+    bool v6;
+    bool udp;
+    int vlan;
+    uint32_t ip_options;        /* words */
+    uint32_t tcp_options;       /* words */
+    uint32_t payload;
+    uint8_t flags;
+};
+
+/* The cut frames, each in one piece. */
+struct cut {
+    enum sv_super_verdict verdict;
+    unsigned count;
+    struct {
+        uint8_t *bytes;
+        uint32_t length;
+    } frame[MAX_FRAMES];
+};
+
+/* The super-frame and the frames of the test that runs. */
+extern struct made made;
+extern struct cut result;
+extern uint32_t random_state;
+
+uint32_t below(uint32_t limit);
+void put16(uint8_t *to, uint32_t value);
+struct sv_layout layout_of(const struct made *m);
+void put_lengths(struct made *m);
+void make(struct made *m, const struct shape *shape);
+void cut(struct cut *cut, const struct iovec *pieces, uint32_t count, const struct sv_super_facts *facts);
+void forget(struct cut *cut);
+enum sv_super_verdict verdict_with(bool partial);
+/* Checks that the frames are valid and contain the payload of the super-frame. */
+void check_cut(uint32_t mtu);
+
+#endif

@@ -1,0 +1,133 @@
+package io.rdmaraw.channel;
+
+import io.rdmaraw.device.DeviceQueue;
+import io.rdmaraw.tcp.stack.TcpStack;
+
+/**
+ * One turn of a loop over its queues. A turn has four steps:
+ *
+ * <ol>
+ * <li><i>Receive</i>: every queue is polled once; its frames are parsed and demultiplexed by flow tag.
+ * <li><i>Process</i>: the TCP core processes its segments; payload is queued at the connection's endpoint. This step
+ *     is part of {@link DeviceQueue#receive} and runs no handler.
+ * <li><i>Deliver</i>: channels fire their reads; handlers write and flush. Senders that waited for room continue, and a
+ *     queue that has failed recovers.
+ * <li><i>Transmit</i>: expired timers run, and the TCP core builds frames. Each queue rings one doorbell.
+ * </ol>
+ *
+ * <p>The first three steps repeat while frames arrive, before the single <i>transmit</i>. One doorbell for all replies
+ * costs about the same as a doorbell for the first reply. The limits bound the delay of the first reply: a burst for
+ * many connections ends the repetition, and a bulk sender is acknowledged once for all received segments.
+ *
+ * <p>Four more places receive:
+ *
+ * <ul>
+ * <li>a TCP flush outside of a read ({@link TcpStack#receiveNow}): it must fail if a reset arrived while tasks blocked
+ *     the loop;
+ * <li>a TCP flush that finds the send buffer full ({@link TcpStack#receiveNow}): it needs acknowledgements;
+ * <li>a change of a listener's rules, and a takeover: they drain the queue first;
+ * <li>the recovery of a failed queue, and the removal of a device: they drain the queue and deliver its frames.
+ * </ul>
+ *
+ * <p>Only the last one runs handlers. Datagram and frame channels send within <i>deliver</i>, when they are flushed.
+ *
+ * <p>Used on the loop's thread only.
+ */
+final class LoopTurn {
+    private static final int MAX_CONNECTIONS = 32;
+    /** Limit of frames per turn: about a megabyte of full segments, or a quarter of a millisecond. */
+    private static final int MAX_FRAMES = 512;
+
+    /** Replaced, never modified, because handlers open and close queues during a turn. */
+    private DeviceQueue[] queues = {};
+    private TcpStack tcpOrNull;
+
+    /** Sets the queues that are polled. */
+    void queues(DeviceQueue[] changed) {
+        queues = changed;
+    }
+
+    DeviceQueue[] queues() {
+        return queues;
+    }
+
+    /** Sets the TCP stack of the loop; null removes it. */
+    void tcp(TcpStack stackOrNull) {
+        tcpOrNull = stackOrNull;
+    }
+
+    /** Runs a turn; returns 0 if no step had work. */
+    int run() {
+        return run(receive());
+    }
+
+    /**
+     * Continues a turn after its first {@link #receive}. The last round has no frames: its <i>deliver</i> resumes
+     * senders.
+     *
+     * @return 0 if no step had work
+     */
+    int run(int receivedFrames) {
+        int worked = 0;
+        int frames = 0;
+        int connections = 0;
+        int received = receivedFrames;
+        while (true) {
+            worked += received > 0 ? 1 : 0;
+            frames += received;
+            worked += deliverFrames();
+            int delivered = deliverStreams();
+            connections += delivered;
+            worked += delivered > 0 ? 1 : 0;
+            if (received == 0 || frames >= MAX_FRAMES || connections >= MAX_CONNECTIONS) {
+                break;
+            }
+            received = receive();
+        }
+        TcpStack tcp = tcpOrNull;
+        return tcp != null && tcp.transmit() ? worked + 1 : worked;
+    }
+
+    /** Steps <i>receive</i> and <i>process</i>; returns the number of frames. */
+    int receive() {
+        int frames = 0;
+        for (DeviceQueue queue : queues) {
+            frames += queue.receive();
+        }
+        return frames;
+    }
+
+    private int deliverFrames() {
+        int worked = 0;
+        for (DeviceQueue queue : queues) {
+            worked += queue.deliver() ? 1 : 0;
+        }
+        return worked;
+    }
+
+    private int deliverStreams() {
+        TcpStack tcp = tcpOrNull;
+        return tcp == null ? 0 : tcp.deliver();
+    }
+
+    /** Returns whether a turn has work even if no frame was received. */
+    boolean isNeeded() {
+        for (DeviceQueue queue : queues) {
+            if (queue.needsDelivery()) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    /**
+     * Returns the time at which the next turn must run; {@link Long#MAX_VALUE} if only a frame or a task requires one.
+     */
+    long nextDeadlineNanos() {
+        if (isNeeded()) {
+            return System.nanoTime();
+        }
+        TcpStack tcp = tcpOrNull;
+        return tcp == null ? Long.MAX_VALUE : tcp.nextDeadlineNanos();
+    }
+}

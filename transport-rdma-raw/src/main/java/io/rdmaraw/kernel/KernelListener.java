@@ -1,0 +1,295 @@
+package io.rdmaraw.kernel;
+
+import io.netty.channel.Channel;
+import io.netty.channel.ChannelException;
+import io.netty.channel.ChannelOption;
+import io.netty.util.internal.logging.InternalLogger;
+import io.netty.util.internal.logging.InternalLoggerFactory;
+import io.rdmaraw.ffi.Errno;
+import io.rdmaraw.ffi.Libc;
+import io.rdmaraw.host.TcpNetwork;
+import io.rdmaraw.net.socket.ServerDescriptor;
+import io.rdmaraw.net.socket.SocketFilter;
+import io.rdmaraw.net.socket.SocketMark;
+
+import java.io.IOException;
+import java.net.BindException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.SocketException;
+import java.net.StandardSocketOptions;
+import java.nio.channels.ClosedChannelException;
+import java.nio.channels.ServerSocketChannel;
+import java.nio.channels.SocketChannel;
+import java.time.Duration;
+import java.util.Map;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
+
+/**
+ * The kernel's listening socket on the port of a server channel. It reserves the port and accepts the connections that
+ * do not arrive through the device: connections from this host and through other interfaces.
+ *
+ * <p>A thread accepts, because such connections are few. If the event loop accepted, the socket would be an NIO
+ * channel: the loop would have to sleep in a selector, and another thread would have to wake it for each frame.
+ */
+public final class KernelListener {
+    private static final InternalLogger LOGGER = InternalLoggerFactory.getInstance(KernelListener.class);
+    /** Pause after a failure such as EMFILE, as long as that of Netty's ServerBootstrap. */
+    private static final long PAUSE_NANOS = TimeUnit.SECONDS.toNanos(1);
+    /** Remedies by the JDK's text for the errno. */
+    private static final Map<String, String> REMEDIES = Map.of(
+            "Permission denied", "; ports below net.ipv4.ip_unprivileged_port_start (1024) want CAP_NET_BIND_SERVICE",
+            "Address already in use", "; `ss -ltnp` tells which process listens there",
+            "Cannot assign requested address", "; bind to an address of this host, which `ip address` shows, or to"
+                    + " 0.0.0.0 or :: for all of them");
+    private static final Duration END_TIMEOUT = Duration.ofSeconds(1);
+
+    /** The server channel that listens on the port. The methods are called on any thread. */
+    public interface Server {
+        /** Returns the parent of the accepted channels. */
+        Channel channel();
+
+        int backlog();
+
+        /** Returns {@code SO_MARK}; 0 if it is not set. */
+        int mark();
+
+        boolean isReusePort();
+
+        /** Returns whether the channel accepts connections now. If not, it calls {@link #wakeup} later. */
+        boolean accepts();
+
+        /** Receives the channel of an accepted connection. Called on the listener's thread. */
+        void accepted(Channel connection);
+
+        /** Called if accepting has failed. The listener retries after a pause. */
+        void acceptFailed(Exception cause);
+
+        /**
+         * Called if a user sets an option that kernel sockets do not support.
+         *
+         * @return whether connections on the device support the option. If so, it is left out on this connection
+         */
+        boolean leavesOut(ChannelOption<?> option);
+    }
+
+    private final Server server;
+    private final ServerSocketChannel socket;
+    private final Thread acceptor;
+    /** Descriptor of the socket; -1 if unknown. */
+    private final int fd;
+    private final int port;
+    /** Set while another process accepts from the socket. */
+    private volatile boolean held;
+
+    /**
+     * Opens a socket and listens.
+     *
+     * @param deviceLinkIndex link of the device, 0 if there is none. The socket refuses connections from this link
+     *                        until {@link #refuse} is called, because the flow rules for the port do not exist yet
+     */
+    public KernelListener(Server server, InetSocketAddress local, int deviceLinkIndex) throws IOException {
+        this.server = server;
+        socket = ServerSocketChannel.open();
+        try {
+            fd = ServerDescriptor.find(socket);
+            if (server.isReusePort()) {
+                socket.setOption(StandardSocketOptions.SO_REUSEPORT, true);
+            }
+            mark();
+            bind(local, deviceLinkIndex);
+        } catch (IOException | RuntimeException e) {
+            socket.close();
+            throw e;
+        }
+        port = socket.socket().getLocalPort();
+        acceptor = start();
+    }
+
+    /**
+     * Accepts from a socket that already listens, perhaps one of another process. Connections in its backlog are not
+     * lost.
+     *
+     * @param listening descriptor of that socket; the caller closes it
+     * @param port      port that it listens on
+     * @param waits     whether to accept nothing and leave the mark unchanged until {@link #release}
+     * @throws IOException on failure; also if {@code waits} is set and this process has no permission to set the mark
+     */
+    public KernelListener(Server server, int listening, int port, boolean waits) throws IOException {
+        held = waits;
+        this.server = server;
+        this.port = port;
+        socket = ServerSocketChannel.open();
+        try {
+            fd = ServerDescriptor.find(socket);
+            if (fd < 0) {
+                throw new IOException("cannot determine the descriptor of a JDK socket");
+            }
+            if (waits) {
+                // A trial on the unbound socket: after the other process has stopped, it is too late to fail.
+                mark();
+            }
+            // The JDK accepts only on a channel that it has bound. The other socket then replaces its descriptor.
+            socket.bind(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0));
+            int errno = Libc.replace(fd, listening);
+            if (errno != 0) {
+                throw new IOException("cannot take over a listening socket: " + Errno.describe(errno));
+            }
+            if (!waits) {
+                markTakenOver();
+            }
+        } catch (IOException | RuntimeException e) {
+            socket.close();
+            throw e;
+        }
+        acceptor = start();
+    }
+
+    private Thread start() {
+        return Thread.ofPlatform().daemon().name("rdma-raw-kernel-listener").start(this::acceptAll);
+    }
+
+    /** Sets the server's mark, which accepted connections inherit. */
+    private void mark() throws IOException {
+        int mark = server.mark();
+        if (fd >= 0) {
+            SocketMark.set(fd, mark);
+        } else if (mark != 0) {
+            throw new IOException("SO_MARK is " + mark + ", but the descriptor of the kernel's socket is not known");
+        }
+    }
+
+    /** Sets the mark but only logs a failure: the socket has clients, and refusing them would be worse. */
+    private void markTakenOver() {
+        try {
+            mark();
+        } catch (IOException e) {
+            LOGGER.warn("port {}: cannot change SO_MARK of the kernel socket; connections that the kernel accepts have"
+                    + " the mark of the previous process. Grant CAP_NET_ADMIN to this process", port, e);
+        }
+    }
+
+    /** Starts to accept on a socket that was opened with {@code waits}. */
+    public synchronized void release() {
+        if (socket.isOpen()) {
+            markTakenOver();
+        }
+        held = false;
+        LockSupport.unpark(acceptor);
+    }
+
+    /** Duplicates the descriptor of the socket; the caller closes it. */
+    public synchronized int duplicate() throws IOException {
+        if (!socket.isOpen()) {
+            // Another file may have the descriptor by now.
+            throw new IOException("the server on port " + port + " is closed");
+        }
+        int made = fd < 0 ? -Errno.EBADF : Libc.duplicate(fd);
+        if (made < 0) {
+            throw new IOException("port " + port + " cannot be handed over: " + Errno.describe(-made));
+        }
+        return made;
+    }
+
+    private void bind(InetSocketAddress local, int deviceLinkIndex) throws IOException {
+        if (deviceLinkIndex == 0 || fd < 0) {
+            bind(local);
+            return;
+        }
+        SocketFilter filter = SocketFilter.refuse(deviceLinkIndex);
+        boolean isQuiet = filter.attachBeforeBind(fd);
+        bind(local);
+        if (!isQuiet) {
+            try {
+                // After bind(), because a broker requires a port.
+                filter.attachToTcp(fd);
+            } catch (IOException e) {
+                LOGGER.debug("the kernel accepts connections to port {} until it has flow rules", local.getPort(), e);
+            }
+        }
+    }
+
+    /** Binds. Adds the address and a remedy to the message of the JDK's exception. */
+    private void bind(InetSocketAddress local) throws IOException {
+        try {
+            socket.bind(local, server.backlog());
+        } catch (SocketException e) {
+            String remedy = REMEDIES.getOrDefault(e.getMessage(), "");
+            BindException named = new BindException(e.getMessage() + ": " + local.getAddress().getHostAddress()
+                    + " port " + local.getPort() + remedy);
+            named.initCause(e);
+            throw named;
+        }
+    }
+
+    /**
+     * Makes the socket ignore segments that the flow rules steer to the device. Some of them reach the kernel anyway:
+     * fragments and segments with extension headers, which no rule matches, and all segments of a device that cannot
+     * withhold its frames from the kernel. The kernel has no such connections and would answer with resets.
+     *
+     * @throws IOException if the kernel does not accept a filter on the socket
+     */
+    public synchronized void refuse(TcpNetwork.Steered steered) throws IOException {
+        if (!socket.isOpen()) {
+            // Another file may have the descriptor by now.
+            return;
+        }
+        if (fd < 0) {
+            throw new IOException("its descriptor is not known");
+        }
+        SocketFilter.refuse(steered.linkIndex(), steered.addresses()).attachToTcp(fd);
+    }
+
+    public int port() {
+        return port;
+    }
+
+    private void acceptAll() {
+        while (socket.isOpen()) {
+            if (held || !server.accepts()) {
+                LockSupport.park(this);
+                continue;
+            }
+            try {
+                hand(socket.accept());
+            } catch (ClosedChannelException closed) {
+                return;
+            } catch (IOException | ChannelException e) {
+                server.acceptFailed(e);
+                LockSupport.parkNanos(PAUSE_NANOS);
+            }
+        }
+    }
+
+    /** Checks {@link Server#accepts} again. */
+    public void wakeup() {
+        LockSupport.unpark(acceptor);
+    }
+
+    private void hand(SocketChannel connection) {
+        server.accepted(new KernelStreamSocket(server, connection));
+    }
+
+    private synchronized void closeSocket() throws IOException {
+        socket.close();
+    }
+
+    /**
+     * Closes the socket and waits for the thread. The kernel keeps the socket while a thread is in accept(), so only
+     * then is the port free.
+     */
+    public void close() {
+        try {
+            closeSocket();
+            LockSupport.unpark(acceptor);
+            if (!acceptor.join(END_TIMEOUT)) {
+                LOGGER.warn("the thread that accepts from the kernel has not ended; its port may stay in use");
+            }
+        } catch (IOException e) {
+            LOGGER.warn("the kernel's socket of a listening port could not be closed", e);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+    }
+}

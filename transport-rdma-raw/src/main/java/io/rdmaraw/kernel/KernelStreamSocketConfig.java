@@ -1,0 +1,75 @@
+package io.rdmaraw.kernel;
+
+import io.netty.channel.ChannelOption;
+import io.netty.channel.socket.DefaultSocketChannelConfig;
+import io.netty.channel.socket.SocketChannelConfig;
+import io.netty.channel.socket.nio.NioChannelOption;
+
+import java.net.Socket;
+import java.util.Map;
+
+/**
+ * The settings of a {@link KernelStreamSocket}. It accepts every option of this transport's channels. Options that the
+ * JDK does not have are left out, see {@link KernelListener.Server#leavesOut}.
+ */
+final class KernelStreamSocketConfig extends DefaultSocketChannelConfig {
+    /** Maps Linux's names of options to those of module {@code jdk.net}, which a runtime image may lack. */
+    private static final Map<String, String> OF_JDK = Map.of("TCP_KEEPIDLE", "TCP_KEEPIDLE",
+            "TCP_KEEPINTVL", "TCP_KEEPINTERVAL", "TCP_KEEPCNT", "TCP_KEEPCOUNT");
+
+    private final KernelStreamSocket kernelSocket;
+    /** Netty's settings of the same socket; they support the JDK's options. */
+    private final SocketChannelConfig ofNio;
+    /** Null for an outgoing connection. */
+    private final KernelListener.Server serverOrNull;
+
+    KernelStreamSocketConfig(KernelStreamSocket channel, Socket socket, SocketChannelConfig ofNio,
+            KernelListener.Server serverOrNull) {
+        super(channel, socket);
+        kernelSocket = channel;
+        this.ofNio = ofNio;
+        this.serverOrNull = serverOrNull;
+    }
+
+    @Override
+    public Map<ChannelOption<?>, Object> getOptions() {
+        return ofNio.getOptions();
+    }
+
+    @Override
+    public <T> T getOption(ChannelOption<T> option) {
+        return option instanceof NioChannelOption ? ofNio.getOption(option) : super.getOption(option);
+    }
+
+    @Override
+    public <T> boolean setOption(ChannelOption<T> option, T value) {
+        if (option instanceof NioChannelOption) {
+            return ofNio.setOption(option, value);
+        }
+        String ofJdk = OF_JDK.get(option.name().substring(option.name().indexOf('#') + 1));
+        if (ofJdk != null && value instanceof Integer number) {
+            return setJdkOption(ofJdk, number);
+        }
+        return super.setOption(option, value) || serverOrNull != null && serverOrNull.leavesOut(option);
+    }
+
+    /**
+     * Sets an option by its name in {@code jdk.net}.
+     *
+     * @return false if the runtime image lacks that module
+     */
+    @SuppressWarnings("unchecked") // an option of this name has an Integer value
+    private boolean setJdkOption(String name, int value) {
+        for (ChannelOption<?> option : ofNio.getOptions().keySet()) {
+            if (option instanceof NioChannelOption && option.name().equals(name)) {
+                return ofNio.setOption((ChannelOption<Integer>) option, value);
+            }
+        }
+        return false;
+    }
+
+    @Override
+    protected void autoReadCleared() {
+        kernelSocket.autoReadCleared();
+    }
+}

@@ -1,0 +1,323 @@
+package io.rdmaraw.takeover;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.util.internal.logging.InternalLogger;
+import io.rdmaraw.ffi.Libc;
+import io.rdmaraw.tcp.TcpSecrets;
+import io.rdmaraw.tcp.stack.PortHandover;
+import io.rdmaraw.tcp.stack.PortHandover.Role;
+import io.rdmaraw.tcp.stack.TcpStack;
+
+import java.io.EOFException;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
+import java.util.function.BiPredicate;
+
+/**
+ * The predecessor's side of a takeover. A thread waits for the next process, hands over the ports to it, and takes them
+ * back if that process ends.
+ */
+final class TakeoverSuccessors {
+    private static final InternalLogger LOGGER = Takeover.LOGGER;
+    private static final long PAUSE_NANOS = TimeUnit.SECONDS.toNanos(1);
+    private static final long LOOK_NANOS = TimeUnit.MILLISECONDS.toNanos(50);
+    private static final long ASK_LIMIT_NANOS = TimeUnit.SECONDS.toNanos(5);
+    /** Time limit for a JVM to open its device and bind. This process serves during the wait. */
+    private static final long BIND_LIMIT_NANOS = TimeUnit.MINUTES.toNanos(2);
+    /** A short limit, because no process accepts new connections during this wait. */
+    private static final long SERVE_LIMIT_NANOS = TimeUnit.SECONDS.toNanos(5);
+
+    private final Takeover takeover;
+    private final PortHandover handover;
+    private final Path path;
+    private final TakeoverEvents events;
+    private final Thread thread;
+    /** Null while the socket cannot be created; the thread retries. */
+    private TakeoverListener listener;
+    private volatile boolean closed;
+
+    /**
+     * @param serves whether this process has taken over ports. If so, it serves even if the socket cannot be created
+     * @throws IOException if the socket cannot be created and {@code serves} is false
+     */
+    TakeoverSuccessors(Takeover takeover, Path path, TakeoverEvents events, boolean serves)
+            throws IOException {
+        this.takeover = takeover;
+        this.path = path;
+        this.events = events;
+        handover = takeover.handover();
+        if (serves) {
+            listen();
+        } else {
+            listener = TakeoverListener.open(path);
+        }
+        thread = Thread.ofPlatform().daemon().name("rdma-raw-takeover").start(this::run);
+    }
+
+    private void run() {
+        try {
+            while (!closed) {
+                takeover.lookAtPredecessor();
+                if (listener != null) {
+                    serveNext();
+                } else if (!listenAgain()) {
+                    LockSupport.parkNanos(LOOK_NANOS);
+                }
+            }
+        } finally {
+            // Otherwise the next process could connect and would wait for an answer.
+            if (listener != null) {
+                listener.close();
+            }
+        }
+    }
+
+    /** Creates the socket for the next process. This process serves even if that fails. */
+    private void listen() {
+        try {
+            listener = TakeoverListener.open(path);
+        } catch (IOException e) {
+            LOGGER.error("cannot listen for a process that takes over the ports; retrying: {}", e.getMessage());
+        }
+    }
+
+    private boolean listenAgain() {
+        try {
+            listener = TakeoverListener.open(path);
+            LOGGER.info("a process can take over the ports again");
+            return true;
+        } catch (IOException e) {
+            // Already logged by listen().
+            return false;
+        }
+    }
+
+    private void serveNext() {
+        TakeoverConnection successor;
+        try {
+            successor = listener.accept(LOOK_NANOS);
+        } catch (IOException e) {
+            LOGGER.warn("a process cannot take over the ports: {}", e.getMessage());
+            // If no descriptor is left, the process stays in the backlog: pause, so that the log does not fill up.
+            LockSupport.parkNanos(PAUSE_NANOS);
+            return;
+        }
+        if (successor == null) {
+            return;
+        }
+        List<TakeoverPort> handed = List.of();
+        try (successor) {
+            handed = handOverOrRefuse(successor);
+            if (!handed.isEmpty()) {
+                awaitEnd(successor);
+            }
+        } catch (IOException e) {
+            LOGGER.warn("process {} has not taken over the ports: {}", successor.peerPid(), e.getMessage());
+        }
+        if (!handed.isEmpty() && !closed) {
+            LOGGER.warn("process {} has ended after it took over the ports: this one serves again",
+                    successor.peerPid());
+            takeBack(handed);
+            listen();
+            // Even if listen() has failed: otherwise this process would continue to shut down and none would serve.
+            tell(events::resumed);
+        }
+    }
+
+    /** If this process fails to hand over, only this takeover is lost: it continues to serve and to listen. */
+    private List<TakeoverPort> handOverOrRefuse(TakeoverConnection successor) throws IOException {
+        try {
+            return handOver(successor);
+        } catch (RuntimeException e) {
+            // Without this message the successor would conclude from the closed connection that this process has ended.
+            successor.trySend(new TakeoverMessage.Refusal("it has failed to hand over its ports: " + e));
+            throw new IOException("the ports cannot be handed over: " + e, e);
+        }
+    }
+
+    /** Returns the ports that the successor serves from now on; none if the takeover has failed. */
+    private List<TakeoverPort> handOver(TakeoverConnection successor) throws IOException {
+        require(TakeoverMessage.Hello.class, successor.receive(ASK_LIMIT_NANOS));
+        if (handover.role() != Role.ALONE) {
+            successor.send(new TakeoverMessage.Refusal("it has taken them over itself, from a process that still has "
+                    + "connections; try again when that has ended"));
+            return List.of();
+        }
+        List<TakeoverPort> offered = takeover.ports();
+        offer(successor, offered);
+        List<TakeoverPort> handed = List.of();
+        boolean done = false;
+        try {
+            TakeoverMessage answer = awaitTake(successor);
+            if (answer == null) {
+                return List.of();
+            }
+            List<Integer> places = require(TakeoverMessage.Take.class, answer).places();
+            if (places.isEmpty() || places.stream().anyMatch(place -> place >= offered.size())) {
+                throw new IOException("it has requested ports that were not offered");
+            }
+            handed = places.stream().map(offered::get).toList();
+            handOver(successor, handed, offered);
+            done = true;
+        } finally {
+            if (!done) {
+                // Revoke first: if two processes answer a SYN, its connection is reset. A successor that was too slow
+                // to bind also needs the message. Otherwise it would conclude from the closed connection that this
+                // process has ended.
+                successor.trySend(new TakeoverMessage.Revoked());
+                takeBack(handed);
+            }
+        }
+        listener.abandon();
+        listener = null;
+        LOGGER.info("process {} serves the ports now; connections of this process continue", successor.peerPid());
+        tell(() -> events.handedOver(successor.peerPid()));
+        return handed;
+    }
+
+    /** Calls the user's listener. Its exceptions must not end this thread, which the other process depends on. */
+    private static void tell(Runnable event) {
+        try {
+            event.run();
+        } catch (RuntimeException e) {
+            LOGGER.warn("a listener of the takeover has failed", e);
+        }
+    }
+
+    private TakeoverMessage awaitTake(TakeoverConnection successor) throws IOException {
+        long deadline = System.nanoTime() + BIND_LIMIT_NANOS;
+        try {
+            while (!successor.isReadable(LOOK_NANOS)) {
+                if (closed || deadline - System.nanoTime() <= 0) {
+                    throw new IOException(closed ? "this process ends" : "it has not bound its ports in time");
+                }
+            }
+            return successor.receive(0);
+        } catch (EOFException e) {
+            LOGGER.info("process {} has ended before it took over the ports; nothing has changed",
+                    successor.peerPid());
+            return null;
+        }
+    }
+
+    private void offer(TakeoverConnection successor, List<TakeoverPort> offered) throws IOException {
+        if (offered.isEmpty() || offered.size() > TakeoverMessage.MAX_PORTS) {
+            String reason = "it has " + offered.size() + " ports; 1 to " + TakeoverMessage.MAX_PORTS
+                    + " are handed over";
+            successor.send(new TakeoverMessage.Refusal(reason));
+            throw new IOException(reason);
+        }
+        TcpSecrets secrets = takeover.secrets();
+        List<Integer> descriptors = new ArrayList<>();
+        try {
+            addDescriptors(offered, descriptors, successor);
+            successor.send(new TakeoverMessage.Offer(secrets.key0(), secrets.key1(), takeover.fastOpenKeyHigh(),
+                    takeover.fastOpenKeyLow(), System.nanoTime(),
+                    offered.stream().map(TakeoverPort::description).toList()), descriptors);
+        } finally {
+            descriptors.forEach(Libc::close);
+        }
+        LOGGER.info("offers its ports to process {}", successor.peerPid());
+    }
+
+    /** On failure sends a refusal: otherwise the successor would conclude that this process has ended. */
+    private static void addDescriptors(List<TakeoverPort> offered, List<Integer> descriptors,
+            TakeoverConnection successor) throws IOException {
+        try {
+            for (TakeoverPort port : offered) {
+                descriptors.add(port.kernelDescriptor());
+            }
+        } catch (IOException e) {
+            successor.trySend(new TakeoverMessage.Refusal(e.getMessage()));
+            throw e;
+        }
+    }
+
+    private void handOver(TakeoverConnection successor, List<TakeoverPort> handed, List<TakeoverPort> offered)
+            throws IOException {
+        List<TcpStack> stacks = stacksOf(handed);
+        handover.passOn(handed.stream().map(port -> TakeoverPort.shared(port.description())).toList(),
+                passingOnTo(successor, handed, offered));
+        TakeoverPort.await(PortHandover.settle(stacks));
+        for (TakeoverPort port : handed) {
+            TakeoverPort.await(port.suspend());
+        }
+        successor.send(new TakeoverMessage.Stopped(takeover.secrets().mayExpectCookie(System.nanoTime())));
+        LOGGER.info("opens no more connections; process {} takes over", successor.peerPid());
+        require(TakeoverMessage.Serving.class, successor.receive(SERVE_LIMIT_NANOS));
+        handed.forEach(port -> port.share(true));
+        // The queues may have frames that arrived before the successor served, or that only this process received.
+        TakeoverPort.await(PortHandover.settle(stacks));
+        handover.role(Role.DRAINING);
+        successor.send(new TakeoverMessage.Done());
+    }
+
+    private static BiPredicate<TcpStack, ByteBuf> passingOnTo(TakeoverConnection successor,
+            List<TakeoverPort> handed, List<TakeoverPort> offered) {
+        Map<TcpStack, Integer> places = new HashMap<>();
+        handed.forEach(port -> port.stacks().forEach(stack -> places.putIfAbsent(stack, offered.indexOf(port))));
+        return (stack, frame) -> {
+            byte[] bytes = new byte[frame.readableBytes()];
+            frame.getBytes(frame.readerIndex(), bytes);
+            // If the successor has ended or its socket is full, the frame counts as dropped and the peer retransmits.
+            return successor.trySend(new TakeoverMessage.Frame(places.getOrDefault(stack, 0), bytes));
+        };
+    }
+
+    private static List<TcpStack> stacksOf(List<TakeoverPort> ports) {
+        return ports.stream().flatMap(port -> port.stacks().stream()).distinct().toList();
+    }
+
+    private static <T extends TakeoverMessage> T require(Class<T> wanted, TakeoverMessage message)
+            throws IOException {
+        if (!wanted.isInstance(message)) {
+            throw new IOException("it has sent " + message.getClass().getSimpleName() + " out of turn");
+        }
+        return wanted.cast(message);
+    }
+
+    private void takeBack(List<TakeoverPort> handed) {
+        handed.forEach(port -> attempt(port, () -> port.share(false)));
+        handover.role(Role.ALONE);
+        handed.forEach(port -> attempt(port, () -> TakeoverPort.await(port.resume())));
+    }
+
+    private interface Step {
+        void run() throws IOException;
+    }
+
+    /** Logs a failure, so that the other ports are still served. */
+    private static void attempt(TakeoverPort port, Step step) {
+        try {
+            step.run();
+        } catch (IOException | RuntimeException e) {
+            LOGGER.error("cannot completely restore the service of {}", port.description(), e);
+        }
+    }
+
+    private void awaitEnd(TakeoverConnection successor) {
+        while (!closed) {
+            if (successor.isReadable(LOOK_NANOS) && successor.hasEnded()) {
+                return;
+            }
+        }
+    }
+
+    /** Stops offering ports. A successor keeps the ports that it has. */
+    void close() {
+        closed = true;
+        if (Thread.currentThread() != thread) {
+            try {
+                thread.join();
+            } catch (InterruptedException e) {
+                Thread.currentThread().interrupt();
+            }
+        }
+    }
+}

@@ -1,0 +1,111 @@
+package io.rdmaraw.tcp;
+
+import java.util.ArrayDeque;
+import java.util.Collection;
+import java.util.List;
+
+/**
+ * Limits the number of unanswered SYNs of an engine if many connections are opened at once. The receive queues and
+ * the backlog on the way are bounded, and a lost SYN is retransmitted only after a second (RFC 6298 section 2.1).
+ * Each answer permits the next SYN. A few SYNs are sent per tick even without answers, so that peers that never
+ * answer cannot block other connects. The number of unanswered SYNs then exceeds {@link #MAX_UNANSWERED}.
+ */
+final class ConnectThrottle {
+    /**
+     * Number of unanswered SYNs up to which SYNs are sent without delay. A receive queue has room for more than
+     * these and the ACKs among them while its loop is busy.
+     */
+    static final int MAX_UNANSWERED = 128;
+    /**
+     * Minimum number of SYNs per tick of {@link TimerWheel}, even without answers. A receive queue has room for a
+     * tenth of a second of them.
+     */
+    static final int PER_TICK = 4;
+
+    private final TcpCounters counters;
+    private ArrayDeque<TcpConnection> waiting;
+    private int allowed = MAX_UNANSWERED;
+    private long tick;
+
+    ConnectThrottle(TcpCounters counters) {
+        this.counters = counters;
+    }
+
+    /** Sends the first SYN of a connection now, or queues the connection until a SYN is permitted. */
+    void open(TcpConnection c, long now) {
+        refill(now);
+        if (allowed > 0 && isEmpty()) {
+            permit(c);
+            return;
+        }
+        if (waiting == null) {
+            waiting = new ArrayDeque<>();
+        }
+        counters.opensDelayed++;
+        // READY is set although the connection is not in the ready queue, so that no other event adds it there.
+        c.set(Tcb.READY);
+        waiting.add(c);
+    }
+
+    private void permit(TcpConnection c) {
+        allowed--;
+        c.hasSynPlace = true;
+        c.engine.ready(c);
+    }
+
+    /**
+     * Handles a connection that is about to leave SYN-SENT: its SYN was answered, it ends, or it moves to another
+     * engine. A connection whose first SYN is still queued here stays queued; {@link #release} skips it.
+     */
+    void leave(TcpConnection c, long now) {
+        if (c.hasSynPlace) {
+            c.hasSynPlace = false;
+            allowed = Math.min(MAX_UNANSWERED, allowed + 1);
+            release(now);
+        }
+    }
+
+    /** Releases waiting connections as far as the limit allows. */
+    void release(long now) {
+        if (isEmpty()) {
+            return;
+        }
+        refill(now);
+        while (allowed > 0 && !isEmpty()) {
+            TcpConnection c = waiting.poll();
+            c.clear(Tcb.READY);
+            if (c.state == TcpState.SYN_SENT) {
+                permit(c);
+            }
+        }
+    }
+
+    /**
+     * Removes a connection that moves to another engine, or that need not wait any longer. Returns false if it was
+     * not waiting here.
+     */
+    boolean remove(TcpConnection c) {
+        return !isEmpty() && waiting.remove(c);
+    }
+
+    /** Returns the time at which {@link #release} must be called next; {@link Tcb#NEVER} if no connection waits. */
+    long nextNanos() {
+        return isEmpty() ? Tcb.NEVER : tick + 1 << TimerWheel.TICK_SHIFT;
+    }
+
+    Collection<TcpConnection> waiting() {
+        return waiting == null ? List.of() : waiting;
+    }
+
+    private boolean isEmpty() {
+        return waiting == null || waiting.isEmpty();
+    }
+
+    private void refill(long now) {
+        long current = now >> TimerWheel.TICK_SHIFT;
+        if (current != tick) {
+            tick = current;
+            allowed = Math.max(allowed, PER_TICK);
+        }
+    }
+}

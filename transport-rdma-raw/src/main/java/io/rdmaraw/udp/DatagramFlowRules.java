@@ -1,0 +1,155 @@
+package io.rdmaraw.udp;
+
+import io.netty.util.internal.logging.InternalLogger;
+import io.netty.util.internal.logging.InternalLoggerFactory;
+import io.rdmaraw.device.DeviceQueue;
+import io.rdmaraw.device.FrameReceiver;
+import io.rdmaraw.ffi.Errno;
+import io.rdmaraw.host.DatagramNetwork;
+import io.rdmaraw.net.IpAddress;
+import io.rdmaraw.verbs.VerbsException;
+import io.rdmaraw.verbs.flow.FlowSpec;
+
+import java.net.InetSocketAddress;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.function.Supplier;
+
+/**
+ * The flow rules that steer the datagrams of a bound channel to its loop's queue. They follow the channel's peer and
+ * groups and the MAC and IP addresses of its host. Used on the loop's thread only.
+ */
+final class DatagramFlowRules {
+    private static final InternalLogger LOGGER = InternalLoggerFactory.getInstance(DatagramFlowRules.class);
+
+    /** Flow rules: the channel's own ones, and the ones shared with channels on other loops. */
+    private record Rules(List<FlowSpec> own, List<FlowSpec> rss) {
+    }
+
+    private final DatagramNetwork network;
+    private final DatagramMemberships memberships;
+    private final DatagramReceiver receiver;
+    private final DatagramCounters counters;
+    private final Supplier<FrameReceiver> newSide;
+    private DeviceQueue port;
+    /**
+     * Receiver of the current rules. Replaced when rules change, so that the new rules are active before the old ones
+     * are removed.
+     */
+    private FrameReceiver side;
+    private Rules steeredBy;
+    private boolean waitingForRoom;
+
+    /**
+     * Creates the rules of a channel. No rule is active yet.
+     *
+     * @param newSide creates the receiver for a set of rules
+     */
+    DatagramFlowRules(DatagramNetwork network, DatagramMemberships memberships, DatagramReceiver receiver,
+                     DatagramCounters counters, Supplier<FrameReceiver> newSide) {
+        this.network = network;
+        this.memberships = memberships;
+        this.receiver = receiver;
+        this.counters = counters;
+        this.newSide = newSide;
+    }
+
+    /** Steers datagrams to a queue. */
+    void join(DeviceQueue queue) {
+        port = queue;
+        steer();
+    }
+
+    /** Removes all rules. Has no effect if there are none. */
+    void leave() {
+        if (port != null && side != null) {
+            port.detach(side);
+        }
+        port = null;
+        side = null;
+        waitingForRoom = false;
+    }
+
+    private Rules rules() {
+        List<FlowSpec> own = new ArrayList<>(network.flows());
+        for (IpAddress group : memberships.groups()) {
+            own.addAll(network.groupFlows(new InetSocketAddress(group.toInetAddress(), receiver.localPort())));
+        }
+        return new Rules(own, network.rssFlows());
+    }
+
+    /** Updates the rules after a MAC or IP address of the host has changed. */
+    void hostChanged() {
+        if (side == null || steeredBy.equals(rules())) {
+            return;
+        }
+        try {
+            steer();
+        } catch (VerbsException e) {
+            LOGGER.warn("{}: cannot update the flow rules of {}; those of previous addresses remain",
+                    network.deviceName(), receiver.local(), e);
+        }
+    }
+
+    /** Replaces the active rules with the rules that the channel needs now. */
+    void steer() {
+        if (port == null) {
+            return;
+        }
+        Rules rules = rules();
+        FrameReceiver before = side;
+        FrameReceiver after = newSide.get();
+        try {
+            port.attach(after, rules.own(), rules.rss());
+            counters.coarselySteered = false;
+        } catch (VerbsException e) {
+            if (!isTableFull(e)) {
+                throw e;
+            }
+            steerCoarsely(after, e);
+        }
+        side = after;
+        steeredBy = rules;
+        if (before != null) {
+            port.detach(before);
+        }
+        if (waitingForRoom) {
+            port.awaitRoom(after);
+        }
+    }
+
+    private static boolean isTableFull(VerbsException e) {
+        return e.errno() == Errno.ENOMEM || e.errno() == Errno.ENOSPC;
+    }
+
+    /**
+     * Installs broader rules, because the device has no room for exact ones. If these do not fit either, the kernel
+     * receives the datagrams. The receiver drops datagrams for other channels.
+     */
+    private void steerCoarsely(FrameReceiver coarse, VerbsException cause) {
+        LOGGER.warn("{}: {} uses broader flow rules, because the device has no room for exact ones: {}",
+                network.deviceName(), receiver.local(), cause.getMessage());
+        counters.coarselySteered = true;
+        try {
+            port.attach(coarse, network.coarseFlows());
+        } catch (VerbsException e) {
+            if (!network.isKernelServed()) {
+                throw e;
+            }
+            port.attach(coarse, List.of());
+        }
+    }
+
+    /** Requests a call of {@link FrameReceiver#sendQueueHasRoom()}. Has no effect while a request is pending. */
+    void awaitRoom() {
+        if (!waitingForRoom) {
+            waitingForRoom = true;
+            port.awaitRoom(side);
+        }
+    }
+
+    /** Marks the request as done. */
+    void roomCame() {
+        waitingForRoom = false;
+    }
+}

@@ -1,0 +1,87 @@
+package io.rdmaraw.verbs.objects;
+
+import io.rdmaraw.ffi.NativeCall;
+import io.rdmaraw.ffi.NativeMemory;
+import io.rdmaraw.verbs.DeviceName;
+import io.rdmaraw.verbs.abi.VerbsLayouts.FlowAttrLayout;
+import io.rdmaraw.verbs.abi.VerbsLayouts.VerbsContextLayout;
+import io.rdmaraw.verbs.flow.FlowSpec;
+import io.rdmaraw.verbs.port.PortAddresses;
+import java.lang.foreign.Arena;
+
+/**
+ * An installed flow rule ({@code struct ibv_flow}). Closing it removes the rule. Its frames then go to the next
+ * rule that matches, or to the kernel.
+ */
+public final class Flow extends VerbsObject {
+    /** A creation flag of softverbs ({@code softverbs.h}). Other providers reject it. */
+    private static final int SOFTVERBS_FLOW_WHOLE = 1 << 31;
+
+    private final QueuePair queuePair;
+    private final FlowSpec spec;
+    /** The registration of the rule's destination address with the port, or null if the port needs none. */
+    private final PortAddresses address;
+
+    private Flow(QueuePair queuePair, FlowSpec spec, long flow, PortAddresses address) {
+        super(queuePair.lifecycle, flow, queuePair);
+        this.queuePair = queuePair;
+        this.spec = spec;
+        this.address = address;
+    }
+
+    static Flow create(QueuePair queuePair, FlowSpec spec) {
+        long function = queuePair.context.requiredExtension(VerbsContextLayout.IBV_CREATE_FLOW_OFFSET,
+                "ibv_create_flow");
+        try (Arena arena = Arena.ofConfined()) {
+            long attr = arena.allocate(spec.encodedLength(), Long.BYTES).address();
+            spec.writeTo(attr);
+            if (spec.isWhole() && queuePair.context.library.addDevice != 0) {
+                NativeMemory.putInt(attr + FlowAttrLayout.FLAGS_OFFSET,
+                        NativeMemory.getInt(attr + FlowAttrLayout.FLAGS_OFFSET) | SOFTVERBS_FLOW_WHOLE);
+            }
+            long flow = VerbsContext.made("ibv_create_flow",
+                    NativeCall.pointer(function, queuePair.openAddress(), attr), spec.toString());
+            return new Flow(queuePair, spec, flow, addressOf(queuePair.context, spec));
+        }
+    }
+
+    private static PortAddresses addressOf(VerbsContext context, FlowSpec spec) {
+        boolean hasList = !new DeviceName(context.deviceName()).isSoftware();
+        return hasList && spec.unicastDestination() != FlowSpec.NO_MAC
+                ? PortAddresses.use(context.providerDeviceName(), spec.port(), spec.unicastDestination()) : null;
+    }
+
+    /** Returns why the port cannot receive frames for the rule's destination MAC address, or null if it can. */
+    public String addressProblem() {
+        return address == null ? null : address.problem();
+    }
+
+    /** Returns the rule. */
+    public FlowSpec spec() {
+        return spec;
+    }
+
+    /** Returns the queue pair that receives the frames. */
+    public QueuePair queuePair() {
+        return queuePair;
+    }
+
+    @Override
+    int destroy(long flow) {
+        if (address != null) {
+            address.release();
+        }
+        return NativeCall.status(queuePair.context.requiredExtension(VerbsContextLayout.IBV_DESTROY_FLOW_OFFSET,
+                "ibv_destroy_flow"), flow);
+    }
+
+    @Override
+    String destroyCall() {
+        return "ibv_destroy_flow";
+    }
+
+    @Override
+    public String toString() {
+        return "Flow(" + spec + " to queue pair " + queuePair.number() + (isClosed() ? ", closed)" : ")");
+    }
+}

@@ -1,0 +1,72 @@
+package io.rdmaraw.verbs.port;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.stream.IntStream;
+
+/**
+ * Counts the frames that an RDMA device dropped since it was opened because no receive was posted. Such a frame
+ * has no completion, so only the device knows of it. Linux shows the count of a port in sysfs as
+ * {@code hw_counters/out_of_buffer}. It includes the queues of other processes on the same port.
+ *
+ * <p>Reading the file can cost a firmware command. A separate thread reads it, at most once per second and only
+ * while a caller requests the count. Thread-safe.
+ */
+public final class HardwareCounters {
+    private static final long MAX_AGE_NANOS = TimeUnit.SECONDS.toNanos(1);
+
+    private final List<Path> outOfBuffer;
+    private final AtomicBoolean reading = new AtomicBoolean();
+    private final long outOfBufferBefore;
+    private volatile long readNanos;
+    private volatile long outOfBufferDrops;
+
+    private HardwareCounters(List<Path> outOfBuffer) {
+        this.outOfBuffer = outOfBuffer;
+        outOfBufferBefore = sum();
+        readNanos = System.nanoTime();
+    }
+
+    /** Creates counters for a device, starting at 0. */
+    public static HardwareCounters of(String device, int ports) {
+        Path directory = PortInterfaces.sysfsOfHost().resolve("class/infiniband").resolve(device).resolve("ports");
+        return new HardwareCounters(IntStream.rangeClosed(1, ports)
+                .mapToObj(port -> directory.resolve(port + "/hw_counters/out_of_buffer")).filter(Files::isReadable)
+                .toList());
+    }
+
+    /** Returns the dropped frames of all ports, at most about a second old; 0 if the driver has no such counter. */
+    public long outOfBufferDrops() {
+        if (System.nanoTime() - readNanos >= MAX_AGE_NANOS && !outOfBuffer.isEmpty()
+                && reading.compareAndSet(false, true)) {
+            Thread.ofVirtual().name("rdma-raw-hw-counters").start(this::read);
+        }
+        return outOfBufferDrops;
+    }
+
+    private void read() {
+        try {
+            outOfBufferDrops = Math.max(outOfBufferDrops, sum() - outOfBufferBefore);
+            readNanos = System.nanoTime();
+        } finally {
+            reading.set(false);
+        }
+    }
+
+    private long sum() {
+        return outOfBuffer.stream().mapToLong(HardwareCounters::valueOf).sum();
+    }
+
+    private static long valueOf(Path file) {
+        try {
+            return Long.parseLong(Files.readString(file).strip());
+        } catch (IOException | NumberFormatException e) {
+            // The device is gone. The count never decreases, so the last value is kept.
+            return 0;
+        }
+    }
+}

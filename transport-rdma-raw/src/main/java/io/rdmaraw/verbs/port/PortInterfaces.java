@@ -1,0 +1,131 @@
+package io.rdmaraw.verbs.port;
+
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.List;
+
+/**
+ * Finds the network interface of an RDMA device's port, and the RDMA device of an interface.
+ *
+ * <p>The kernel reports the relation through RDMA netlink. If it does not, sysfs is used. Its files are missing
+ * if RoCE is off. They list the interfaces of a whole PCI function, which may have several ports or
+ * representors of virtual functions. For an interface in a bond the bond is returned, since only the bond has
+ * addresses.
+ */
+public final class PortInterfaces {
+    private final SysfsInterfaces files;
+    private final boolean asksKernel;
+
+    private PortInterfaces(Path sysfs, boolean asksKernel) {
+        files = new SysfsInterfaces(sysfs);
+        this.asksKernel = asksKernel;
+    }
+
+    /**
+     * Returns the interfaces of this host and network namespace. Sysfs is located as by libibverbs
+     * ({@code SYSFS_PATH}).
+     */
+    public static PortInterfaces ofHost() {
+        return new PortInterfaces(sysfsOfHost(), true);
+    }
+
+    /** Returns the directory of sysfs, located as by libibverbs. */
+    static Path sysfsOfHost() {
+        return Path.of(System.getenv().getOrDefault("SYSFS_PATH", "/sys"));
+    }
+
+    /** Returns the interfaces in the files of another directory than {@code /sys}, without querying the kernel. */
+    public static PortInterfaces ofFiles(Path sysfs) {
+        return new PortInterfaces(sysfs, false);
+    }
+
+    /** Returns whether a network interface of this name exists. */
+    public boolean isInterface(String name) {
+        return files.isInterface(name);
+    }
+
+    /** Returns whether an RDMA device of this name exists. */
+    public boolean isDevice(String device) {
+        return files.isDevice(device);
+    }
+
+    /**
+     * Returns the network interface of a port.
+     *
+     * @return null if there is none, or it is in another network namespace
+     */
+    public String interfaceOf(String device, int port) {
+        String name = asksKernel ? byNetlink(device, port) : null;
+        if (name == null) {
+            name = files.interfaceOf(device, port);
+        }
+        return name == null ? null : files.bondOf(name);
+    }
+
+    private static String byNetlink(String device, int port) {
+        try (RdmaPortQuery query = new RdmaPortQuery()) {
+            for (RdmaPortQuery.Device known : query.devices()) {
+                if (known.name().equals(device)) {
+                    return query.interfaceOf(known, port);
+                }
+            }
+            return null;
+        } catch (IOException e) {
+            // The kernel has no RDMA netlink, or is older than 4.15.
+            return null;
+        }
+    }
+
+    /**
+     * Returns the RDMA device that has a port with the given network interface.
+     *
+     * @return null if there is none, for example for a representor
+     */
+    public String deviceOf(String interfaceName) {
+        if (!files.isInterface(interfaceName)) {
+            return null;
+        }
+        String device = asksKernel ? deviceByNetlink(interfaceName) : null;
+        return device != null ? device : files.deviceOf(interfaceName);
+    }
+
+    private String deviceByNetlink(String interfaceName) {
+        try (RdmaPortQuery query = new RdmaPortQuery()) {
+            List<RdmaPortQuery.Device> devices = query.devices();
+            for (RdmaPortQuery.Device device : devices) {
+                for (int port = 1; port <= device.ports(); port++) {
+                    String name = query.interfaceOf(device, port);
+                    if (name != null && (name.equals(interfaceName) || files.bondOf(name).equals(interfaceName))) {
+                        return device.name();
+                    }
+                }
+            }
+            return null;
+        } catch (IOException e) {
+            return null;
+        }
+    }
+
+    /** Returns the bond of an interface, or the interface itself if it is in none. */
+    public String bondOf(String interfaceName) {
+        return files.bondOf(interfaceName);
+    }
+
+    /** Returns the name of a device's kernel driver, such as {@code mlx5_core}, or null if it is unknown. */
+    public String driverOf(String device) {
+        return files.driverOf(device);
+    }
+
+    /**
+     * Returns whether an interface belongs to a virtual function or subfunction, which only receives frames for
+     * listed addresses.
+     */
+    public boolean isVirtualFunction(String interfaceName) {
+        return files.isVirtualFunction(interfaceName);
+    }
+
+    /** Returns an attribute of an interface, such as {@code address}. */
+    public String attribute(String interfaceName, String attribute) throws IOException {
+        return files.attribute(interfaceName, attribute);
+    }
+}

@@ -1,0 +1,137 @@
+package io.rdmaraw.verbs.port;
+
+import java.io.IOException;
+import java.nio.file.DirectoryStream;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.regex.Pattern;
+
+/** Reads RDMA devices and network interfaces from sysfs, which shows the interfaces of one network namespace. */
+final class SysfsInterfaces {
+    /**
+     * Names of representors of virtual functions and subfunctions; see
+     * {@code devlink_port_phys_port_name_get()} of Linux.
+     */
+    private static final Pattern REPRESENTOR = Pattern.compile("(c\\d+)?pf\\d+(vf|sf)\\d+|(c\\d+)?pf\\d+");
+
+    private final Path rdmaDevices;
+    private final Path interfaces;
+
+    SysfsInterfaces(Path sysfs) {
+        rdmaDevices = sysfs.resolve("class/infiniband");
+        interfaces = sysfs.resolve("class/net");
+    }
+
+    boolean isDevice(String device) {
+        return isName(device) && Files.isDirectory(rdmaDevices.resolve(device));
+    }
+
+    boolean isInterface(String name) {
+        return isName(name) && Files.isDirectory(interfaces.resolve(name));
+    }
+
+    private static boolean isName(String name) {
+        return !name.isEmpty() && !name.contains("/") && !name.startsWith(".");
+    }
+
+    /** Returns the interface of a port, or null if none can be determined with certainty. */
+    String interfaceOf(String device, int port) {
+        if (!isDevice(device)) {
+            return null;
+        }
+        // The GID table has an interface for each entry. Unused entries cannot be read.
+        for (Path entry : entries(rdmaDevices.resolve(device).resolve("ports/" + port + "/gid_attrs/ndevs"))) {
+            String name = text(entry);
+            if (name != null && isInterface(name)) {
+                return name;
+            }
+        }
+        return onlyInterface(device, port);
+    }
+
+    private String onlyInterface(String device, int port) {
+        List<String> found = new ArrayList<>();
+        for (Path entry : entries(rdmaDevices.resolve(device).resolve("device/net"))) {
+            String name = entry.getFileName().toString();
+            if (isOfPort(name, port) && !isRepresentor(name)) {
+                found.add(name);
+            }
+        }
+        return found.size() == 1 ? found.getFirst() : null;
+    }
+
+    /**
+     * Returns whether an interface belongs to a port. dev_port counts from 0; drivers with one port per
+     * function always report 0.
+     */
+    private boolean isOfPort(String name, int port) {
+        String number = text(interfaces.resolve(name).resolve("dev_port"));
+        return number == null || number.equals(Integer.toString(port - 1));
+    }
+
+    private boolean isRepresentor(String name) {
+        String portName = text(interfaces.resolve(name).resolve("phys_port_name"));
+        return portName != null && REPRESENTOR.matcher(portName).matches();
+    }
+
+    /** Returns the bond of an interface, or the interface itself if it is in none. */
+    String bondOf(String name) {
+        if (!isName(name)) {
+            return name;
+        }
+        Path master = interfaces.resolve(name).resolve("master");
+        try {
+            return Files.isDirectory(master.resolve("bonding")) ? master.toRealPath().getFileName().toString() : name;
+        } catch (IOException e) {
+            return name;
+        }
+    }
+
+    /**
+     * Returns the RDMA device of the interface's PCI function, or null. A representor shares the function but
+     * has no device.
+     */
+    String deviceOf(String name) {
+        List<Path> devices = entries(interfaces.resolve(name).resolve("device/infiniband"));
+        return devices.isEmpty() || isRepresentor(name) ? null : devices.getFirst().getFileName().toString();
+    }
+
+    boolean isVirtualFunction(String name) {
+        Path device = interfaces.resolve(name).resolve("device");
+        return Files.exists(device.resolve("physfn")) || Files.exists(device.resolve("sfnum"));
+    }
+
+    String driverOf(String device) {
+        try {
+            Path driver = rdmaDevices.resolve(device).resolve("device/driver");
+            return Files.readSymbolicLink(driver).getFileName().toString();
+        } catch (IOException e) {
+            return null;
+        }
+    }
+
+    String attribute(String name, String attribute) throws IOException {
+        return Files.readString(interfaces.resolve(name).resolve(attribute)).strip();
+    }
+
+    private static List<Path> entries(Path directory) {
+        List<Path> entries = new ArrayList<>();
+        try (DirectoryStream<Path> stream = Files.newDirectoryStream(directory)) {
+            stream.forEach(entries::add);
+        } catch (IOException e) {
+            return List.of();
+        }
+        entries.sort(null);
+        return entries;
+    }
+
+    private static String text(Path file) {
+        try {
+            return Files.readString(file).strip();
+        } catch (IOException e) {
+            return null;
+        }
+    }
+}
