@@ -183,13 +183,17 @@ record Frame(long sourceMac, long destinationMac, InetAddress source, InetAddres
                 advertisement.array(), 2);
     }
 
-    /** Builds a router advertisement without prefixes to all nodes. */
-    static byte[] routerAdvertisement(long mac, InetAddress router, int lifetimeSeconds, int preference) {
+    /**
+     * Builds a router advertisement without prefixes to all nodes. The frame has the MAC address of one link, because
+     * a macvlan and its lower link both receive a frame to a group, in an order that differs between hosts.
+     */
+    static byte[] routerAdvertisement(long destinationMac, long mac, InetAddress router, int lifetimeSeconds,
+            int preference) {
         ByteBuffer message = ByteBuffer.allocate(24);
         message.put((byte) 134).put((byte) 0).putShort((short) 0).put((byte) 64).put((byte) (preference << 3))
                 .putShort((short) lifetimeSeconds).putInt(0).putInt(0).put((byte) 1).put((byte) 1);
         putMac(message, mac);
-        return packet(0x3333_0000_0001L, mac, router, ofText("ff02::1"), ICMP6, message.array(), 2);
+        return packet(destinationMac, mac, router, ofText("ff02::1"), ICMP6, message.array(), 2);
     }
 
     static InetAddress ofText(String address) {

@@ -10,6 +10,10 @@ import java.util.function.Predicate;
 /** Runs the scenarios of seeds. Repeats and shrinks those with differences. Used by one thread. */
 public final class HostModel implements AutoCloseable {
     private static final int MAX_SHRINK_RUNS = 80;
+    /** Runs on new hosts in which a difference must come again. */
+    private static final int CONFIRMATIONS = 2;
+    /** Factor of the time limits in these runs: a reply that is only late is no difference. */
+    private static final int PATIENCE = 4;
 
     private final Predicate<AcceptedDifferences.Entry> acceptable;
     private final Map<Flavor, Lab> labs = new EnumMap<>(Flavor.class);
@@ -73,18 +77,20 @@ public final class HostModel implements AutoCloseable {
 
     /** Runs a scenario. Returns the shrunk scenario and its difference, or null. */
     Failure failure(Scenario scenario) throws Exception {
-        List<Difference> differences = play(scenario, this::isAccepted);
-        if (differences.isEmpty()) {
+        List<Difference> first = play(scenario, this::isAccepted, 1);
+        List<Difference> left = first;
+        for (int i = 0; i < CONFIRMATIONS && !left.isEmpty(); i++) {
+            close();
+            List<String> keys = left.stream().map(Difference::key).toList();
+            left = play(scenario, this::isAccepted, PATIENCE).stream()
+                    .filter(difference -> keys.contains(difference.key())).toList();
+        }
+        if (left.isEmpty()) {
+            notRepeated += first.isEmpty() ? 0 : 1;
+            first.forEach(difference -> System.err.println("seed " + seed + ", not repeated: " + difference));
             return null;
         }
-        List<String> keys = differences.stream().map(Difference::key).toList();
-        Difference again = play(scenario, this::isAccepted).stream()
-                .filter(difference -> keys.contains(difference.key())).findFirst().orElse(null);
-        if (again == null) {
-            notRepeated++;
-            return null;
-        }
-        return shrink(new Failure(again, scenario));
+        return shrink(new Failure(left.getFirst(), scenario));
     }
 
     /** Sets a command that only the twin executes at the start of each scenario. This provokes differences in tests. */
@@ -120,9 +126,9 @@ public final class HostModel implements AutoCloseable {
         return labs.get(flavor);
     }
 
-    private List<Difference> play(Scenario scenario, Predicate<Difference> accepted) throws Exception {
+    private List<Difference> play(Scenario scenario, Predicate<Difference> accepted, int patience) throws Exception {
         Lab lab = lab(scenario.flavor());
-        ScenarioRun run = new ScenarioRun(lab, accepted, twinCommand);
+        ScenarioRun run = new ScenarioRun(lab, accepted, twinCommand, patience);
         try {
             List<Difference> differences = run.run(scenario);
             probes += run.probes();
@@ -192,9 +198,8 @@ public final class HostModel implements AutoCloseable {
 
     private Failure attempt(Scenario candidate, Failure smallest) throws Exception {
         String key = smallest.difference().key();
-        return play(candidate, difference -> isAccepted(difference) || !difference.key().equals(key)).stream()
-                .findFirst()
-                .map(difference -> new Failure(difference, candidate)).orElse(smallest);
+        return play(candidate, difference -> isAccepted(difference) || !difference.key().equals(key), 1).stream()
+                .findFirst().map(difference -> new Failure(difference, candidate)).orElse(smallest);
     }
 
     @Override

@@ -206,13 +206,6 @@ final class Lab implements AutoCloseable {
         return isDown[link] || link == 2 && flavor.third.equals("macvlan") && isDown[1];
     }
 
-    /** Returns the links that receive a broadcast or multicast frame of a link. Links that are down are left out. */
-    List<Integer> receivingLinks(int link) {
-        return flavor.third.equals("macvlan") && link == 1
-                ? List.of(1, 2).stream().filter(each -> !isDown(each)).toList()
-                : isDown(link) ? List.of() : List.of(link);
-    }
-
     /** Returns whether the routes that our host knows are those of the kernel. */
     boolean isPictureRight() throws Exception {
         return ours.routes(true).equals(ours.routes(false));
