@@ -10,12 +10,11 @@
 
 /*
  * A device of a process without capabilities. SOFTVERBS_BROKER in the environment names the socket of rdma-raw-broker,
- * a program with capabilities. Its policy grants interfaces and ports to users. The broker makes the sockets with their
- * memory and rings, the maps and the programs. It sends their descriptors and closes its own, so that they end with the
- * process. It keeps the maps of the rules, which only the broker may change: each change is a request.
+ * a program with capabilities. Its policy grants interfaces and ports to users. The broker creates the sockets with
+ * their memory and rings, the maps and the programs. It sends their descriptors to the process and closes its own, so
+ * that these objects end with the process. Only the broker can change the maps of the rules: each change is a request.
  *
- * The sockets are bound, so neither the sizes of their rings nor zero copy can be changed any more. The process maps
- * rings and memory.
+ * The sockets are already bound, so the process cannot change ring sizes or zero copy. It maps rings and memory.
  *
  * Protocol: SOCK_SEQPACKET. Each message is one struct sv_broker_request, answered in order by one struct
  * sv_broker_reply with the sequence number of its request. All numbers are in the host's byte order, because both ends

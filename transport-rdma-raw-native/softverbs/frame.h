@@ -93,7 +93,7 @@ static inline void sv_copy(uint8_t *restrict to, const uint8_t *restrict from, u
     }
 }
 
-/* ---- segment.c: cutting a large TCP send into segments ---- */
+/* ---- segment.c: segmentation of a large TCP send ---- */
 
 /* Returns true if the bytes are Ethernet, IP and TCP headers and nothing else. */
 bool sv_segment_parse(const uint8_t *header, uint32_t length, struct sv_layout *layout);

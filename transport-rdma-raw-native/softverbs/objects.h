@@ -151,7 +151,7 @@ static inline void sv_queue_retire(struct sv_queue *queue, uint32_t index16)
 }
 
 /*
- * Each unread event has a token, except while a thread looks for events itself. The public descriptor is readable while
+ * Each unread event has a token, except while a thread polls for events itself. The public descriptor is readable while
  * there is a token. It is the eventfd of the tokens or, on a network interface, an epoll instance that contains the
  * eventfd and at times the sockets (see event_source.c).
  */
@@ -162,9 +162,9 @@ struct sv_channel {
     pthread_mutex_t mutex;
     struct sv_cq *first;        /* completion queues with unread events */
     struct sv_cq *last;
-    uint32_t lookers;           /* threads in ibv_get_cq_event() that move frames themselves */
+    uint32_t lookers;           /* threads in ibv_get_cq_event() that poll the interface themselves */
     uint32_t bare_events;
-    uint32_t fruitless;         /* consecutive looks that found no event */
+    uint32_t fruitless;         /* consecutive checks without an event */
 };
 
 struct sv_cq {
@@ -220,7 +220,7 @@ struct sv_rq {
     uint32_t number;
     bool reports_checksum;
     _Atomic uint32_t state;     /* enum sv_rq_state */
-    struct sv_wq *_Atomic large;    /* work queue for whole TCP frames beyond the MTU (receive_whole.c), or NULL */
+    struct sv_wq *_Atomic large;    /* work queue for unsegmented GSO frames (receive_whole.c), or NULL */
 
     SV_SEPARATE struct sv_spin post_lock;
     _Atomic uint32_t posted;

@@ -18,7 +18,7 @@
 /* Bytes before the frame in a slot, for the VLAN tag that the kernel has removed. */
 enum { SV_PACKET_RESERVE_BYTES = 64 };
 
-/* A packet that is larger than a slot, and the frames that it is cut into. */
+/* A packet larger than a slot, and its segments. */
 struct sv_packet_cutter {
     struct sv_super super;
     struct sv_super_slot slots[SV_BURST];
@@ -33,7 +33,7 @@ struct sv_packet_ring {
     uint32_t frames;
     _Atomic uint32_t next;
     bool listens;
-    bool broken;                    /* the socket has no ring, and the next look creates one */
+    bool broken;                    /* the socket has no ring; the next check creates one */
     bool seen_empty;                /* the ring was empty when its drops were last counted, with `next` at seen_next */
     uint32_t seen_next;
     struct sv_packet_cutter *cutter;
@@ -63,9 +63,9 @@ unsigned sv_packet_ring_drain(struct sv_packet_ring *ring, struct sv_device *dev
 /* ---- packet_offload.c ---- */
 
 /*
- * The struct virtio_net_hdr that the kernel adds to each frame of a packet socket: a checksum that the sender left out,
- * and how to segment a frame beyond the MTU. See PACKET_VNET_HDR of packet(7), virtio_net_hdr_from_skb() of the kernel,
- * and 5.1.6 of the virtio specification.
+ * The struct virtio_net_hdr that the kernel adds to each frame of a packet socket. It contains the position of a
+ * checksum that the sender omitted, and the segment size of a GSO frame. See PACKET_VNET_HDR of packet(7),
+ * virtio_net_hdr_from_skb() of the kernel, and section 5.1.6 of the virtio specification.
  */
 
 /* Newer than the oldest <linux/virtio_net.h> this builds with: Linux 6.2. */
@@ -75,14 +75,14 @@ unsigned sv_packet_ring_drain(struct sv_packet_ring *ring, struct sv_device *dev
 
 enum sv_offload {
     SV_OFFLOAD_NONE,        /* an ordinary frame */
-    SV_OFFLOAD_SUPER,       /* several frames in one: gso_size is the payload of each */
-    SV_OFFLOAD_UNSOUND,     /* the header contradicts the frame, or names a segmentation that softverbs does not know */
+    SV_OFFLOAD_SUPER,       /* a GSO frame: gso_size is the payload of each segment */
+    SV_OFFLOAD_UNSOUND,     /* malformed: the header contradicts the frame, or its gso_type is not supported */
 };
 
 /* Classifies a frame. `length` is that of the frame, at least an Ethernet header. */
 enum sv_offload sv_offload_of(const struct virtio_net_hdr *offload, const uint8_t *frame, uint32_t length);
 
-/* Returns true if a checksum that was left out lies within the frame. */
+/* Returns true if the position of an omitted checksum lies within the frame. */
 static inline bool sv_offload_is_sound(const struct virtio_net_hdr *offload, uint32_t length)
 {
     return (offload->flags & VIRTIO_NET_HDR_F_NEEDS_CSUM) == 0 ||
@@ -90,7 +90,8 @@ static inline bool sv_offload_is_sound(const struct virtio_net_hdr *offload, uin
 }
 
 /*
- * Computes a checksum that the sender left out. The frame is sound, and the field holds the sum of the pseudo header.
+ * Computes a checksum that the sender omitted. The caller has validated the frame. The field contains the sum of the
+ * pseudo header.
  */
 void sv_offload_fill_checksum(const struct virtio_net_hdr *offload, uint8_t *frame, uint32_t length);
 

@@ -24,7 +24,7 @@
 
 enum {
     BLOCK_BYTES = 1 << 18,
-    HEADER_BYTES = 192,     /* maximum that the kernel puts before a frame */
+    HEADER_BYTES = 192,     /* maximum length of the headers before a frame */
     SOCKET_BYTES = 8 << 20, /* for packets read from the socket: more than a window of TCP */
 };
 
@@ -105,7 +105,7 @@ static struct tpacket_stats read_stats(const struct sv_packet_ring *ring)
     return stats;
 }
 
-/* Creates the ring again. If memory is missing, the next look at the ring retries. */
+/* Recreates the ring. Without memory, the next check of the ring retries. */
 static void make_anew(struct sv_packet_ring *ring)
 {
     if (!ring->broken && !cover(ring))
@@ -147,7 +147,7 @@ static void count_drops(struct sv_receiver *receiver)
     if (ring->broken) {
         make_anew(ring);
     } else if (has_stalled(ring, &stats)) {
-        receiver->counters.wire_full--;         /* the frame that caused the stall is counted as unsound instead */
+        receiver->counters.wire_full--;         /* the stalling frame counts as super_unsound instead */
         receiver->counters.super_unsound++;
         make_anew(ring);
     }

@@ -3,14 +3,15 @@
  * packet:<interface>, a port through AF_PACKET: one receive ring, and sending with sendmmsg directly from registered
  * memory.
  *
- * The kernel sees every frame as well. If eBPF is permitted, a program on the interface's ingress drops the frames that
- * rules take after the ring has copied them, so the kernel answers none of them. A socket filter keeps all other frames
- * out of the ring. Without eBPF the ring receives everything, and the library's own table selects the frames. Without
- * the ingress program, because it is not permitted or TCX (Linux 6.6) is missing, sockets keep the kernel quiet on the
- * ports that rules name (port_reservation.c). SOFTVERBS_PACKET_QUIET=sockets in the environment selects this.
+ * The kernel receives every frame as well, and must not answer those that match a rule:
+ *   - With eBPF, a socket filter selects these frames for the ring, and a tc program on the interface's ingress drops
+ *     them after the ring has copied them.
+ *   - Without the tc program, because it is not permitted or TCX (Linux 6.6) is missing, silent kernel sockets occupy
+ *     the ports of the rules (port_reservation.c). SOFTVERBS_PACKET_QUIET=sockets in the environment selects this.
+ *   - Without eBPF, the ring receives all frames, and the library's table selects them. Silent sockets are used too.
  *
  * Any number of processes may have such a port on an interface. Each has its ring, filter and program, and the programs
- * run in sequence. A frame that rules of several processes take goes to each of them.
+ * run in sequence. A frame that matches rules of several processes is delivered to each of them.
  */
 #include "packet.h"
 #include "wire.h"
@@ -25,7 +26,7 @@ struct packet_port {
     struct sv_wire wire;
     struct sv_packet_ring ring;
     struct sv_packet_sender sender;
-    int ingress;        /* program that hides these frames from the kernel; -1: port reservations */
+    int ingress;        /* tc program that drops these frames before the kernel sees them; -1: port reservations */
     struct sv_port_reservations reservations;
 };
 

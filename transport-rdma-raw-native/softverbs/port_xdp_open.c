@@ -290,7 +290,7 @@ static int check_tags(const struct xdp_port *port)
 
 /*
  * Before Linux 6.6 AF_XDP receives no frame longer than a chunk. The peer on this host may be a port of this kind, so
- * large sends are cut here.
+ * large sends are segmented here.
  */
 static void check_large_frames(struct xdp_port *port)
 {

@@ -8,8 +8,8 @@
  *   1. poll      receive_poll.c      ibv_poll_cq() calls the port's progress(), which drains the kernel's rings. While
  *                receive_thread.c    all threads sleep on armed completion queues, the receive thread drains them.
  *   2. drain     receive_drain_xdp.c, receive_drain_packet.c
- *                                    take a burst of frames out of a ring: complete checksums, put VLAN tags back, cut
- *                                    super-frames or deliver them whole (receive_whole.c).
+ *                                    take a burst of frames from a ring, fill in omitted checksums, restore VLAN tags,
+ *                                    and segment GSO frames or deliver them unsegmented (receive_whole.c).
  *   3. dispatch  receive_dispatch.c  finds the rules of each frame (steer.c) and groups the burst by receive queue.
  *   4. deliver   receive_deliver.c   copies the frames of one queue into its posted receives and adds the completions.
  *
@@ -58,17 +58,17 @@ void sv_dispatch(struct sv_flow_table *flows, const struct sv_qp *sender, struct
 void sv_rq_deliver(struct sv_rq *rq, const struct sv_frame *frames, const uint8_t *indexes, const uint32_t *tags,
                    unsigned count);
 
-/* A frame that is delivered whole, and how to copy it. */
+/* A GSO frame that is delivered unsegmented, and its copy function. */
 struct sv_whole {
     const uint8_t *head;            /* its headers */
     uint32_t head_bytes;
     uint32_t length;
-    /* Copies the whole frame. Returns false if the frame is lost; it has been counted then. */
+    /* Copies the complete frame. Returns false if the frame is lost; the function has counted it then. */
     bool (*copy)(const struct sv_whole *whole, uint8_t *to);
 };
 
 enum sv_whole_result {
-    SV_WHOLE_REFUSED,               /* no queue takes it whole; nothing has been read or counted */
+    SV_WHOLE_REFUSED,               /* no queue accepts it unsegmented; nothing was read or counted */
     SV_WHOLE_DELIVERED,
     SV_WHOLE_LOST,
 };
@@ -78,16 +78,16 @@ enum sv_whole_result sv_rq_deliver_whole(struct sv_rq *rq, const struct sv_whole
 /* ---- receive_whole.c ---- */
 
 /*
- * Delivers a TCP frame beyond the MTU whole if the program has asked for it (softverbs.h). The caller holds the
- * receiver's lock. Such a frame counts as SV_WHOLE_COST frames of a burst, so that the receives posted for whole frames
- * last for one poll.
+ * Delivers a GSO frame of TCP unsegmented if the program has enabled this (softverbs.h). The caller holds the
+ * receiver's lock. Such a frame counts as SV_WHOLE_COST frames of a burst, so that one poll cannot use up the receives
+ * posted for GSO frames.
  */
 enum sv_whole_result sv_receiver_deliver_whole(struct sv_receiver *receiver, struct sv_device *device,
                                                const struct sv_whole *whole);
 enum { SV_WHOLE_COST = SV_BURST / 4 };
 
 int sv_whole_set(struct sv_rq *rq, struct ibv_wq *large);
-/* Ends it for a queue that is being destroyed; no rule leads to the queue any more. */
+/* Detaches the queue for GSO frames when `rq` is destroyed. No rule steers frames to `rq` any more. */
 void sv_whole_forget(struct sv_rq *rq);
 
 #endif

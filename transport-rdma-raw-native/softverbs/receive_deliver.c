@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Step 4 of the receive path: fills a receive queue with a run of frames, and takes each lock once per run. */
+/* Step 4 of the receive path: delivers a run of frames to a receive queue. Acquires each lock once per run. */
 #include "receive.h"
 
 #include "checksum.h"
@@ -152,7 +152,8 @@ static inline unsigned deliver_some(struct sv_rq *rq, const struct sv_frame *fra
 }
 
 /*
- * Adds the completion of a whole frame. Returns false if the completion queue is full. The caller holds deliver_lock.
+ * Adds the completion of an unsegmented GSO frame. Returns false if the completion queue is full. The caller holds
+ * deliver_lock.
  */
 static bool complete_whole(struct sv_rq *rq, enum ibv_wc_status status, uint32_t length, uint32_t tag)
 {

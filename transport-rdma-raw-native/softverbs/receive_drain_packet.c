@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Step 2 of the receive path for packet sockets: takes frames out of the ring of packet_ring.c. See receive.h.
+ * Step 2 of the receive path for packet sockets: drains the ring of packet_ring.c. See receive.h.
  *
- * A slot of the ring holds a frame of the MTU. A larger packet has its first bytes in a slot and is read from the
- * socket as a whole.
+ * A slot of the ring holds a frame of the MTU. Of a larger packet, the slot holds the first bytes, and the complete
+ * packet is read from the socket.
  */
 #include "packet.h"
 #include "wire.h"
@@ -35,7 +35,7 @@ static struct virtio_net_hdr offload_of(struct tpacket2_hdr *header)
     return offload;
 }
 
-/* Puts back the outer VLAN tag, which the kernel removes from every frame. */
+/* Restores the outer VLAN tag, which the kernel has removed from the frame. */
 static uint8_t *put_tag_back(const struct tpacket2_hdr *header, uint8_t *data, uint32_t *length)
 {
     if (!(header->tp_status & TP_STATUS_VLAN_VALID))
@@ -91,7 +91,7 @@ static bool take_frame(struct sv_packet_ring *ring, const struct tpacket2_hdr *h
     return true;
 }
 
-/* ---- super-frames ---- */
+/* ---- GSO frames, segmented ---- */
 
 /*
  * Reads the packet of a slot with TP_STATUS_COPY from the socket, which uses memory until then. Returns the length,
@@ -128,7 +128,7 @@ static void count_refused(struct softverbs_queue_counters *counters, enum sv_sup
         counters->super_unsound++;
 }
 
-/* Cuts a contiguous packet and delivers the frames. Returns their number. */
+/* Segments a contiguous packet and delivers the segments. Returns their number. */
 static unsigned cut(struct sv_packet_ring *ring, struct sv_device *device, const struct iovec *whole,
                     const struct sv_super_facts *facts)
 {
@@ -179,9 +179,9 @@ static unsigned take_super(struct sv_packet_ring *ring, struct sv_device *device
     return cut(ring, device, &whole, &facts);
 }
 
-/* ---- super-frames that are received whole ---- */
+/* ---- GSO frames, delivered unsegmented ---- */
 
-/* The packet of a slot, to be read from the socket directly into its receive. */
+/* A packet that is still in the socket and will be read directly into its receive. */
 struct unread {
     struct sv_whole whole;
     struct sv_packet_ring *ring;
@@ -210,8 +210,8 @@ static bool copy_unread(const struct sv_whole *whole, uint8_t *to)
 }
 
 /*
- * Returns true if the first bytes in the slot are those of a TCP super-frame with a checksum that the kernel vouches
- * for.
+ * Returns true if the first bytes in the slot are those of a GSO frame of TCP, and the kernel has verified its checksum
+ * or the sender omitted it.
  */
 static bool is_whole_tcp(const struct sv_device *device, const struct packet *packet, const uint8_t *head,
                          uint32_t head_bytes, uint32_t length, struct sv_super *super)
@@ -224,7 +224,7 @@ static bool is_whole_tcp(const struct sv_device *device, const struct packet *pa
            ((packet->offload.flags & VIRTIO_NET_HDR_F_DATA_VALID) || sv_super_has_partial_checksum(super));
 }
 
-/* Returns false if the packet has to be cut; it has not been read then. */
+/* Returns false if the packet must be segmented instead. The packet was not read then. */
 static bool deliver_whole(struct sv_packet_ring *ring, struct sv_device *device, struct tpacket2_hdr *header)
 {
     struct packet packet = packet_in_slot(header);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Step 2 of the receive path for AF_XDP sockets: takes frames out of their rings. See receive.h and xdp_queue.h. */
+/* Step 2 of the receive path for AF_XDP sockets: drains their rings. See receive.h and xdp_queue.h. */
 #include "xdp_queue.h"
 
 #include "checksum.h"
@@ -9,7 +9,7 @@
 #include <sys/socket.h>
 
 enum { DRAIN_BURSTS = 4, FEW_SYNS = 8 };
-/* Upper limit of descriptors per burst. Dropped frames do not count as frames of the burst, but cost time. */
+/* Maximum number of descriptors per burst. Dropped frames cost time although they do not fill the burst. */
 enum { MAX_DESCRIPTORS = 4 * SV_BURST };
 
 /* ---- receiving ---- */
@@ -52,7 +52,7 @@ static void return_chunks(struct sv_xdp_queue *queue, struct sv_xdp_ring *rx, un
     __atomic_store_n(queue->fill.producer, queue->fill.position, __ATOMIC_RELEASE);
 }
 
-/* The frames of a burst that were taken out of the ring but not dispatched yet. */
+/* Frames that were taken from the ring and not dispatched yet. */
 struct gathered {
     struct sv_xdp_queue *queue;
     struct sv_xdp_lane *lane;
@@ -64,7 +64,7 @@ struct gathered {
     struct sv_frame frame[SV_BURST];
 };
 
-/* Drops unsolicited segments and keeps the order of the other frames. */
+/* Drops unsolicited segments. Preserves the order of the other frames. */
 static void drop_unsolicited(struct gathered *gathered)
 {
     const struct sv_connections *connections =
@@ -80,8 +80,9 @@ static void drop_unsolicited(struct gathered *gathered)
 }
 
 /*
- * Computes the checksums that senders on this host left out. The library may write to chunks while it owns them. A
- * non-NULL `rest` marks the checksum as done; its head_bytes exceed the frame, so the frame still counts as contiguous.
+ * Computes the checksums that senders on this host omitted. The library may write to the chunks that it owns. A
+ * non-NULL `rest` marks the checksum as computed. Its head_bytes exceed the frame length, so the frame still counts as
+ * contiguous.
  */
 static void complete_checksums(struct gathered *gathered)
 {
@@ -110,7 +111,7 @@ static void dispatch_gathered(struct gathered *gathered)
     gathered->count = 0;
 }
 
-/* ---- frames beyond the MTU ---- */
+/* ---- GSO frames ---- */
 
 static uint64_t *refusal_counter(struct softverbs_queue_counters *counters, enum sv_super_verdict verdict)
 {
@@ -126,7 +127,7 @@ static uint64_t *refusal_counter(struct softverbs_queue_counters *counters, enum
     }
 }
 
-/* The pieces of a frame that may be delivered whole. */
+/* The pieces of a GSO frame that may be delivered unsegmented. */
 struct whole_chain {
     struct sv_whole whole;
     const struct iovec *pieces;
@@ -138,7 +139,7 @@ static bool copy_chain(const struct sv_whole *whole, uint8_t *to)
     return true;
 }
 
-/* Delivers a super-frame whole. Earlier frames have been dispatched. Returns false if it has to be cut. */
+/* Delivers a GSO frame unsegmented. Earlier frames were dispatched. Returns false if the frame must be segmented. */
 static bool deliver_whole(struct gathered *gathered, const struct sv_super *super)
 {
     const struct whole_chain chain = {
@@ -154,7 +155,7 @@ static bool deliver_whole(struct gathered *gathered, const struct sv_super *supe
     return true;
 }
 
-/* Dispatches the earlier frames, then the super-frame or its parts: the pieces are valid during this call only. */
+/* Dispatches the earlier frames, then the GSO frame or its segments. The pieces are valid only during this call. */
 static void cut_super_frame(struct gathered *gathered, const struct iovec *pieces, uint32_t count)
 {
     struct softverbs_queue_counters *counters = &gathered->lane->receiver.counters;
@@ -223,7 +224,7 @@ static bool assemble_frame(struct gathered *gathered, const struct chain *chain)
     return true;
 }
 
-/* Returns the number of descriptors used; 0 if the frame has to wait. */
+/* Returns the number of descriptors consumed; 0 if the frame does not fit into this burst. */
 static __attribute__((cold, noinline)) unsigned take_chain(struct gathered *gathered, uint32_t position, uint32_t end)
 {
     struct sv_xdp_lane *lane = gathered->lane;
@@ -259,7 +260,7 @@ static __attribute__((cold, noinline)) void take_bad_length_frame(struct gathere
         gathered->lane->receiver.counters.length_errors++;
 }
 
-/* Returns the number of descriptors used; 0 if the frame has to wait. */
+/* Returns the number of descriptors consumed; 0 if the frame does not fit into this burst. */
 static inline unsigned take_frame(struct gathered *gathered, uint32_t position, uint32_t end)
 {
     const struct xdp_desc *descriptor = rx_descriptor(&gathered->lane->rx, position);
@@ -276,11 +277,13 @@ static inline unsigned take_frame(struct gathered *gathered, uint32_t position, 
 }
 
 /*
- * Takes about `most` frames whose first descriptor lies before position `limit`, and returns the number of descriptors
- * consumed. A super-frame is never left half cut: it may exceed `most`, and counts as the frames cut from it, since
- * each needs a receive. The limit may have been read before the caller acquired the lock, so the kernel's producer
- * index, read here, is a second bound. If unsolicited segments are dropped, the whole burst is filtered, also the
- * frames behind `sorted_until`.
+ * Takes about `most` frames whose first descriptor lies before position `limit`. Returns the number of descriptors
+ * consumed.
+ *
+ * A GSO frame counts as its segments, since each needs a receive. All its segments are delivered, even beyond `most`.
+ * The limit may have been read before the caller acquired the lock, so the kernel's producer index, read here, is a
+ * second bound. If unsolicited segments are dropped, the filter applies to the complete burst, including frames after
+ * `sorted_until`.
  */
 static unsigned drain_burst(struct sv_xdp_queue *queue, struct sv_xdp_lane *lane, struct sv_device *device,
                             uint32_t limit, unsigned most)
@@ -298,7 +301,7 @@ static unsigned drain_burst(struct sv_xdp_queue *queue, struct sv_xdp_lane *lane
     gathered.count = gathered.total = 0;
     gathered.filters = lane == &queue->main && (int32_t)(queue->sorted_until - position) > 0;
     if (lane == &queue->main && SV_LIKELY(!gathered.filters))
-        queue->sorted_until = position;     /* keeps up, so that it does not seem to be ahead after 2^31 frames */
+        queue->sorted_until = position;     /* advances too, so that comparisons work after 2^31 frames */
     if (SV_UNLIKELY((int32_t)(limit - end) > 0))
         limit = end;
     queue->scratch_used = 0;
@@ -320,10 +323,10 @@ static inline uint32_t rx_consumed(const struct sv_xdp_ring *rx)
 }
 
 /*
- * Drains SYNs last, and at most one burst, so that the next segment of a connection waits for no more than these. If
- * the ring is more than half full, SYNs arrive faster than they are handled. The XDP program then admits fewer, and
- * fewer are handled per poll, so that connections keep most of the time. `most` counts frames; the fill level of the
- * ring counts descriptors. Returns the number of descriptors consumed.
+ * Drains SYNs after all other frames, and at most one burst, which bounds the delay of the next segment of a
+ * connection. If the ring is more than half full, SYNs arrive faster than they are processed. The XDP program then
+ * admits fewer SYNs, and fewer are processed per poll, so that established connections get most of the time. Returns
+ * the number of descriptors consumed.
  */
 static unsigned drain_syns(struct sv_xdp_queue *queue, struct sv_device *device)
 {
@@ -357,9 +360,9 @@ static bool more_frames_wait(const struct sv_xdp_queue *queue, uint32_t limit, u
 }
 
 /*
- * If waiting frames fill half of the main ring, they arrive faster than they are handled and some will soon be lost.
- * It is better to lose unsolicited segments than those of connections. From now on the XDP program admits few
- * unsolicited segments, and those in the ring are dropped. Answering them would delay the segments of connections.
+ * Limits unsolicited segments if waiting frames fill half of the main ring. Frames then arrive faster than they are
+ * processed, and some will soon be lost. Unsolicited segments are sacrificed for those of connections: from now on the
+ * XDP program admits few of them, and the ones in the ring are dropped unanswered.
  */
 static void limit_unsolicited(struct sv_xdp_queue *queue, struct sv_device *device, uint32_t limit)
 {

@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* A stalled ring loses frames for at most twice LOOK_MILLIS. */
+/* The receive thread checks the rings every LOOK_MILLIS, so a stalled ring loses frames for at most twice that time. */
 enum { PAUSE_NANOS = 100000, MAX_EVENTS = 4, RETRY_MILLIS = 10, LOOK_MILLIS = 100 };
 
 static void pause_briefly(void)

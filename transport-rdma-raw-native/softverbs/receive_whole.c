@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Receives TCP frames beyond the MTU whole: see softverbs.h. receive_drain_packet.c and receive_drain_xdp.c copy them.
+ * Selects the queue for GSO frames of TCP that are received unsegmented: see softverbs.h. receive_drain_packet.c and
+ * receive_drain_xdp.c copy the frames.
  */
 #include "super_frame.h"
 #include "wire.h"
@@ -9,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- where they go ---- */
+/* ---- the queue for GSO frames ---- */
 
 int sv_whole_set(struct sv_rq *rq, struct ibv_wq *large)
 {
@@ -45,7 +46,7 @@ SV_EXPORT int softverbs_receive_whole_wq(struct ibv_wq *wq, struct ibv_wq *large
     return sv_whole_set(&((struct sv_wq *)wq)->rq, large);
 }
 
-/* SOFTVERBS_WHOLE_FRAMES=off, for measurements without whole frames. */
+/* SOFTVERBS_WHOLE_FRAMES=off makes the device segment all GSO frames, for measurements. */
 static bool is_switched_off(void)
 {
     const char *wish = getenv("SOFTVERBS_WHOLE_FRAMES");
@@ -69,7 +70,7 @@ static void count_stats(struct sv_flow_stats *stats, uint32_t length)
     atomic_fetch_add_explicit(&stats->bytes, length, memory_order_relaxed);
 }
 
-/* Returns the queue for whole frames of the only rule that takes the frame, or NULL. */
+/* Returns the queue for GSO frames if exactly one rule matches the frame and accepts it, or NULL. */
 static struct sv_wq *find_large(const struct sv_verdict *verdict)
 {
     const struct sv_target *target = &verdict->target[0];

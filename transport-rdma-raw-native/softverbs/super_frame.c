@@ -34,13 +34,13 @@ void sv_pieces_copy(uint8_t *to, const struct iovec *pieces, uint32_t offset, ui
     }
 }
 
-/* Bytes of a part that begins at an odd offset are in the other halves of the 16-bit words: RFC 1071 2(B). */
+/* The sum of a part at an odd offset has its bytes swapped (RFC 1071 section 2 (B)). */
 static uint64_t swapped(uint64_t sum)
 {
     return __builtin_bswap16(sv_sum_fold(sum));
 }
 
-/* Returns the sum of bytes in the pieces, and copies them unless `to` is NULL. */
+/* Returns the sum of `length` bytes of the pieces. Also copies them if `to` is not NULL. */
 static uint64_t sum_pieces(uint8_t *to, const struct iovec *pieces, uint32_t offset, uint32_t length, uint64_t sum)
 {
     bool odd = false;
@@ -107,7 +107,7 @@ void sv_frame_copy(uint8_t *to, const struct sv_frame *frame, uint32_t offset, u
         sv_pieces_copy(to + part, frame->rest->pieces, frame->rest->offset + offset + part - head, length - part);
 }
 
-/* ---- beginning ---- */
+/* ---- validation ---- */
 
 static uint64_t total_bytes(const struct iovec *pieces, uint32_t count)
 {
@@ -117,7 +117,7 @@ static uint64_t total_bytes(const struct iovec *pieces, uint32_t count)
     return total;
 }
 
-/* The length field of frames built by the kernel equals the bytes after the Ethernet header. */
+/* The kernel adds no trailing padding: the IP length must equal the number of bytes after the Ethernet header. */
 static enum sv_super_verdict check_ip(const struct sv_super *super, uint64_t length)
 {
     const uint8_t *ip = super->header + super->layout.l3_offset;
@@ -221,7 +221,7 @@ enum sv_super_verdict sv_super_begin(struct sv_super *super, const struct iovec 
     super->payload_bytes = (uint32_t)length - super->header_bytes;
     super->segment_bytes = facts->segment_bytes > 0 && (datagrams || facts->segment_bytes < most) ? facts->segment_bytes
                                                                                                   : most;
-    /* A datagram cannot be cut into smaller parts than its sender requested. */
+    /* The sender has set the datagram size. Datagrams cannot be divided further. */
     if (super->payload_bytes == 0 || super->segment_bytes == 0 || super->segment_bytes > most ||
         !has_good_udp_length(super, l4_bytes) ||
         (!facts->verified && !has_good_checksum(super, l4_bytes, facts->partial)))
@@ -230,7 +230,7 @@ enum sv_super_verdict sv_super_begin(struct sv_super *super, const struct iovec 
     return SV_SUPER_GOOD;
 }
 
-/* ---- cutting ---- */
+/* ---- segmentation ---- */
 
 static void advance(struct sv_super *super, uint32_t bytes)
 {

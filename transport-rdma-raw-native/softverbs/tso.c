@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Large sends: IBV_WR_TSO cuts a TCP payload into segments, each with a copy of the caller's header. */
+/* Large sends: IBV_WR_TSO segments a TCP payload. Each segment has a copy of the caller's headers. */
 #include "send.h"
 
 #include <errno.h>

@@ -26,7 +26,7 @@ enum { SV_WIRE_RECEIVERS = 2 * SV_STEER_MAX_QUEUES + 1, SV_WIRE_CLAIMS = 64 };
 
 struct sv_wire;
 
-/* The operations that differ between the kinds of ports. */
+/* The operations and properties of a kind of port. */
 struct sv_wire_kind {
     const char *name;               /* as in xdp:<interface> */
     uint32_t max_mtu;
@@ -58,10 +58,10 @@ struct sv_wire {
     unsigned flags;                 /* IFF_*, when the port was opened */
     uint32_t max_mtu;               /* largest MTU of the interface that the port supports */
     struct sv_steering *steering;   /* NULL: no eBPF */
-    bool brokered;                  /* a broker makes the sockets and programs, and holds the rules */
+    bool brokered;                  /* a broker creates the sockets and programs, and installs the rules */
     struct sv_broker *broker;       /* NULL: not brokered, or not connected yet */
-    bool super_frames;              /* the port also receives frames beyond the MTU, from senders on this host */
-    bool takes_whole;               /* and can deliver them whole */
+    bool super_frames;              /* the port also receives GSO frames, from senders on this host */
+    bool takes_whole;               /* the port can deliver GSO frames unsegmented */
 
     int guard;                      /* abstract socket that reserves the interface or marks the tc program, or -1 */
     int filters;                    /* packet socket that holds the MAC filter entries; with a broker, any socket */
@@ -88,7 +88,7 @@ struct sv_wire {
     _Atomic uint64_t own_mac;       /* the interface's MAC address, as in `claimed` */
     uint32_t claimed_count[SV_WIRE_CLAIMS];
     _Atomic uint32_t claimed_used;
-    _Atomic uint64_t claimed[SV_WIRE_CLAIMS];   /* MAC addresses named by rules: frames to these stay inside */
+    _Atomic uint64_t claimed[SV_WIRE_CLAIMS];   /* MAC addresses in rules: the port delivers frames to these itself */
 };
 
 /* Returns true if `name` is `prefix` followed by a valid interface name. */
@@ -101,8 +101,9 @@ static inline uint32_t sv_wire_longest_frame(const struct sv_device *device)
 }
 
 /*
- * Returns the MTU to which super-frames are cut. It never exceeds the MTU at opening, for which receives were posted:
- * the interface's MTU may have grown since, and a frame longer than its receive stops the queue pair.
+ * Returns the MTU for the segmentation of GSO frames. It never exceeds the MTU at opening, which determined the size of
+ * the posted receives: the interface's MTU may have grown since, and a frame longer than its receive stops the queue
+ * pair.
  */
 static inline uint32_t sv_wire_cut_mtu(const struct sv_device *device)
 {
@@ -127,9 +128,9 @@ int sv_wire_add_receiver(struct sv_wire *wire, struct sv_receiver *receiver);
 void sv_wire_close(struct sv_wire *wire);
 /* Records a new MAC address of the interface. Only the receive thread calls this. */
 void sv_wire_mac_changed(struct sv_wire *wire, const uint8_t mac[6]);
-/* Passes a changed MAC address to steering. If another thread is changing a rule, a later call does it. */
+/* Updates steering after a MAC address change. If another thread is changing a rule, a later call does it. */
 void sv_wire_pass_mac_on(struct sv_wire *wire);
-/* Returns true if frames to this address are for the port itself. Takes no lock. */
+/* Returns true if the port delivers frames to this address itself instead of sending them. Lock-free. */
 bool sv_wire_stays_inside(const struct sv_wire *wire, const uint8_t *destination);
 
 /* ---- mac_filter.c ---- */
@@ -166,7 +167,7 @@ void sv_wire_large_open(struct sv_wire *wire);
 
 /* ---- receive_poll.c ---- */
 
-/* Repairs stalled receivers. The receive thread calls this at intervals. */
+/* Checks all receivers and restarts stalled rings. The receive thread calls this at intervals. */
 void sv_wire_look_after_receivers(struct sv_wire *wire);
 
 /* ---- event_source.c ---- */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Large sends by the kernel: a payload and its headers become one packet, like the packets of the kernel's own TCP. The
- * card segments it, or the kernel does so for an interface that cannot. An interface to the same host, such as a veth,
- * passes it on whole. So segments cost no buffer, no ring entry and no copy in the library, and sends to the same host
- * cost neither cutting nor checksums. AF_XDP has no such operation. A packet socket has it, with a struct
- * virtio_net_hdr before the frame: PACKET_VNET_HDR of packet(7).
+ * Large sends: the library passes a payload of many segments to the kernel as one packet, as the kernel's own TCP does
+ * (GSO). The card segments it, or the kernel does if the card cannot. A veth delivers it unsegmented. The library then
+ * needs no buffer, ring entry or copy per segment, and a send to the same host costs neither segmentation nor
+ * checksums. AF_XDP has no such operation. A packet socket has it, with a struct virtio_net_hdr before the frame:
+ * PACKET_VNET_HDR of packet(7).
  */
 #include "checksum.h"
 #include "frame.h"

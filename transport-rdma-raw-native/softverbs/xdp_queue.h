@@ -82,7 +82,7 @@ struct sv_xdp_queue {
     bool multi_buffer;              /* frames may consist of several chunks */
     bool jumbo;                     /* frames of the MTU consist of several chunks */
     bool partial;                   /* checksums may be missing: from senders on this host, and after GRO */
-    bool super_frames;              /* frames beyond the MTU may arrive and are cut */
+    bool super_frames;              /* GSO frames may arrive and are segmented */
     bool zero_copy;                 /* the driver uses the chunks directly and reports when it needs a wakeup */
     bool busy_poll;                 /* a thread that finds the ring empty runs the driver: see busy_poll.h */
     uint32_t chunk_bytes;
@@ -94,7 +94,7 @@ struct sv_xdp_queue {
     size_t umem_bytes;
     uint8_t *scratch;               /* with multi_buffer: frames assembled for one burst */
     uint32_t scratch_used;
-    struct sv_super_slot *slots;    /* with super_frames: frames cut for one burst */
+    struct sv_super_slot *slots;    /* with super_frames: headers of the segments of one burst */
 
     /* Guards both rings below and the free chunks; never held during a system call. */
     SV_SEPARATE struct sv_spin send_lock;
@@ -117,10 +117,10 @@ struct sv_xdp_queue_config {
     bool partial;                   /* as in struct sv_xdp_queue */
     bool super_frames;
     bool is_untold;                 /* the driver does not report whether the interface has this queue */
-    const struct sv_xdp_handed *handed;     /* NULL: the process makes the sockets itself */
+    const struct sv_xdp_handed *handed;     /* NULL: the process creates the sockets itself */
 };
 
-/* The bound sockets and the memory of a queue that a broker has made. The queue owns the sockets, also on an error. */
+/* The bound sockets and the memory of a queue from a broker. The queue owns the sockets, also after an error. */
 struct sv_xdp_handed {
     const struct sv_broker_layout *layout;
     int main_socket;
@@ -138,8 +138,8 @@ void sv_xdp_queue_close(struct sv_xdp_queue *queue);
 uint32_t sv_xdp_queue_max_mtu(const struct sv_xdp_queue *queue);
 /*
  * Returns the chunk size. In zero copy the card writes to the chunk, and some cards know the room behind its headroom
- * in whole KiB only (SRRCTL.BSIZEPKT of igb, igc and ixgbe). With small chunks they would cut frames of 1500 bytes at
- * 1024.
+ * in whole KiB only (SRRCTL.BSIZEPKT of igb, igc and ixgbe). With small chunks they would truncate frames of 1500
+ * bytes to 1024.
  */
 static inline uint32_t sv_xdp_chunk_bytes(uint32_t mtu, bool zero_copy)
 {

@@ -111,9 +111,8 @@ static int register_umem(struct sv_xdp_queue *queue)
 }
 
 /*
- * Binds a socket, and waits if the queue is busy. A socket that was closed a moment ago, here or by a process that has
- * ended, keeps its queue a little longer. The kernel frees it in a task that waits for its lock of all interfaces, on a
- * busy machine for more than a second.
+ * Binds a socket, and retries while the queue is busy. The kernel releases the queue of a closed socket in a deferred
+ * task that needs the RTNL lock. On a busy machine this takes more than a second.
  */
 static int bind_patiently(int fd, const struct sockaddr_xdp *address)
 {
@@ -200,7 +199,7 @@ static int set_up(struct sv_xdp_queue *queue, const struct sv_xdp_queue_config *
         error = sends ? set_up_sending(queue) : sv_xdp_set_ring(fd, XDP_UMEM_COMPLETION_RING, UNUSED_ENTRIES);
     /*
      * Before the socket is bound, because a zero-copy driver then takes its receive buffers from the fill ring.
-     * virtio_net that finds none there receives nothing, and looks again only when a frame arrives.
+     * If virtio_net finds none there, it receives nothing and checks again only when a frame arrives.
      */
     if (error == 0)
         error = hand_out_chunks(queue);
@@ -208,7 +207,7 @@ static int set_up(struct sv_xdp_queue *queue, const struct sv_xdp_queue_config *
         return error;
     error = bind_main(queue, config);
     if (error == EINVAL && queue->multi_buffer && !queue->jumbo) {
-        queue->multi_buffer = false;    /* before Linux 6.6: super-frames arrive only if they fit a chunk */
+        queue->multi_buffer = false;    /* before Linux 6.6: GSO frames arrive only if they fit a chunk */
         error = bind_main(queue, config);
     }
     /* ENOENT: virtio_net that receives into lists of pages (big_packets without mergeable buffers). */
@@ -335,7 +334,7 @@ static bool read_statistics(int fd, struct xdp_statistics *statistics)
  * Finds whether the interface has a send queue of this number. A socket can be bound to a queue number below the number
  * of receive queues or of send queues. Beyond the current send queues (real_num_tx_queues) a send call reports success
  * and does nothing, and not every driver and kernel reports this number. So a descriptor outside of the memory is sent:
- * if the kernel looks at the ring at all, it rejects and counts the descriptor. Zero copy exists only for queues that
+ * if the kernel reads the ring, it rejects and counts the descriptor. Zero copy exists only for queues that
  * do both.
  */
 static bool has_send_queue(struct sv_xdp_queue *queue)

@@ -113,14 +113,14 @@ struct softverbs_queue_counters {
     uint64_t unserved;          /* received: left to the kernel because their receive queue has no socket (device) */
     /* Frames from senders on the same host, which expect hardware to complete them (device): */
     uint64_t partial_checksums; /* checksums that the sender left out and the library computed */
-    /* Received: frames beyond the MTU that were cut; sent: large sends that left as one packet. */
+    /* Received: GSO frames that were segmented; sent: large sends passed to the kernel as one packet. */
     uint64_t super_frames;
-    uint64_t cut_frames;        /* received: frames cut from these; sent: segments in these */
-    uint64_t super_flags;       /* dropped: TCP beyond the MTU with SYN, RST or URG */
-    uint64_t super_unsound;     /* dropped: length contradicts the headers or the kernel, or a wrong checksum */
-    uint64_t super_too_long;    /* dropped: beyond 64 KB ("BIG TCP") */
-    uint64_t super_datagrams;   /* several UDP datagrams in one frame, of unknown lengths: left to the kernel */
-    uint64_t whole_frames;      /* TCP frames beyond the MTU that were received whole (softverbs_receive_whole()) */
+    uint64_t cut_frames;        /* received: segments of these GSO frames; sent: segments in these large sends */
+    uint64_t super_flags;       /* dropped: GSO frames of TCP with SYN, RST or URG */
+    uint64_t super_unsound;     /* dropped: malformed GSO frames, with contradictory lengths or a wrong checksum */
+    uint64_t super_too_long;    /* dropped: GSO frames beyond 64 KB ("BIG TCP") */
+    uint64_t super_datagrams;   /* GSO frames of UDP with an unknown datagram size: left to the kernel */
+    uint64_t whole_frames;      /* GSO frames of TCP that were delivered unsegmented (softverbs_receive_whole()) */
     /*
      * Received: frames that the interface dropped for lack of a buffer (rx_missed_errors, of all programs), plus the
      * times that its driver found no free chunk in zero copy (device).
@@ -150,29 +150,29 @@ int softverbs_get_mtu(struct ibv_context *context, uint32_t *mtu);
 int softverbs_get_mac(struct ibv_context *context, uint8_t mac[6]);
 
 /*
- * ---- TCP frames beyond the MTU, whole ----
+ * ---- GSO frames of TCP, unsegmented ----
  *
- * A sender on the same host may pass on many TCP segments as one frame of up to 64 KB. The device cuts it into frames
- * of at most the MTU unless the program accepts the whole frame. A whole frame arrives as one receive. Its completion
- * has IBV_WC_IP_CSUM_OK for IPv4 and IPv6: the checksum is correct, or the sender, which has the data in memory, has
- * left it out. The program must ignore the checksum field. The frame is delivered whole if
- *   - the queue pair, or the work queue of an RSS queue pair, has another work queue for such frames (`large`), with
- *     posted receives that have a long enough first element. They complete as all others do, with the flow tag;
- *   - only one rule takes the frame, and it has the flag SOFTVERBS_FLOW_WHOLE;
+ * A sender on the same host may send many TCP segments as one GSO frame of up to 64 KB. By default, the device segments
+ * it into frames of at most the MTU. A program can receive such a frame unsegmented, in one receive. Its completion has
+ * IBV_WC_IP_CSUM_OK for IPv4 and IPv6. The program must ignore the checksum field: the kernel has verified the
+ * checksum, or the sender has omitted it because the frame never left the host. A GSO frame is delivered unsegmented if
+ *   - the queue pair, or the work queue of an RSS queue pair, has a work queue for such frames (`large`) with posted
+ *     receives, whose first element is long enough. Completions have the flow tag, like all others;
+ *   - only one rule matches the frame, and it has the flag SOFTVERBS_FLOW_WHOLE;
  *   - the frame fills at least half of the next receive.
  */
 
-/* Flag of ibv_flow_attr.flags: the receiver of this rule understands frames beyond the MTU. */
+/* Flag of ibv_flow_attr.flags: the receiver of this rule accepts GSO frames. */
 #define SOFTVERBS_FLOW_WHOLE (1u << 31)
 
 /*
- * Stores the length of the longest frame that can be received whole; 0 if the device receives no frame beyond the MTU,
- * or if SOFTVERBS_WHOLE_FRAMES is "off".
+ * Stores the maximum length of a GSO frame that can be received unsegmented; 0 if the device receives none, or if
+ * SOFTVERBS_WHOLE_FRAMES is "off".
  */
 int softverbs_get_whole_bytes(struct ibv_context *context, uint32_t *bytes);
 /*
- * Sets the queue for whole frames; NULL removes it. It cannot be destroyed while it is set. Both queues must complete
- * in the same completion queue (else EINVAL), which keeps their frames in order.
+ * Sets the queue for unsegmented GSO frames; NULL removes it. The queue cannot be destroyed while it is set. Both
+ * queues must have the same completion queue (otherwise EINVAL), which preserves the order of their frames.
  */
 int softverbs_receive_whole(struct ibv_qp *qp, struct ibv_wq *large);
 int softverbs_receive_whole_wq(struct ibv_wq *wq, struct ibv_wq *large);
@@ -207,7 +207,7 @@ int softverbs_repair_device(struct ibv_context *context);
  * Completes the queue pair's next send (receive != 0: next receive) with this status and moves the queue pair to ERR.
  */
 int softverbs_fail_next_completion(struct ibv_qp *qp, int receive, enum ibv_wc_status status);
-/* Does the same to the next whole frame of each queue set by softverbs_receive_whole(). */
+/* Does the same to the next GSO frame of each queue set by softverbs_receive_whole(). */
 int softverbs_fail_next_whole(const char *device_name, enum ibv_wc_status status);
 /*
  * Overruns the completion queue: raises IBV_EVENT_CQ_ERR, loses the next completion and moves its queue pair to ERR.
