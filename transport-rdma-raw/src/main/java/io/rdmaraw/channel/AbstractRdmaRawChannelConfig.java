@@ -21,7 +21,9 @@ abstract class AbstractRdmaRawChannelConfig<C extends AbstractRdmaRawChannelConf
     static final int MIN_SEND_BUFFER_BYTES = 4608;
 
     private final AbstractRdmaRawChannel rdmaRawChannel;
+    /** Set if the user has chosen an allocator other than this transport's. */
     private volatile boolean copiesReceived;
+    /** Set if the user has limited the messages per read. */
     private volatile boolean readsAsSet;
 
     AbstractRdmaRawChannelConfig(AbstractRdmaRawChannel channel) {
@@ -37,8 +39,8 @@ abstract class AbstractRdmaRawChannelConfig<C extends AbstractRdmaRawChannelConf
     }
 
     /**
-     * Sets the default allocator and clears {@code readsAsSet}. The super constructor has set that flag by calling a
-     * setter, which is not the user's choice.
+     * Sets the default allocator and clears {@link #readsAsSet}: the super constructor calls a setter that sets the
+     * flag, although the user has set nothing.
      */
     private void resetAfterSuper() {
         super.setAllocator(RdmaRawByteBufAllocator.DEFAULT);
@@ -60,7 +62,8 @@ abstract class AbstractRdmaRawChannelConfig<C extends AbstractRdmaRawChannelConf
     }
 
     /**
-     * Returns whether a burst may be delivered without per-message checks: no read limit is set and nothing is copied.
+     * Returns whether a burst may be delivered without per-message checks: the user has set neither a read limit nor an
+     * allocator that requires copies.
      */
     final boolean takesRuns() {
         return !readsAsSet && !copiesReceived;

@@ -24,8 +24,9 @@ import java.time.Instant;
 import java.util.concurrent.TimeUnit;
 
 /**
- * Writes the segments of one connection to a pcap file of limited size. A segment that the device cuts (TSO), or that
- * arrives merged (GRO), is recorded as one packet, as in captures of the kernel. Used on the loop's thread only.
+ * Writes the segments of one connection to a pcap file of limited size. A payload that the device segments (TSO), and
+ * segments that are merged on receipt (GRO), are recorded as one packet, as in captures of the kernel. Used on the
+ * loop's thread only.
  */
 final class ConnectionCapture implements SegmentTap {
     private static final InternalLogger LOGGER = InternalLoggerFactory.getInstance(ConnectionCapture.class);

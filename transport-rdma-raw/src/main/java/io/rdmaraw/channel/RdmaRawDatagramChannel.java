@@ -29,7 +29,7 @@ import java.nio.channels.AlreadyConnectedException;
 import java.nio.channels.UnresolvedAddressException;
 
 /**
- * A UDP channel. It replaces Netty's other datagram channels without a change to handlers.
+ * A UDP channel. Handlers for Netty's other datagram channels work unchanged.
  *
  * {@snippet :
  * bootstrap.group(group).channel(RdmaRawDatagramChannel.class).handler(handler).bind(53);

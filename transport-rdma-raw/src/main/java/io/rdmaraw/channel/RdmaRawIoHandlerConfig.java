@@ -134,7 +134,7 @@ public final class RdmaRawIoHandlerConfig {
      *
      * @param mtuBytes MTU of the device
      * @param maxParts maximum number of payload parts from which the device gathers a frame
-     * @param segmentationBytes maximum payload that the device cuts into segments; 0 without segmentation offload
+     * @param segmentationBytes maximum payload that the device segments; 0 without segmentation offload
      */
     TcpConfig tcpConfig(int mtuBytes, int maxParts, int segmentationBytes) {
         return tcpLimits.applyTo(settings.tcp.toCore()).mtuBytes(mtuBytes)
@@ -291,8 +291,8 @@ public final class RdmaRawIoHandlerConfig {
     }
 
     /**
-     * Builds configurations. A setter checks its value where the range does not depend on other settings;
-     * {@link #build()} checks the rest. Not thread-safe.
+     * Builds configurations. A value out of range is rejected with an {@link IllegalArgumentException}: by the setter
+     * if the range does not depend on other settings, otherwise by {@link #build()}. Not thread-safe.
      */
     public static final class Builder implements Cloneable {
         private int receiveQueueDepth = 1024;
@@ -420,9 +420,9 @@ public final class RdmaRawIoHandlerConfig {
         }
 
         /**
-         * Sets whether the device cuts TCP payload into segments (TSO), if it supports that. {@link #maxSendSge(int)}
-         * limits the number of memory areas of such a payload, so small values reduce the benefit. The default is the
-         * system property {@value #SEGMENTATION_OFFLOAD_PROPERTY}, or true if it is not set.
+         * Sets whether the device segments TCP payload (TSO), if it supports that. {@link #maxSendSge(int)} limits the
+         * number of buffers that such a payload is gathered from, so small values reduce the benefit. The default is
+         * the system property {@value #SEGMENTATION_OFFLOAD_PROPERTY}, or true if it is not set.
          */
         public Builder segmentationOffload(boolean offload) {
             segmentationOffload = offload;

@@ -39,8 +39,7 @@ import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
- * A TCP server channel. It replaces Netty's other server channels and fires an {@link RdmaRawSocketChannel} for each
- * accepted connection.
+ * A TCP server channel. Fires an {@link RdmaRawSocketChannel} for each accepted connection.
  *
  * {@snippet :
  * EventLoopGroup group = new RdmaRawEventLoopGroup(2,

@@ -34,7 +34,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 
 /**
- * A TCP connection. It replaces Netty's other socket channels without a change to handlers.
+ * A TCP connection. Handlers for Netty's other socket channels work unchanged.
  *
  * {@snippet :
  * new Bootstrap().group(group).channel(RdmaRawSocketChannel.class).handler(handler).connect("10.0.0.2", 8080);

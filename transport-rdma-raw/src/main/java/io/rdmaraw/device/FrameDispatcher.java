@@ -243,7 +243,7 @@ final class FrameDispatcher {
         }
     }
 
-    /** The handler of another receiver of the same rule may have detached this one. */
+    /** Passes a frame to one of several receivers of a rule, unless a handler of an earlier one has detached it. */
     private void giveShared(FrameReceiver receiver, ByteBuf frame, boolean checksumVerified) {
         if (attached.contains(receiver)) {
             give(receiver, frame, checksumVerified);

@@ -24,7 +24,7 @@ final class DataInput {
         int end = start + s.payloadLength;
         boolean fin = s.has(TcpFlags.FIN);
         if (Sequence.after(end, c.rcvAdv)) {
-            // The part beyond the window is cut off, including the FIN.
+            // The part beyond the window is dropped, including the FIN.
             end = c.rcvAdv;
             fin = false;
         }

@@ -215,8 +215,8 @@ final class Ecn {
     }
 
     /**
-     * Returns whether the next new data has CWR set. Such data is not offloaded, because a device that cuts
-     * segments sets CWR in the first one only.
+     * Returns whether the next new data has CWR set. Such data is not offloaded, because a device
+     * with TSO sets CWR in the first segment only.
      */
     static boolean setsCwr(TcpConnection c) {
         return c.is(Tcb.CWR_OWED) || c.is(Tcb.ECN) && AccurateEcn.setsCwr(c);

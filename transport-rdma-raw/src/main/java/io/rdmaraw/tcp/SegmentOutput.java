@@ -352,7 +352,7 @@ final class SegmentOutput {
             c.set(Tcb.FIN_SENT);
             end++;
         }
-        // The segments cut by the device are lost and acknowledged one by one, so each gets its own entry.
+        // Each segment that the device creates can be lost or acknowledged separately, so each has its own entry.
         for (int left = sent; left > mss; left -= mss) {
             append(c, f, f.scoreboard.endSeq() + mss, now);
             out.segmentSize = mss;

@@ -430,7 +430,7 @@ public final class TcpConfig implements Cloneable {
 
         /**
          * Sets the maximum payload of a polled segment for segmentation offload (TSO), at most
-         * {@value #MAX_SEGMENTATION_BYTES}. The device cuts such a segment into pieces of
+         * {@value #MAX_SEGMENTATION_BYTES}. The device divides such a segment into segments of
          * {@link Segment#segmentSizeBytes()}. Default 0: no offload, every polled segment is one on the wire.
          * Retransmissions never exceed one segment.
          */

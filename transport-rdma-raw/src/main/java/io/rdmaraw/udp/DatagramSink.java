@@ -9,7 +9,7 @@ import java.io.IOException;
  * queued. Used on the loop's thread only.
  */
 public interface DatagramSink {
-    /** Returns whether received datagrams can be fired without per-datagram checks. */
+    /** Returns whether the datagrams of a burst can be fired without a check per datagram (fast path). */
     boolean takesRuns();
 
     /** Returns whether a datagram received now is fired immediately. */

@@ -10,9 +10,10 @@ public final class VerbsException extends RuntimeException {
     private final int errno;
 
     /**
-     * Creates an exception with a message of the caller's own; see {@link #of} for the usual message.
+     * Creates an exception with the given message; {@link #of} builds the usual one.
      *
      * @param call the C function, for example {@code ibv_reg_mr}
+     * @param errno the error number, for example 1 for EPERM
      */
     public VerbsException(String call, int errno, String message) {
         super(message);
@@ -41,10 +42,10 @@ public final class VerbsException extends RuntimeException {
     }
 
     /**
-     * Creates an exception for a failed call of softverbs, which explains most of its errors itself.
+     * Creates an exception for a failed call of softverbs, with the explanation that softverbs has returned.
      *
      * @param what        the action that failed, for example {@code cannot open soft:xdp:eth0}
-     * @param explanation the text of softverbs; if it is empty, the error number is described
+     * @param explanation the text of softverbs; if empty, the message describes the error number
      */
     public static VerbsException explained(String call, int errno, String what, String explanation) {
         return new VerbsException(call, errno,

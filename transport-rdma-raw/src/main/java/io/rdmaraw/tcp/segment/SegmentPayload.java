@@ -27,9 +27,9 @@ abstract class SegmentPayload {
     }
 
     /**
-     * Returns the segment size for segmentation offload, or 0 if the segment is sent as it is. The device cuts
-     * the payload into TCP segments of this size; the last may be shorter. All have these headers, with their own
-     * sequence numbers; PSH and FIN are set only in the last. CWR is never set on such a segment. See
+     * Returns the segment size for segmentation offload, or 0 if the segment is sent as it is. The device divides the
+     * payload into TCP segments of this size; the last may be shorter. Each has a copy of these headers with its own
+     * sequence number; PSH and FIN are set only in the last. CWR is never set on such a segment. See
      * {@code TcpConfig.Builder.segmentationBytes}.
      */
     public int segmentSizeBytes() {
@@ -37,8 +37,8 @@ abstract class SegmentPayload {
     }
 
     /**
-     * Returns the number of TCP segments on the wire: 1, unless the device cuts the segment or it was merged from
-     * several received ones.
+     * Returns the number of TCP segments on the wire: 1, unless the device segments it (TSO) or it was merged from
+     * several received segments (GRO).
      */
     public int segmentCount() {
         return segmentSize == 0 ? 1 : (payloadLength + segmentSize - 1) / segmentSize;

@@ -15,8 +15,8 @@ public final class Flight {
     public final Scoreboard scoreboard = new Scoreboard();
     public final RecoveryState recovery = new RecoveryState();
     /**
-     * Number of unsent bytes of a small segment that was cut, because its data lies in too many buffers. They are sent
-     * without a check for small segments, because the whole segment has already passed that check.
+     * Number of unsent bytes of a small segment that was split, because its data lies in too many buffers. They are
+     * sent without another check by {@code mayBeSmall}, which the unsplit segment has already passed.
      */
     public int restBytes;
     /** End of the last segment that was smaller than the MSS. Nagle's algorithm waits for its acknowledgement. */

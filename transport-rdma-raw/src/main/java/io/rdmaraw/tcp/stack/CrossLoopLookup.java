@@ -12,14 +12,14 @@ import java.util.concurrent.TimeUnit;
 
 /**
  * Finds the loop that owns the connection of an unmatched segment. If the loops that share a flow rule change, the
- * device's hash may select another loop for a flow. The flow's connection remains on its loop. Therefore the other
- * stacks of the device are searched one after the other before such a segment is answered with a reset. The owner
- * processes the segment. The loop that received it forwards later segments of the connection directly. Used on the
- * loop's thread only.
+ * device's hash may assign a flow to another loop, while the connection remains on its loop. Before an unmatched
+ * segment is answered with a reset, the other stacks of the device are therefore searched one after the other. The
+ * owner processes the segment. From then on the receiving loop forwards segments of this connection directly. Used on
+ * the loop's thread only.
  *
- * <p>A SYN is searched for, too, if the server of this loop has closed and shared its port with others
- * ({@code SO_REUSEPORT}). The flow rule leads to this loop as long as connections of that server exist. One of the
- * other servers accepts the connection, as on Linux.
+ * <p>With {@code SO_REUSEPORT}, a lookup also finds another listener for a SYN. If a server closes, its flow rules
+ * remain installed while it has connections, so SYNs for the shared port may still arrive on its loop. Another server
+ * that shares the port accepts the connection, as on Linux.
  */
 final class CrossLoopLookup {
     /**
@@ -41,7 +41,7 @@ final class CrossLoopLookup {
     private Search inVain;
     /** Set while the engine processes a segment that the device's hash did not assign to this loop. */
     private boolean searchAlways;
-    /** Number of closed servers of this loop with a shared port that still have connections. */
+    /** Number of closed servers of this loop that shared a port and still have connections. */
     private int closedSharers;
 
     CrossLoopLookup(TcpStack stack, TcpEngine engine, SegmentReceiver receiver, TcpStackStatistics counters) {

@@ -17,8 +17,9 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.RejectedExecutionException;
 
 /**
- * The part of a {@link ListeningPort} that one loop serves: its flow rules and its listener. Used on the loop's thread
- * only, unless noted.
+ * The membership of one loop in a {@link ListeningPort}: the flow rules that the loop has joined, and its listener in
+ * the TCP engine. A loop that has joined a rule receives the frames that the rule's RSS hash assigns to it. It leaves
+ * the rules when the port moves to other loops. Used on the loop's thread only, unless noted.
  */
 final class ListeningLoop {
     /** Attachment of the engine's listener. */
@@ -28,15 +29,19 @@ final class ListeningLoop {
     private final ListeningPort port;
     private final TcpStack stack;
     private final TcpFrameReceiver events;
+    /** Joined rules, each with its receiver. */
     private final Map<FlowSpec, TcpFrameReceiver> steered = new HashMap<>();
     private final Runnable onHostChange;
+    /** This loop's part of the port's binding; null if there is nothing to close. */
     private TcpNetwork.Binding share;
     private TcpListener listener;
+    /** Set by the first call of {@link #join}. */
     private boolean joined;
+    /** Set once the loop has joined its first rules. After that, a full device is no error. */
     private boolean steers;
-    /** Set if the loop is about to leave the port to other loops. It joins no more rules. */
+    /** Set if the loop is leaving the port because it moves to other loops. The loop joins no more rules. */
     private volatile boolean leaving;
-    /** Set if the loop has left the port to other loops. */
+    /** Set if the loop has left the port because it has moved to other loops. */
     private volatile boolean left;
     /** Rules that the loop could not leave, because the device could not install a rule without it. */
     private final Set<FlowSpec> kept = new HashSet<>();
@@ -44,7 +49,7 @@ final class ListeningLoop {
     private volatile boolean gone;
     /** Completes when the loop has joined the current rules. */
     private volatile CompletableFuture<Void> joining = new CompletableFuture<>();
-    /** Set if the server has closed but shared its port with others ({@code SO_REUSEPORT}). */
+    /** Set if the server of this loop has closed and other servers share the port ({@code SO_REUSEPORT}). */
     private boolean leftToSharers;
     /** Set if the port has been released. */
     private boolean ended;
@@ -62,12 +67,12 @@ final class ListeningLoop {
         return stack;
     }
 
-    /** Returns whether the loop has left the port to others. May be called on any thread. */
+    /** Returns whether the loop has left the port. May be called on any thread. */
     boolean hasLeft() {
         return left;
     }
 
-    /** Returns whether the port's rules should lead to this loop. May be called on any thread. */
+    /** Returns whether new rules of the port must include this loop. May be called on any thread. */
     boolean isServing() {
         return !leaving && !gone;
     }
@@ -152,8 +157,8 @@ final class ListeningLoop {
     }
 
     /**
-     * Joins the rules that are installed now and detaches from all others. After the loop has left, only the rules that
-     * it could not leave remain.
+     * Joins the installed rules and detaches from all others. A loop that has left the port keeps only the rules that
+     * it could not leave.
      */
     void steer() {
         if (!joined) {
@@ -236,7 +241,7 @@ final class ListeningLoop {
         }
     }
 
-    /** Makes the loop forward SYNs for the port to loops that still listen on it. */
+    /** Makes this loop forward SYNs for the port to the loops of other servers that share it. */
     void leaveToSharers() {
         if (!ended && !leftToSharers) {
             leftToSharers = true;
@@ -249,8 +254,8 @@ final class ListeningLoop {
     }
 
     /**
-     * Stops receiving for the port, unless no other loop serves it by now. The listener remains: handshakes that began
-     * here are completed here, and other loops forward segments to this one.
+     * Leaves the port's rules, unless this is the last loop that serves the port. The listener remains: this loop
+     * completes its pending handshakes with the segments that other loops forward to it.
      */
     void leave() {
         synchronized (port) {
@@ -272,7 +277,7 @@ final class ListeningLoop {
         steer();
     }
 
-    /** Ends the loop's part, because the port is released. */
+    /** Ends the membership, because the port is released. */
     void end() {
         ended = true;
         stopListening();
@@ -298,7 +303,7 @@ final class ListeningLoop {
         @Override
         public void queueEvent(QueueEvent event) {
             ConnectionAcceptor listening = port.server();
-            // Every loop of the device gets its events. A link change is reported by one loop only, a removal by each.
+            // Every loop of the device receives its events. All loops report a removal; only one reports a link change.
             boolean tells = switch (event.kind()) {
                 case DEVICE_REMOVED -> true;
                 case PORT_DOWN, PORT_UP -> port.isFirst(stack());

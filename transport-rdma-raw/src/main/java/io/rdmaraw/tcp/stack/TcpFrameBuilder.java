@@ -15,7 +15,7 @@ import io.rdmaraw.wire.InternetChecksum;
 
 /**
  * Encodes segments of the TCP engine as frames. The headers are written to a slot. Payload in registered memory is sent
- * in place as further parts of the frame; other payload is copied. The device cuts segments that are longer than the
+ * in place as further parts of the frame; other payload is copied. The device divides payload that is longer than the
  * segment size (TSO). If it supports checksum offload, it also computes the checksums of longer payloads. Used on the
  * loop's thread only.
  */

@@ -410,7 +410,7 @@ public final class TcpTransport implements StreamTransport {
         location.onLoopOrLate(() -> tell(change), () -> tell(late));
     }
 
-    /** A connection that has ended does not move with its channel. Its engine belongs to another loop then. */
+    /** Applies a change while the connection is open. An ended connection stays with the engine of its former loop. */
     private void tell(Consumer<TcpConnection> change) {
         if (closeReason == null) {
             change.accept(connection);

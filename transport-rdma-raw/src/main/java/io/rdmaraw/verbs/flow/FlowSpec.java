@@ -171,16 +171,17 @@ public final class FlowSpec {
     }
 
     /**
-     * Returns whether the queue may receive TCP packets larger than the MTU, which senders on the same host
-     * produce (GSO). If the device cannot deliver them, they are segmented as for any other rule.
+     * Returns whether the receiver accepts unsegmented GSO frames: TCP packets larger than the MTU, up to 64 KB, which
+     * senders on the same host produce. Without this, or if the device cannot deliver them, they are segmented.
      */
     public boolean isWhole() {
         return whole;
     }
 
     /**
-     * Returns whether the rule would cut off the host, judged by the rule alone. This is so if it matches every
-     * frame, ARP, LACP or RoCE (UDP 4791), or an address without a TCP or UDP port.
+     * Returns whether the rule takes traffic that the host needs, and so would disconnect it. This is true for rules
+     * that match every frame, ARP, LACP or RoCE (UDP 4791), or an address without a TCP or UDP port. The check
+     * considers only this rule, not the configuration of the host.
      */
     public boolean takesHostTraffic() {
         return !HostTraffic.reason(this).isEmpty();

@@ -85,7 +85,7 @@ public final class FlowSpecBuilder {
         return this;
     }
 
-    /** Allows TCP packets larger than the MTU to be received; see {@link FlowSpec#isWhole()}. */
+    /** Accepts GSO frames of TCP unsegmented, up to 64 KB; see {@link FlowSpec#isWhole()}. */
     public FlowSpecBuilder whole() {
         whole = true;
         return this;

@@ -4,7 +4,7 @@ import io.rdmaraw.wire.EtherType;
 import io.rdmaraw.wire.IpProtocol;
 
 /**
- * Recognises rules that would cut off the host.
+ * Recognises rules that would disconnect the host from its network.
  *
  * <p>The device evaluates rules before the kernel receives a frame, so the kernel never sees the frames that a
  * rule takes. A rule is harmless if it names a TCP or UDP port. It is also harmless if it names an IP protocol
