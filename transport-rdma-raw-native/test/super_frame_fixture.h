@@ -2,7 +2,7 @@
 #ifndef SUPER_FRAME_FIXTURE_H
 #define SUPER_FRAME_FIXTURE_H
 
-/* Super-frames as the kernel builds them, and the frames that super_frame.c cuts from them. */
+/* GSO frames as the kernel builds them, and the segments that super_frame.c builds from them. */
 
 #include "super_frame.h"
 #include "wire_fixture.h"
@@ -10,7 +10,7 @@
 enum { MTU = 1500, MAX_FRAMES = 4096, ROOM = 1 << 17, MAX_PIECES = 64, FUZZ_ROUNDS = 20000 };
 enum { TCP_FIN = 1, TCP_SYN = 2, TCP_RST = 4, TCP_PSH = 8, TCP_ACK = 16, TCP_URG = 32, TCP_CWR = 128 };
 
-/* A super-frame as the kernel builds it. */
+/* A GSO frame as the kernel builds it. */
 struct made {
     uint8_t bytes[ROOM];
     uint32_t length;
@@ -41,7 +41,7 @@ struct cut {
     } frame[MAX_FRAMES];
 };
 
-/* The super-frame and the frames of the test that runs. */
+/* The GSO frame and the segments of the running test. */
 extern struct made made;
 extern struct cut result;
 extern uint32_t random_state;
@@ -54,7 +54,7 @@ void make(struct made *m, const struct shape *shape);
 void cut(struct cut *cut, const struct iovec *pieces, uint32_t count, const struct sv_super_facts *facts);
 void forget(struct cut *cut);
 enum sv_super_verdict verdict_with(bool partial);
-/* Checks that the frames are valid and contain the payload of the super-frame. */
+/* Checks that the segments are valid and contain the payload of the GSO frame. */
 void check_cut(uint32_t mtu);
 
 #endif

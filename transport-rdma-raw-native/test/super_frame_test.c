@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* super_frame.c cuts the same frames as the kernel's segmentation, and refuses all others. */
+/* super_frame.c builds the same segments as the kernel, and refuses all other frames. */
 #include "super_frame_fixture.h"
 
 #include "checksum.h"

@@ -121,7 +121,7 @@ static void chunks_in_zero_copy_have_room_for_a_frame(void)
     CHECK_EQ(SV_XDP_LARGE_CHUNK, sv_xdp_chunk_bytes(3000, false));
 }
 
-/* ---- super-frames ---- */
+/* ---- GSO frames ---- */
 
 /* The ring ends within the chain, at each position in turn. The rest arrives later. */
 static void chain_in_two_parts(void)

@@ -288,7 +288,7 @@ void for_each_start(void (*test)(void))
     }
 }
 
-/* ---- super-frames ---- */
+/* ---- GSO frames ---- */
 
 uint32_t build_super(uint8_t *frame, uint8_t flags, uint32_t payload)
 {
