@@ -156,11 +156,11 @@ http3_transfers() {
   same "$("${curl[@]}" "$url/bytes/$CONTAINER_BYTES" | sha256sum | cut -d ' ' -f 1)" \
     "$(digest_of_pattern "$CONTAINER_BYTES")" "down: $place"
   same "$("${curl[@]}" --data-binary "@$work/bulk" "$url/sha256")" "$(digest_of_file "$file")" "up: $place"
-  sent_super_datagrams "$container_work/work/trace"
+  sent_gso_datagrams "$container_work/work/trace"
 }
 
 # A trace names the control message, or has its number alone.
-sent_super_datagrams() {
+sent_gso_datagrams() {
   local most
   grep -cE 'cmsg_level=SOL_UDP, cmsg_type=(UDP_SEGMENT|0x67)' "$1" || { echo "no UDP_SEGMENT was sent" >&2; return 1; }
   most="$(sed -nE 's/.*cmsg_type=(UDP_SEGMENT|0x67).* = ([0-9]+)$/\2/p' "$1" | sort -n | tail -n 1)"
@@ -168,7 +168,7 @@ sent_super_datagrams() {
   [ "$most" -gt 1500 ]
 }
 
-http3_super_datagrams() {
+http3_gso_datagrams() {
   random_file bulk "$CONTAINER_BYTES"
   http3_transfers "$1" /work from_container
   http3_transfers "$1" "$container_work/work"
@@ -260,7 +260,7 @@ server_steps() {
       by_device "$case-$name"
     case "$name $device" in
       "http3 soft:xdp:"*) container_step "$case-$name-log" "one warning, of datagrams that only the kernel can cut" \
-        log_of_super_datagrams "$case-$name" ;;
+        log_of_gso_datagrams "$case-$name" ;;
       *) container_step "$case-$name-log" "no warning" quiet_log "$case-$name" ;;
     esac
     podman rm --force --time 10 "$case-$name" >/dev/null
@@ -289,7 +289,7 @@ http3_steps() {
   container_step "$1-bulk" "5 MB down and 16 MB there and back by QUIC, have the right SHA-256" \
     http3_pages "$2"
   container_step "$1-segments" "100 MB each way by a curl that sends by UDP_SEGMENT, which strace shows, have the right SHA-256" \
-    http3_super_datagrams "$2"
+    http3_gso_datagrams "$2"
 }
 
 # What came went by the device, and nothing was lost for what a bridge makes of frames.
@@ -310,10 +310,10 @@ quiet_log() {
 }
 
 # One warning, with the remedy, is right where AF_XDP leaves datagrams that are not cut to the kernel's socket.
-log_of_super_datagrams() {
+log_of_gso_datagrams() {
   podman logs "$1" 2>&1
-  [ "$(podman logs "$1" 2>&1 | grep -cE 'WARN.*: super-datagrams, .* soft:packet: device takes them')" = 1 ]
-  ! podman logs "$1" 2>&1 | grep -vF ': super-datagrams, ' | grep -E 'WARN|ERROR|SEVERE|Exception'
+  [ "$(podman logs "$1" 2>&1 | grep -cE 'WARN.*: gso-datagrams, .* soft:packet: device takes them')" = 1 ]
+  ! podman logs "$1" 2>&1 | grep -vF ': gso-datagrams, ' | grep -E 'WARN|ERROR|SEVERE|Exception'
 }
 
 # The commands of the page, taken from it, as a user copies them.

@@ -159,7 +159,7 @@ static int outcome(struct session_message *question)
     return question->error == 0 ? 0 : sv_explain(question->error, "%s", question->text);
 }
 
-static int unsound(const struct session_message *question)
+static int malformed(const struct session_message *question)
 {
     if (question->version == SV_BROKER_VERSION)
         return sv_explain(EPROTO, "the message is not a valid request of version %d", SV_BROKER_VERSION);
@@ -180,7 +180,7 @@ static int answer_to(struct server *server, struct client *client, struct sessio
         server_close_device(client, "the process has closed it or has ended", true);
         return 0;
     default:
-        return unsound(question);
+        return malformed(question);
     }
 }
 
@@ -241,7 +241,7 @@ bool server_reply(struct server *server, struct client *client, int error)
 bool server_answer(struct server *server, struct client *client, struct session_message *question)
 {
     server->counters.requests += question->kind != SESSION_PORT && question->kind != SESSION_CLOSED;
-    client->has_asked |= question->kind != SESSION_UNSOUND && question->kind != SESSION_CLOSED;
+    client->has_asked |= question->kind != SESSION_MALFORMED && question->kind != SESSION_CLOSED;
     (void)sv_explain(0, "%s", "");
     int error = answer_to(server, client, question);
     if (error != 0 && *sv_explanation() == '\0')

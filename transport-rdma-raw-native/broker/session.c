@@ -124,7 +124,7 @@ static void handle(struct session *session, bool sound)
     uint32_t call = session->in.request.call;
     bool plain = session->in_bytes == sizeof session->in.request && session->passed < 0;
     if (!sound)
-        ask_broker(session, SESSION_UNSOUND);
+        ask_broker(session, SESSION_MALFORMED);
     else if (call == SV_BROKER_FILTER)
         filter(session);
     else if (call >= SV_BROKER_CALLS || !plain)

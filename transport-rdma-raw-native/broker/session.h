@@ -20,7 +20,7 @@
  */
 enum session_kind {
     SESSION_REQUEST,        /* a request from the client */
-    SESSION_UNSOUND,        /* an invalid message; the session ends after the answer */
+    SESSION_MALFORMED,        /* an invalid message; the session ends after the answer */
     SESSION_PORT,           /* asks whether the client may filter sockets of this TCP port */
     SESSION_OUTCOME,        /* reports the result of the session's own work, with the error and its text */
     SESSION_CLOSED,         /* the client has closed the connection; the answer follows after the device is closed */

@@ -11,7 +11,7 @@
 #include <string.h>
 
 /* DPDK passes no shorter frame to the device: "some offloads may cause an error". */
-enum { SHORTEST_FRAME_BYTES = 19 };
+enum { MIN_FRAME_BYTES = 19 };
 
 uint8_t cx_multi_packet_send(struct cx_qp *qp, const struct cx_request *request)
 {
@@ -26,7 +26,7 @@ uint8_t cx_multi_packet_send(struct cx_qp *qp, const struct cx_request *request)
     while (at < request->length) {
         struct cx_gathered frame = {.bytes = device->scratch, .limit = CX_MAX_FRAME};
         uint8_t syndrome = cx_gather_segment(qp, request, &at, &frame);
-        if (syndrome == 0 && frame.length < SHORTEST_FRAME_BYTES)
+        if (syndrome == 0 && frame.length < MIN_FRAME_BYTES)
             syndrome = MLX5_CQE_SYNDROME_LOCAL_LENGTH_ERR;
         if (syndrome == 0)
             syndrome = cx_send_frame(qp, &frame, eth.cs_flags);

@@ -6,7 +6,7 @@
 
 #include "flow.h"
 #include "receive.h"
-#include "super_frame.h"
+#include "gso_frame.h"
 
 #include <linux/if_packet.h>
 #include <linux/virtio_net.h>
@@ -19,10 +19,10 @@
 enum { SV_PACKET_RESERVE_BYTES = 64 };
 
 /* A packet larger than a slot, and its segments. */
-struct sv_packet_cutter {
-    struct sv_super super;
-    struct sv_super_slot slots[SV_BURST];
-    uint8_t whole[SV_PACKET_RESERVE_BYTES + SV_SUPER_MAX_BYTES];
+struct sv_packet_segmenter {
+    struct sv_gso super;
+    struct sv_gso_slot slots[SV_BURST];
+    uint8_t whole[SV_PACKET_RESERVE_BYTES + SV_GSO_MAX_BYTES];
 };
 
 struct sv_packet_ring {
@@ -36,7 +36,7 @@ struct sv_packet_ring {
     bool broken;                    /* the socket has no ring; the next check creates one */
     bool seen_empty;                /* the ring was empty when its drops were last counted, with `next` at seen_next */
     uint32_t seen_next;
-    struct sv_packet_cutter *cutter;
+    struct sv_packet_segmenter *segmenter;
 };
 
 /* Opens the socket and its ring. `filter` is an eBPF socket filter, or -1 to receive everything. */
@@ -75,15 +75,15 @@ unsigned sv_packet_ring_drain(struct sv_packet_ring *ring, struct sv_device *dev
 
 enum sv_offload {
     SV_OFFLOAD_NONE,        /* an ordinary frame */
-    SV_OFFLOAD_SUPER,       /* a GSO frame: gso_size is the payload of each segment */
-    SV_OFFLOAD_UNSOUND,     /* malformed: the header contradicts the frame, or its gso_type is not supported */
+    SV_OFFLOAD_GSO,       /* a GSO frame: gso_size is the payload of each segment */
+    SV_OFFLOAD_MALFORMED,     /* malformed: the header contradicts the frame, or its gso_type is not supported */
 };
 
 /* Classifies a frame. `length` is that of the frame, at least an Ethernet header. */
 enum sv_offload sv_offload_of(const struct virtio_net_hdr *offload, const uint8_t *frame, uint32_t length);
 
 /* Returns true if the position of an omitted checksum lies within the frame. */
-static inline bool sv_offload_is_sound(const struct virtio_net_hdr *offload, uint32_t length)
+static inline bool sv_offload_is_valid(const struct virtio_net_hdr *offload, uint32_t length)
 {
     return (offload->flags & VIRTIO_NET_HDR_F_NEEDS_CSUM) == 0 ||
            (uint32_t)offload->csum_start + offload->csum_offset + 2 <= length;

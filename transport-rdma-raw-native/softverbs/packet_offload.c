@@ -29,8 +29,8 @@ static bool suits_headers(uint8_t type, struct sv_layout layout)
 enum sv_offload sv_offload_of(const struct virtio_net_hdr *offload, const uint8_t *frame, uint32_t length)
 {
     struct sv_headers unused;
-    if (!sv_offload_is_sound(offload, length))
-        return SV_OFFLOAD_UNSOUND;
+    if (!sv_offload_is_valid(offload, length))
+        return SV_OFFLOAD_MALFORMED;
     if (offload->gso_type == VIRTIO_NET_HDR_GSO_NONE)
         return SV_OFFLOAD_NONE;
     struct sv_layout layout = sv_parse_headers(frame, length, &unused);
@@ -38,7 +38,7 @@ enum sv_offload sv_offload_of(const struct virtio_net_hdr *offload, const uint8_
     bool sound = offload->gso_size >= length / MAX_SEGMENTS && offload->gso_size > 0 && offload->hdr_len <= length &&
                  suits_headers(offload->gso_type & (uint8_t)~VIRTIO_NET_HDR_GSO_ECN, layout) &&
                  (!partial || offload->csum_start == layout.l4_offset);
-    return sound ? SV_OFFLOAD_SUPER : SV_OFFLOAD_UNSOUND;
+    return sound ? SV_OFFLOAD_GSO : SV_OFFLOAD_MALFORMED;
 }
 
 /* Follows skb_checksum_help(), which is also correct for a checksum in a tunnel. RFC 768: zero means "none". */

@@ -147,8 +147,8 @@ static void count_drops(struct sv_receiver *receiver)
     if (ring->broken) {
         make_anew(ring);
     } else if (has_stalled(ring, &stats)) {
-        receiver->counters.wire_full--;         /* the stalling frame counts as super_unsound instead */
-        receiver->counters.super_unsound++;
+        receiver->counters.wire_full--;         /* the stalling frame counts as gso_malformed instead */
+        receiver->counters.gso_malformed++;
         make_anew(ring);
     }
 }
@@ -160,8 +160,8 @@ int sv_packet_ring_open(struct sv_packet_ring *ring, uint32_t mtu, uint32_t fram
     if (error != 0)
         return error;
     ring->receiver.may_stall = true;
-    ring->cutter = sv_alloc_zeroed(sizeof *ring->cutter);
-    if (ring->cutter == NULL)
+    ring->segmenter = sv_alloc_zeroed(sizeof *ring->segmenter);
+    if (ring->segmenter == NULL)
         return ENOMEM;
     ring->frame_bytes = sv_round_up_pow2(mtu + SV_MAX_OVERHEAD + HEADER_BYTES);
     ring->map_bytes = ((size_t)ring->frame_bytes * frames + BLOCK_BYTES - 1) & ~(size_t)(BLOCK_BYTES - 1);
@@ -198,8 +198,8 @@ void sv_packet_ring_close(struct sv_packet_ring *ring)
     if (ring->receiver.fd >= 0)
         close(ring->receiver.fd);
     sv_receiver_close(&ring->receiver);
-    free(ring->cutter);
-    ring->cutter = NULL;
+    free(ring->segmenter);
+    ring->segmenter = NULL;
     ring->map = NULL;
     ring->receiver.fd = -1;
 }

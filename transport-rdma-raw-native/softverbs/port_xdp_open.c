@@ -23,8 +23,8 @@ static struct sv_xdp_queue_config queue_config_of(const struct xdp_port *port, u
         .mtu = atomic_load(&wire->device->mtu),
         .zero_copy = port->zero_copy,
         .partial = port->partial,
-        .super_frames = wire->super_frames,
-        .is_untold = untold,
+        .gso_frames = wire->gso_frames,
+        .is_unreported = untold,
     };
 }
 
@@ -295,8 +295,8 @@ static int check_tags(const struct xdp_port *port)
 static void check_large_frames(struct xdp_port *port)
 {
     struct sv_wire *wire = &port->wire;
-    wire->takes_whole = wire->super_frames && port->queue[0]->multi_buffer;
-    if (!wire->super_frames || port->queue[0]->multi_buffer || wire->large < 0)
+    wire->takes_whole = wire->gso_frames && port->queue[0]->multi_buffer;
+    if (!wire->gso_frames || port->queue[0]->multi_buffer || wire->large < 0)
         return;
     close(wire->large);
     wire->large = -1;
@@ -319,7 +319,7 @@ static int open_by_broker(struct xdp_port *port)
     struct sv_broker_open wanted = {
         .mode = port->zero_copy ? SV_BROKER_ZERO_COPY : port->native ? SV_BROKER_NATIVE : SV_BROKER_GENERIC,
         .mtu = atomic_load(&wire->device->mtu),
-        .multi_buffer = wire->super_frames,
+        .multi_buffer = wire->gso_frames,
     };
     memcpy(wanted.netdev, wire->netdev, sizeof wanted.netdev);
     int error = sv_broker_open(&wire->broker, &wanted, wire->ifindex, fds, &port->handed);
@@ -382,7 +382,7 @@ int sv_xdp_port_open(struct sv_wire *wire)
     /*
      * A driver with its own XDP segments in software. A tc program also sees frames that the kernel has merged (GRO).
      */
-    wire->super_frames = !port->native && (port->partial || tap);
+    wire->gso_frames = !port->native && (port->partial || tap);
     /* After the guard is taken: before, the program of the previous user may still be attached. */
     (void)sv_xdp_receive_queues(wire, &before);
     if (error == 0)

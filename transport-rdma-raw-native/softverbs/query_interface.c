@@ -9,13 +9,13 @@
 #include <string.h>
 
 /* More than any interface has. */
-enum { MOST_QUEUES = 4096 };
+enum { MAX_QUEUES = 4096 };
 
 static void count_queues(const struct sv_netdev_family *family, int ifindex, struct softverbs_interface *interface)
 {
     struct sv_napi_settings settings;
     uint32_t napi;
-    while (interface->receive_queues < MOST_QUEUES &&
+    while (interface->receive_queues < MAX_QUEUES &&
            sv_netdev_queue_napi(family, ifindex, interface->receive_queues, &napi) == 0) {
         interface->receive_queues++;
         interface->queues_with_napi += napi != 0;

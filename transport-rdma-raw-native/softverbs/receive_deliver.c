@@ -4,7 +4,7 @@
 
 #include "checksum.h"
 #include "rings.h"
-#include "super_frame.h"
+#include "gso_frame.h"
 
 static enum ibv_wc_status scatter(const struct sv_rq *rq, const struct ibv_sge *wqe, const struct sv_frame *frame)
 {

@@ -69,7 +69,7 @@ static struct packet packet_in_slot(struct tpacket2_hdr *header)
 static bool is_ordinary(const struct packet *packet)
 {
     return !packet->lost && packet->length >= ETH_HLEN && packet->offload.gso_type == VIRTIO_NET_HDR_GSO_NONE &&
-           sv_offload_is_sound(&packet->offload, packet->length);
+           sv_offload_is_valid(&packet->offload, packet->length);
 }
 
 /* Completes an ordinary frame. Returns false if the frame was dropped and counted. */
@@ -110,47 +110,47 @@ static ssize_t read_packet(const struct sv_packet_ring *ring, struct iovec *part
 
 static struct packet read_whole(struct sv_packet_ring *ring)
 {
-    struct packet packet = {.data = ring->cutter->whole + SV_PACKET_RESERVE_BYTES};
-    struct iovec parts[] = {{&packet.offload, sizeof packet.offload}, {packet.data, SV_SUPER_MAX_BYTES}};
+    struct packet packet = {.data = ring->segmenter->whole + SV_PACKET_RESERVE_BYTES};
+    struct iovec parts[] = {{&packet.offload, sizeof packet.offload}, {packet.data, SV_GSO_MAX_BYTES}};
     ssize_t bytes = read_packet(ring, parts, 2);
     packet.lost = bytes < (ssize_t)sizeof packet.offload;
     packet.length = packet.lost ? 0 : (uint32_t)bytes - (uint32_t)sizeof packet.offload;
     return packet;
 }
 
-static void count_refused(struct softverbs_queue_counters *counters, enum sv_super_verdict verdict)
+static void count_refused(struct softverbs_queue_counters *counters, enum sv_gso_verdict verdict)
 {
-    if (verdict == SV_SUPER_FLAGS)
-        counters->super_flags++;
-    else if (verdict == SV_SUPER_TOO_LONG)
-        counters->super_too_long++;
+    if (verdict == SV_GSO_FLAGS)
+        counters->gso_flags++;
+    else if (verdict == SV_GSO_TOO_LONG)
+        counters->gso_too_long++;
     else
-        counters->super_unsound++;
+        counters->gso_malformed++;
 }
 
 /* Segments a contiguous packet and delivers the segments. Returns their number. */
 static unsigned cut(struct sv_packet_ring *ring, struct sv_device *device, const struct iovec *whole,
-                    const struct sv_super_facts *facts)
+                    const struct sv_gso_facts *facts)
 {
     struct softverbs_queue_counters *counters = &ring->receiver.counters;
-    struct sv_packet_cutter *cutter = ring->cutter;
+    struct sv_packet_segmenter *segmenter = ring->segmenter;
     struct sv_frame frames[SV_BURST];
     unsigned total = 0;
     unsigned count;
-    enum sv_super_verdict verdict = sv_super_begin(&cutter->super, whole, 1, facts);
-    if (verdict != SV_SUPER_GOOD) {
+    enum sv_gso_verdict verdict = sv_gso_begin(&segmenter->super, whole, 1, facts);
+    if (verdict != SV_GSO_GOOD) {
         count_refused(counters, verdict);
         return 0;
     }
     do {
-        for (count = 0; count < SV_BURST && sv_super_next(&cutter->super, &cutter->slots[count], &frames[count]);)
+        for (count = 0; count < SV_BURST && sv_gso_next(&segmenter->super, &segmenter->slots[count], &frames[count]);)
             count++;
         if (count > 0)
             sv_receiver_dispatch(&ring->receiver, device, frames, count);
         total += count;
     } while (count == SV_BURST);
-    counters->super_frames++;
-    counters->cut_frames += total;
+    counters->gso_frames++;
+    counters->gso_segments += total;
     counters->partial_checksums += facts->partial;
     return total;
 }
@@ -159,10 +159,10 @@ static void count_unusable(struct softverbs_queue_counters *counters, const stru
 {
     if (packet->lost)
         counters->wire_full++;          /* the socket had no room */
-    else if (packet->length > SV_SUPER_MAX_BYTES)
-        counters->super_too_long++;
+    else if (packet->length > SV_GSO_MAX_BYTES)
+        counters->gso_too_long++;
     else
-        counters->super_unsound++;
+        counters->gso_malformed++;
 }
 
 static unsigned take_super(struct sv_packet_ring *ring, struct sv_device *device, const struct tpacket2_hdr *header,
@@ -170,8 +170,8 @@ static unsigned take_super(struct sv_packet_ring *ring, struct sv_device *device
 {
     uint8_t *data = put_tag_back(header, packet->data, &packet->length);
     const struct iovec whole = {data, packet->length};
-    const struct sv_super_facts facts = {
-        .mtu = sv_wire_cut_mtu(device),
+    const struct sv_gso_facts facts = {
+        .mtu = sv_wire_segment_mtu(device),
         .segment_bytes = packet->offload.gso_size,
         .partial = packet->offload.flags & VIRTIO_NET_HDR_F_NEEDS_CSUM,
         .verified = packet->offload.flags & VIRTIO_NET_HDR_F_DATA_VALID,
@@ -205,7 +205,7 @@ static bool copy_unread(const struct sv_whole *whole, uint8_t *to)
         memcpy(to + SV_ETHERTYPE_AT, unread->tag, tag_bytes);
     if (bytes == (ssize_t)(sizeof offload + unread->length))
         return true;
-    ++*(bytes < 0 ? &counters->wire_full : &counters->super_unsound);
+    ++*(bytes < 0 ? &counters->wire_full : &counters->gso_malformed);
     return false;
 }
 
@@ -214,14 +214,14 @@ static bool copy_unread(const struct sv_whole *whole, uint8_t *to)
  * or the sender omitted it.
  */
 static bool is_whole_tcp(const struct sv_device *device, const struct packet *packet, const uint8_t *head,
-                         uint32_t head_bytes, uint32_t length, struct sv_super *super)
+                         uint32_t head_bytes, uint32_t length, struct sv_gso *super)
 {
     /* The second piece is in the socket. Nothing reads it. */
     const struct iovec pieces[] = {{(void *)(uintptr_t)head, head_bytes}, {NULL, length - head_bytes}};
-    const struct sv_super_facts facts = {.mtu = sv_wire_cut_mtu(device), .verified = true,
+    const struct sv_gso_facts facts = {.mtu = sv_wire_segment_mtu(device), .verified = true,
                                          .segment_bytes = packet->offload.gso_size};
-    return sv_super_begin(super, pieces, 2, &facts) == SV_SUPER_GOOD && super->layout.l4 == IPPROTO_TCP &&
-           ((packet->offload.flags & VIRTIO_NET_HDR_F_DATA_VALID) || sv_super_has_partial_checksum(super));
+    return sv_gso_begin(super, pieces, 2, &facts) == SV_GSO_GOOD && super->layout.l4 == IPPROTO_TCP &&
+           ((packet->offload.flags & VIRTIO_NET_HDR_F_DATA_VALID) || sv_gso_has_partial_checksum(super));
 }
 
 /* Returns false if the packet must be segmented instead. The packet was not read then. */
@@ -230,12 +230,12 @@ static bool deliver_whole(struct sv_packet_ring *ring, struct sv_device *device,
     struct packet packet = packet_in_slot(header);
     uint32_t head_bytes = header->tp_snaplen;
     uint32_t tag_bytes = header->tp_status & TP_STATUS_VLAN_VALID ? SV_VLAN_HLEN : 0;
-    if (head_bytes < SV_SUPER_HEADERS || head_bytes >= packet.length ||
-        packet.length > SV_SUPER_MAX_BYTES - tag_bytes ||
-        sv_offload_of(&packet.offload, packet.data, head_bytes) != SV_OFFLOAD_SUPER)
+    if (head_bytes < SV_GSO_HEADERS || head_bytes >= packet.length ||
+        packet.length > SV_GSO_MAX_BYTES - tag_bytes ||
+        sv_offload_of(&packet.offload, packet.data, head_bytes) != SV_OFFLOAD_GSO)
         return false;
     uint8_t *head = put_tag_back(header, packet.data, &head_bytes);
-    struct sv_super super;
+    struct sv_gso super;
     if (!is_whole_tcp(device, &packet, head, head_bytes, packet.length + tag_bytes, &super))
         return false;
     const struct unread unread = {
@@ -262,19 +262,19 @@ static unsigned take_whole(struct sv_packet_ring *ring, struct sv_device *device
         return SV_WHOLE_COST;
     struct packet packet = header->tp_status & TP_STATUS_COPY ? read_whole(ring) : packet_in_slot(header);
     struct sv_frame frame;
-    enum sv_offload kind = SV_OFFLOAD_UNSOUND;
-    if (!packet.lost && packet.length >= ETH_HLEN && packet.length <= SV_SUPER_MAX_BYTES)
+    enum sv_offload kind = SV_OFFLOAD_MALFORMED;
+    if (!packet.lost && packet.length >= ETH_HLEN && packet.length <= SV_GSO_MAX_BYTES)
         kind = sv_offload_of(&packet.offload, packet.data, packet.length);
-    if (kind == SV_OFFLOAD_SUPER)
+    if (kind == SV_OFFLOAD_GSO)
         return take_super(ring, device, header, &packet);
-    if (kind == SV_OFFLOAD_UNSOUND)
+    if (kind == SV_OFFLOAD_MALFORMED)
         count_unusable(&ring->receiver.counters, &packet);
     if (kind == SV_OFFLOAD_NONE && header->tp_status & TP_STATUS_COPY) {
         /* The MTU has grown since the device was opened, and the receives that were sized for it are too short. */
         ring->receiver.counters.length_errors++;
         return 0;
     }
-    if (kind == SV_OFFLOAD_UNSOUND || !take_frame(ring, header, &packet, longest, &frame))
+    if (kind == SV_OFFLOAD_MALFORMED || !take_frame(ring, header, &packet, longest, &frame))
         return 0;
     sv_receiver_dispatch(&ring->receiver, device, &frame, 1);
     return 1;

@@ -113,15 +113,15 @@ static void dispatch_gathered(struct gathered *gathered)
 
 /* ---- GSO frames ---- */
 
-static uint64_t *refusal_counter(struct softverbs_queue_counters *counters, enum sv_super_verdict verdict)
+static uint64_t *refusal_counter(struct softverbs_queue_counters *counters, enum sv_gso_verdict verdict)
 {
     switch (verdict) {
-    case SV_SUPER_FLAGS:
-        return &counters->super_flags;
-    case SV_SUPER_TOO_LONG:
-        return &counters->super_too_long;
-    case SV_SUPER_UNSOUND:
-        return &counters->super_unsound;
+    case SV_GSO_FLAGS:
+        return &counters->gso_flags;
+    case SV_GSO_TOO_LONG:
+        return &counters->gso_too_long;
+    case SV_GSO_MALFORMED:
+        return &counters->gso_malformed;
     default:
         return &counters->length_errors;
     }
@@ -140,10 +140,10 @@ static bool copy_chain(const struct sv_whole *whole, uint8_t *to)
 }
 
 /* Delivers a GSO frame unsegmented. Earlier frames were dispatched. Returns false if the frame must be segmented. */
-static bool deliver_whole(struct gathered *gathered, const struct sv_super *super)
+static bool deliver_whole(struct gathered *gathered, const struct sv_gso *super)
 {
     const struct whole_chain chain = {
-        .whole = {.head = super->header, .head_bytes = SV_SUPER_HEADERS, .copy = copy_chain,
+        .whole = {.head = super->header, .head_bytes = SV_GSO_HEADERS, .copy = copy_chain,
                   .length = super->header_bytes + super->payload_bytes},
         .pieces = super->pieces,
     };
@@ -156,31 +156,31 @@ static bool deliver_whole(struct gathered *gathered, const struct sv_super *supe
 }
 
 /* Dispatches the earlier frames, then the GSO frame or its segments. The pieces are valid only during this call. */
-static void cut_super_frame(struct gathered *gathered, const struct iovec *pieces, uint32_t count)
+static void segment_gso_frame(struct gathered *gathered, const struct iovec *pieces, uint32_t count)
 {
     struct softverbs_queue_counters *counters = &gathered->lane->receiver.counters;
-    const struct sv_super_facts facts = {
-        .mtu = sv_wire_cut_mtu(gathered->device),
+    const struct sv_gso_facts facts = {
+        .mtu = sv_wire_segment_mtu(gathered->device),
         .partial = true,
     };
-    struct sv_super super;
-    enum sv_super_verdict verdict = sv_super_begin(&super, pieces, count, &facts);
-    if (verdict != SV_SUPER_GOOD) {
+    struct sv_gso super;
+    enum sv_gso_verdict verdict = sv_gso_begin(&super, pieces, count, &facts);
+    if (verdict != SV_GSO_GOOD) {
         ++*refusal_counter(counters, verdict);
         return;
     }
-    counters->partial_checksums += sv_super_has_partial_checksum(&super);
+    counters->partial_checksums += sv_gso_has_partial_checksum(&super);
     dispatch_gathered(gathered);
     if (deliver_whole(gathered, &super))
         return;
-    struct sv_super_slot *slots = gathered->queue->slots;
-    while (sv_super_next(&super, &slots[gathered->count], &gathered->frame[gathered->count])) {
-        counters->cut_frames++;
+    struct sv_gso_slot *slots = gathered->queue->slots;
+    while (sv_gso_next(&super, &slots[gathered->count], &gathered->frame[gathered->count])) {
+        counters->gso_segments++;
         if (++gathered->count == SV_BURST)
             dispatch_gathered(gathered);
     }
     dispatch_gathered(gathered);
-    counters->super_frames++;
+    counters->gso_frames++;
 }
 
 /* ---- frames of several chunks ---- */
@@ -238,12 +238,12 @@ static __attribute__((cold, noinline)) unsigned take_chain(struct gathered *gath
         return 0;
     if (chain.length >= ETH_HLEN && chain.length <= gathered->longest && !lane->skipping)
         return assemble_frame(gathered, &chain) ? parts : 0;
-    if (lane->skipping && chain.length > SV_SUPER_MAX_IP_BYTES)
-        lane->receiver.counters.super_too_long++;
+    if (lane->skipping && chain.length > SV_GSO_MAX_IP_BYTES)
+        lane->receiver.counters.gso_too_long++;
     else if (lane->skipping)
-        lane->receiver.counters.super_unsound++;
-    else if (gathered->queue->super_frames && chain.length > gathered->longest)
-        cut_super_frame(gathered, chain.piece, chain.count);
+        lane->receiver.counters.gso_malformed++;
+    else if (gathered->queue->gso_frames && chain.length > gathered->longest)
+        segment_gso_frame(gathered, chain.piece, chain.count);
     else
         lane->receiver.counters.length_errors++;
     return parts;
@@ -254,8 +254,8 @@ static __attribute__((cold, noinline)) void take_bad_length_frame(struct gathere
                                                                   const struct xdp_desc *descriptor)
 {
     struct iovec whole = {(uint8_t *)(uintptr_t)data_at(gathered->queue, descriptor->addr), descriptor->len};
-    if (gathered->queue->super_frames && descriptor->len > gathered->longest)
-        cut_super_frame(gathered, &whole, 1);
+    if (gathered->queue->gso_frames && descriptor->len > gathered->longest)
+        segment_gso_frame(gathered, &whole, 1);
     else
         gathered->lane->receiver.counters.length_errors++;
 }

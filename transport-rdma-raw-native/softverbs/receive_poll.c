@@ -36,7 +36,7 @@ void sv_receiver_close(struct sv_receiver *receiver)
 }
 
 /* A locked receiver is being drained, so it has not stalled. */
-void sv_wire_look_after_receivers(struct sv_wire *wire)
+void sv_wire_check_receivers(struct sv_wire *wire)
 {
     for (uint32_t i = 0; i < wire->receiver_count; i++) {
         struct sv_receiver *receiver = wire->receivers[i];

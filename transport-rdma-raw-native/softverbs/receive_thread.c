@@ -66,7 +66,7 @@ static void look_after_receivers(struct sv_wire *wire, uint64_t *last)
     if (now - *last < LOOK_MILLIS)
         return;
     *last = now;
-    sv_wire_look_after_receivers(wire);
+    sv_wire_check_receivers(wire);
 }
 
 static void take_kick(const struct sv_wire *wire)

@@ -3,7 +3,7 @@
  * Selects the queue for GSO frames of TCP that are received unsegmented: see softverbs.h. receive_drain_packet.c and
  * receive_drain_xdp.c copy the frames.
  */
-#include "super_frame.h"
+#include "gso_frame.h"
 #include "wire.h"
 
 #include <errno.h>
@@ -58,7 +58,7 @@ SV_EXPORT int softverbs_get_whole_bytes(struct ibv_context *context, uint32_t *b
     const struct sv_device *device = sv_device_of(context);
     const bool wired = device->ops != &sv_loop_ops;
     const bool comes = wired && ((const struct sv_wire *)device->port)->takes_whole;
-    *bytes = comes && !is_switched_off() ? SV_SUPER_MAX_BYTES : 0;
+    *bytes = comes && !is_switched_off() ? SV_GSO_MAX_BYTES : 0;
     return 0;
 }
 
@@ -97,7 +97,7 @@ enum sv_whole_result sv_receiver_deliver_whole(struct sv_receiver *receiver, str
     if (result != SV_WHOLE_DELIVERED)
         return result;
     receiver->counters.copied++;
-    receiver->counters.whole_frames++;
+    receiver->counters.gso_unsegmented++;
     if (verdict->target[0].stats != NULL)
         count_stats(verdict->target[0].stats, whole->length);
     return SV_WHOLE_DELIVERED;

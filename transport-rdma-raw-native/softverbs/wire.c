@@ -204,7 +204,7 @@ void sv_wire_pass_mac_on(struct sv_wire *wire)
 
 void sv_wire_mtu_known(struct sv_wire *wire)
 {
-    if (wire->super_frames)
+    if (wire->gso_frames)
         sv_steering_set_longest_datagram(wire->steering, sv_wire_longest_frame(wire->device));
 }
 

@@ -60,7 +60,7 @@ struct sv_wire {
     struct sv_steering *steering;   /* NULL: no eBPF */
     bool brokered;                  /* a broker creates the sockets and programs, and installs the rules */
     struct sv_broker *broker;       /* NULL: not brokered, or not connected yet */
-    bool super_frames;              /* the port also receives GSO frames, from senders on this host */
+    bool gso_frames;              /* the port also receives GSO frames, from senders on this host */
     bool takes_whole;               /* the port can deliver GSO frames unsegmented */
 
     int guard;                      /* abstract socket that reserves the interface or marks the tc program, or -1 */
@@ -105,7 +105,7 @@ static inline uint32_t sv_wire_longest_frame(const struct sv_device *device)
  * the posted receives: the interface's MTU may have grown since, and a frame longer than its receive stops the queue
  * pair.
  */
-static inline uint32_t sv_wire_cut_mtu(const struct sv_device *device)
+static inline uint32_t sv_wire_segment_mtu(const struct sv_device *device)
 {
     uint32_t now = atomic_load_explicit(&device->mtu, memory_order_relaxed);
     uint32_t opened = atomic_load_explicit(&device->opened_mtu, memory_order_relaxed);
@@ -168,7 +168,7 @@ void sv_wire_large_open(struct sv_wire *wire);
 /* ---- receive_poll.c ---- */
 
 /* Checks all receivers and restarts stalled rings. The receive thread calls this at intervals. */
-void sv_wire_look_after_receivers(struct sv_wire *wire);
+void sv_wire_check_receivers(struct sv_wire *wire);
 
 /* ---- event_source.c ---- */
 

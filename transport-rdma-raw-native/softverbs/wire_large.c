@@ -131,7 +131,7 @@ SV_HOT bool sv_wire_transmit_large(struct sv_device *device, struct sv_qp *sende
     counters->frames += segments;
     counters->bytes += send->payload_bytes + (uint64_t)segments * send->header_bytes;
     counters->copied += segments;
-    counters->super_frames++;
-    counters->cut_frames += segments;
+    counters->gso_frames++;
+    counters->gso_segments += segments;
     return true;
 }

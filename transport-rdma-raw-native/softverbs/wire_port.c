@@ -147,5 +147,5 @@ void sv_wire_add_counters(struct sv_device *device, struct softverbs_counters *c
     counters->received.unsolicited_full += sv_steering_dropped_unsolicited(wire->steering);
     counters->received.length_errors += sv_steering_long_syns(wire->steering);
     counters->received.unserved += sv_steering_unserved(wire->steering);
-    counters->received.super_datagrams += sv_steering_datagrams_passed(wire->steering);
+    counters->received.gso_datagrams += sv_steering_datagrams_passed(wire->steering);
 }

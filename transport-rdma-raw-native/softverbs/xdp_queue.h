@@ -2,7 +2,7 @@
 #ifndef SV_XDP_QUEUE_H
 #define SV_XDP_QUEUE_H
 
-#include "super_frame.h"
+#include "gso_frame.h"
 #include "wire.h"
 
 #include <linux/if_xdp.h>
@@ -82,7 +82,7 @@ struct sv_xdp_queue {
     bool multi_buffer;              /* frames may consist of several chunks */
     bool jumbo;                     /* frames of the MTU consist of several chunks */
     bool partial;                   /* checksums may be missing: from senders on this host, and after GRO */
-    bool super_frames;              /* GSO frames may arrive and are segmented */
+    bool gso_frames;              /* GSO frames may arrive and are segmented */
     bool zero_copy;                 /* the driver uses the chunks directly and reports when it needs a wakeup */
     bool busy_poll;                 /* a thread that finds the ring empty runs the driver: see busy_poll.h */
     uint32_t chunk_bytes;
@@ -94,7 +94,7 @@ struct sv_xdp_queue {
     size_t umem_bytes;
     uint8_t *scratch;               /* with multi_buffer: frames assembled for one burst */
     uint32_t scratch_used;
-    struct sv_super_slot *slots;    /* with super_frames: headers of the segments of one burst */
+    struct sv_gso_slot *slots;    /* with gso_frames: headers of the segments of one burst */
 
     /* Guards both rings below and the free chunks; never held during a system call. */
     SV_SEPARATE struct sv_spin send_lock;
@@ -115,8 +115,8 @@ struct sv_xdp_queue_config {
     uint32_t mtu;
     bool zero_copy;                 /* requires zero copy by the driver */
     bool partial;                   /* as in struct sv_xdp_queue */
-    bool super_frames;
-    bool is_untold;                 /* the driver does not report whether the interface has this queue */
+    bool gso_frames;
+    bool is_unreported;                 /* the driver does not report whether the interface has this queue */
     const struct sv_xdp_handed *handed;     /* NULL: the process creates the sockets itself */
 };
 

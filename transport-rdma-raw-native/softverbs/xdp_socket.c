@@ -409,8 +409,8 @@ int sv_xdp_queue_open(struct sv_xdp_queue *queue, const struct sv_xdp_queue_conf
     queue->sender = -1;
     choose_chunks(queue, config->mtu, config->zero_copy);
     queue->partial = config->partial;
-    queue->super_frames = config->super_frames;
-    queue->multi_buffer = queue->jumbo || queue->super_frames;
+    queue->gso_frames = config->gso_frames;
+    queue->multi_buffer = queue->jumbo || queue->gso_frames;
     int error = sv_receiver_init(&queue->main.receiver, queue->zero_copy ? count_drops_of_driver : count_drops);
     queue->main.receiver.may_stall = queue->zero_copy;
     int syns_error = sv_receiver_init(&queue->syns.receiver, count_dropped_syns);
@@ -418,11 +418,11 @@ int sv_xdp_queue_open(struct sv_xdp_queue *queue, const struct sv_xdp_queue_conf
         error = syns_error;
     if (error == 0)
         error = config->handed != NULL ? adopt(queue, config) : make(queue, config);
-    if (error == 0 && queue->sender < 0 && config->is_untold)
+    if (error == 0 && queue->sender < 0 && config->is_unreported)
         error = find_queue(queue, config);
     if (error == 0 && queue->multi_buffer && (queue->scratch = malloc(SV_XDP_SCRATCH_BYTES)) == NULL)
         error = ENOMEM;
-    if (error == 0 && queue->super_frames && (queue->slots = calloc(SV_BURST, sizeof queue->slots[0])) == NULL)
+    if (error == 0 && queue->gso_frames && (queue->slots = calloc(SV_BURST, sizeof queue->slots[0])) == NULL)
         error = ENOMEM;
     if (error == 0)
         atomic_store(&queue->sends, has_send_queue(queue));

@@ -13,7 +13,7 @@
 enum { NAMES_MTU = 3, MAY_SEND_TSO4 = 7, MAY_SEND_TSO6 = 8, MAY_SEND_ECN = 9, MAY_SEND_UFO = 10, MERGEABLE_BUFFERS = 15,
        MAY_SEND_USO4 = 54, MAY_SEND_USO6 = 55 };
 
-static bool may_send_super_frames(const char *features)
+static bool may_send_gso_frames(const char *features)
 {
     static const unsigned alone[] = {MAY_SEND_TSO4, MAY_SEND_TSO6, MAY_SEND_ECN, MAY_SEND_UFO};
     for (size_t i = 0; i < sizeof alone / sizeof alone[0]; i++)
@@ -32,7 +32,7 @@ bool sv_xdp_virtio_runs_programs(const char *features_path, uint32_t max_mtu)
     fclose(file);
     if (!read || strlen(features) <= MAY_SEND_USO6 || features[MERGEABLE_BUFFERS] == '1')
         return true;
-    return !may_send_super_frames(features) && (features[NAMES_MTU] != '1' || max_mtu <= ETH_DATA_LEN);
+    return !may_send_gso_frames(features) && (features[NAMES_MTU] != '1' || max_mtu <= ETH_DATA_LEN);
 }
 
 /* ---- the interface's largest MTU ---- */

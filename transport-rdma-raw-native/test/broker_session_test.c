@@ -402,7 +402,7 @@ static bool is_killed_at(struct scene *scene, const char *netdev, unsigned numbe
 
 static void test_killed_at_any_system_call_it_leaves_nothing_behind(void)
 {
-    enum { STEP = 5, LEAST_CALLS = 40, MOST_CALLS = 4000 };
+    enum { STEP = 5, MIN_CALLS = 40, MAX_CALLS = 4000 };
     struct scene scene;
     struct wire wire;
     char rules[64];
@@ -415,9 +415,9 @@ static void test_killed_at_any_system_call_it_leaves_nothing_behind(void)
     scene_read_policy(&scene, rules);
     while (is_killed_at(&scene, wire.name[0], number)) {
         number += getenv("SOFTVERBS_TEST_LONG") != NULL ? 1 : STEP;
-        CHECK(number < MOST_CALLS);
+        CHECK(number < MAX_CALLS);
     }
-    CHECK(number > LEAST_CALLS);
+    CHECK(number > MIN_CALLS);
     CHECK_EQ(0, unsetenv("SOFTVERBS_BROKER"));
     link_close(&wire);
 }

@@ -213,10 +213,10 @@ static void interfaces_pass_them_on(const char *kind)
     }
     CHECK_EQ(0, softverbs_query_counters(s.wire.world[0].context, &from));
     CHECK_EQ(0, softverbs_query_counters(s.wire.world[1].context, &to));
-    CHECK_EQ(2, from.sent.super_frames);
-    CHECK_EQ(2 * SEGMENTS, from.sent.cut_frames);
-    CHECK_EQ(2, to.received.super_frames);
-    CHECK_EQ(2 * SEGMENTS, to.received.cut_frames);
+    CHECK_EQ(2, from.sent.gso_frames);
+    CHECK_EQ(2 * SEGMENTS, from.sent.gso_segments);
+    CHECK_EQ(2, to.received.gso_frames);
+    CHECK_EQ(2 * SEGMENTS, to.received.gso_segments);
     CHECK_EQ(2, to.received.partial_checksums);
     sender_close(&s);
 }
@@ -246,7 +246,7 @@ static void refusals_are_answered(const char *kind)
     CHECK_EQ(0, softverbs_query_counters(s.wire.world[0].context, &counters));
     CHECK_EQ(SEGMENTS, counters.sent.frames);
     CHECK_EQ(SEGMENTS, counters.sent.wire_full);
-    CHECK_EQ(0, counters.sent.super_frames);
+    CHECK_EQ(0, counters.sent.gso_frames);
     check_empty(s.wire.side[1].cq);
     sender_close(&s);
 }

@@ -2,7 +2,7 @@
 /* Work that senders on the same host leave to the receiver, and that packet devices do: checksums, and cutting. */
 #define _GNU_SOURCE
 #include "packet.h"
-#include "super_frame.h"
+#include "gso_frame.h"
 #include "wire_fixture.h"
 
 enum { TCP = 6, UDP = 17, PORT = 2000, TAG = 7, RECEIVES = 16, LONGEST = 65535, BIG_BYTES = 1 << 17 };
@@ -170,8 +170,8 @@ static void pass(struct receiver *r, const struct packet *packet)
     struct softverbs_queue_counters after = received(r);
     CHECK_EQ(frames, after.frames - before.frames);
     CHECK_EQ(1, after.partial_checksums - before.partial_checksums);
-    CHECK_EQ(packet->offload.gso_size > 0, after.super_frames - before.super_frames);
-    CHECK_EQ(packet->offload.gso_size > 0 ? frames : 0, after.cut_frames - before.cut_frames);
+    CHECK_EQ(packet->offload.gso_size > 0, after.gso_frames - before.gso_frames);
+    CHECK_EQ(packet->offload.gso_size > 0 ? frames : 0, after.gso_segments - before.gso_segments);
     check_empty(r->wire.side[1].cq);
 }
 
@@ -205,13 +205,13 @@ static void test_checksums(void)
 }
 
 /* Larger than a slot of the ring, so read from the socket. */
-static void test_super_frames_are_cut_into_the_senders_segments(void)
+static void test_gso_frames_are_cut_into_the_senders_segments(void)
 {
     for_each_way(15 * 1000 - 1, 1000);
 }
 
 /* A packet below the MTU may also hold several frames. Datagrams keep their lengths. */
-static void test_small_super_frames(void)
+static void test_small_gso_frames(void)
 {
     for_each_way(3 * 300 + 1, 300);
 }
@@ -247,14 +247,14 @@ static void test_tunnels(void)
     inject(&r.wire, &packet);
     check_frame(&r, &packet, 0, wait_one(r.wire.side[1].cq), 0, 0, DATAGRAM);
     check_empty(r.wire.side[1].cq);
-    CHECK_EQ(DATAGRAMS, received(&r).cut_frames);
+    CHECK_EQ(DATAGRAMS, received(&r).gso_segments);
     CHECK_EQ(1, received(&r).frames);
     CHECK_EQ(0, ibv_destroy_flow(flow));
     receiver_close(&r);
 }
 
 /* The largest packets, between ordinary frames: they stay in order, and all frames are counted. */
-static void test_the_longest_super_frame_keeps_its_place_among_others(void)
+static void test_the_longest_gso_frame_keeps_its_place_among_others(void)
 {
     struct receiver r;
     static struct packet small;
@@ -276,8 +276,8 @@ static void test_the_longest_super_frame_keeps_its_place_among_others(void)
         check_empty(r.wire.side[1].cq);
     struct softverbs_queue_counters counters = received(&r);
     CHECK_EQ(47 - RECEIVES + 2, counters.no_receive);
-    CHECK_EQ(47, counters.cut_frames);
-    CHECK_EQ(1, counters.super_frames);
+    CHECK_EQ(47, counters.gso_segments);
+    CHECK_EQ(1, counters.gso_frames);
     CHECK_EQ(3, counters.partial_checksums);
     receiver_close(&r);
 }
@@ -295,19 +295,19 @@ static void packets_that_cannot_be_cut_are_counted_and_dropped(struct receiver *
     CHECK_EQ(1, *counter(&after) - *counter(&before));
 }
 
-static uint64_t *unsound(struct softverbs_queue_counters *counters)
+static uint64_t *malformed(struct softverbs_queue_counters *counters)
 {
-    return &counters->super_unsound;
+    return &counters->gso_malformed;
 }
 
 static uint64_t *flags(struct softverbs_queue_counters *counters)
 {
-    return &counters->super_flags;
+    return &counters->gso_flags;
 }
 
 static uint64_t *too_long(struct softverbs_queue_counters *counters)
 {
-    return &counters->super_too_long;
+    return &counters->gso_too_long;
 }
 
 static uint64_t *length_errors(struct softverbs_queue_counters *counters)
@@ -322,15 +322,15 @@ static void test_packets_that_cannot_be_cut_are_counted_and_dropped(void)
         return;
     receiver_open(&r);
     make(&packet, TCP, false, -1, 60000, 10);           /* thousands of frames */
-    packets_that_cannot_be_cut_are_counted_and_dropped(&r, &packet, unsound);
+    packets_that_cannot_be_cut_are_counted_and_dropped(&r, &packet, malformed);
     make(&packet, UDP, false, -1, 20000, 2000);         /* datagrams above the MTU */
-    packets_that_cannot_be_cut_are_counted_and_dropped(&r, &packet, unsound);
+    packets_that_cannot_be_cut_are_counted_and_dropped(&r, &packet, malformed);
     make(&packet, TCP, false, -1, 20000, 1000);
     packet.frame[packet.l4 + 13] |= 0x02;               /* SYN */
     packets_that_cannot_be_cut_are_counted_and_dropped(&r, &packet, flags);
     make(&packet, TCP, false, -1, 20000, 1000);
     packet.frame[packet.l3 + 3] ^= 1;                   /* the IP length is another */
-    packets_that_cannot_be_cut_are_counted_and_dropped(&r, &packet, unsound);
+    packets_that_cannot_be_cut_are_counted_and_dropped(&r, &packet, malformed);
     receiver_close(&r);
 }
 
@@ -399,15 +399,15 @@ static void test_flood(void)
         inject(&r.wire, &packet);
     struct timespec start = now();
     struct softverbs_queue_counters counters = received(&r);
-    while (counters.super_frames + counters.wire_full < PACKETS && !overdue(start)) {
+    while (counters.gso_frames + counters.wire_full < PACKETS && !overdue(start)) {
         struct ibv_wc wc;
         CHECK_EQ(0, ibv_poll_cq(r.wire.side[1].cq, 1, &wc));
         counters = received(&r);
     }
-    CHECK_EQ(PACKETS, counters.super_frames + counters.wire_full);
-    CHECK(counters.super_frames > 0);
+    CHECK_EQ(PACKETS, counters.gso_frames + counters.wire_full);
+    CHECK(counters.gso_frames > 0);
     CHECK(counters.wire_full > 0);
-    CHECK_EQ(counters.no_receive, counters.cut_frames);
+    CHECK_EQ(counters.no_receive, counters.gso_segments);
     make(&packet, TCP, false, -1, 15 * 1000, 1000);
     pass(&r, &packet);
     receiver_close(&r);
@@ -450,15 +450,15 @@ static void test_false_headers_cause_no_access_outside_of_the_frame(void)
         enum sv_offload kind = sv_offload_of(&offload, frame, length);
         if (kind == SV_OFFLOAD_NONE && (offload.flags & VIRTIO_NET_HDR_F_NEEDS_CSUM))
             sv_offload_fill_checksum(&offload, frame, length);
-        if (kind == SV_OFFLOAD_SUPER) {
-            struct sv_super super;
-            struct sv_super_slot slot;
+        if (kind == SV_OFFLOAD_GSO) {
+            struct sv_gso super;
+            struct sv_gso_slot slot;
             struct sv_frame one;
             const struct iovec whole = {frame, length};
-            const struct sv_super_facts facts = {.mtu = 1500, .segment_bytes = offload.gso_size, .partial = true};
+            const struct sv_gso_facts facts = {.mtu = 1500, .segment_bytes = offload.gso_size, .partial = true};
             uint32_t payload = 0;
-            bool good = sv_super_begin(&super, &whole, 1, &facts) == SV_SUPER_GOOD;
-            while (good && sv_super_next(&super, &slot, &one)) {
+            bool good = sv_gso_begin(&super, &whole, 1, &facts) == SV_GSO_GOOD;
+            while (good && sv_gso_next(&super, &slot, &one)) {
                 CHECK(one.length <= 1518);
                 payload += one.length - super.header_bytes;
             }
@@ -473,19 +473,19 @@ static void test_false_headers_cause_no_access_outside_of_the_frame(void)
 
 const struct test packet_offload_tests[] = {
     {"packet offloads: checksums that were left out are computed", test_checksums},
-    {"packet offloads: super-frames are cut into the sender's segments",
-     test_super_frames_are_cut_into_the_senders_segments},
-    {"packet offloads: super-frames below the MTU are cut too", test_small_super_frames},
+    {"packet offloads: GSO frames are cut into the sender's segments",
+     test_gso_frames_are_cut_into_the_senders_segments},
+    {"packet offloads: GSO frames below the MTU are cut too", test_small_gso_frames},
     {"packet offloads: each datagram of a tunnel is steered by its own headers", test_tunnels},
-    {"packet offloads: the longest super-frame keeps its place among others",
-     test_the_longest_super_frame_keeps_its_place_among_others},
+    {"packet offloads: the longest GSO frame keeps its place among others",
+     test_the_longest_gso_frame_keeps_its_place_among_others},
     {"packet offloads: packets that cannot be cut are counted and dropped",
      test_packets_that_cannot_be_cut_are_counted_and_dropped},
-    {"packet offloads: super-frames above 64 KB are refused", test_big},
+    {"packet offloads: GSO frames above 64 KB are refused", test_big},
     {"packet offloads: frames beyond a grown MTU are counted and dropped",
      test_frames_beyond_a_grown_mtu_are_counted_and_dropped},
     {"packet offloads: frames above the MTU are refused", test_too_long},
-    {"packet offloads: super-frames that the socket has no room for are counted", test_flood},
+    {"packet offloads: GSO frames that the socket has no room for are counted", test_flood},
     {"packet offloads: false headers cause no access outside of the frame",
      test_false_headers_cause_no_access_outside_of_the_frame},
     {NULL, NULL},

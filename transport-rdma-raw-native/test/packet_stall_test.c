@@ -135,10 +135,10 @@ static struct softverbs_queue_counters received(const struct taps *t)
 /* Kernels such as Debian's 6.12.117 release the slot: the frame counts as one too many, and no other frame is lost. */
 static void check_bad_frames(const struct softverbs_queue_counters *counters, unsigned bad)
 {
-    if (counters->super_unsound == 0)
+    if (counters->gso_malformed == 0)
         CHECK_EQ(bad, counters->wire_full);
     else
-        CHECK_EQ(bad, counters->super_unsound);
+        CHECK_EQ(bad, counters->gso_malformed);
 }
 
 static void a_stalled_ring_is_created_again(void)
@@ -162,7 +162,7 @@ static void a_stalled_ring_is_created_again(void)
     struct softverbs_queue_counters counters = received(&t);
     check_bad_frames(&counters, STALLS);
     CHECK_EQ(t.taken, counters.frames);
-    CHECK(counters.frames + counters.wire_full + counters.super_unsound <= t.sent);
+    CHECK(counters.frames + counters.wire_full + counters.gso_malformed <= t.sent);
     taps_close(&t);
 }
 
@@ -181,11 +181,11 @@ static void a_full_ring_has_not_stalled(void)
             give_good(&t);
         while (poll_once(&t) > 0)
             ;
-        CHECK_EQ(0, received(&t).super_unsound);
+        CHECK_EQ(0, received(&t).gso_malformed);
     }
     pass_good(&t, AFTER);
     CHECK(received(&t).wire_full > 0);
-    CHECK_EQ(0, received(&t).super_unsound);
+    CHECK_EQ(0, received(&t).gso_malformed);
     taps_close(&t);
 }
 

@@ -7,7 +7,7 @@
 
 enum { UNSOLICITED = 4096, MAIN_RING = 2048, MANY = 400, FEW = 8, FIN = 0x01, SYN = 0x02, RST = 0x04, ACK = 0x10 };
 enum { HANDSHAKE_SECONDS = 10 };      /* a peer that was sent a SYN counts as connecting for less than this */
-enum { LIMITED_SECONDS = 1, MOST_FLOODS = 40 };
+enum { LIMITED_SECONDS = 1, MAX_FLOODS = 40 };
 enum { REPEATED_SECONDS = 8 };        /* a later repetition does not count (SV_STEER_SYN_LAST_AGE) */
 
 /* Forms of segments, each of which the XDP program reads in another way. */
@@ -123,7 +123,7 @@ static bool is_within(struct timespec since, int seconds)
  */
 static bool still_limited(const struct flooded *f)
 {
-    CHECK(f->floods <= MOST_FLOODS);
+    CHECK(f->floods <= MAX_FLOODS);
     return is_within(f->limited, LIMITED_SECONDS);
 }
 
@@ -205,7 +205,7 @@ static void answer_large(struct flooded *f, uint16_t client_port)
     CHECK_EQ(IBV_WC_SUCCESS, wait_one(side->cq).status);
     struct softverbs_counters counters;
     CHECK_EQ(0, softverbs_query_counters(side->world->context, &counters));
-    CHECK_EQ(1, counters.sent.super_frames);
+    CHECK_EQ(1, counters.sent.gso_frames);
     CHECK_EQ(0, ibv_destroy_qp(qp));
     CHECK_EQ(0, ibv_dereg_mr(mr));
 }

@@ -16,7 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { MOST_INSTRUCTIONS = 300000, CAPABILITY_PERFMON = 38, CAPABILITY_BPF = 39, REFUSED = 3, TOO_MANY = 4 };
+enum { MAX_INSTRUCTIONS = 300000, CAPABILITY_PERFMON = 38, CAPABILITY_BPF = 39, REFUSED = 3, TOO_MANY = 4 };
 
 static void keep_capabilities(uint64_t capabilities)
 {
@@ -60,7 +60,7 @@ static void load_programs(void)
             printf("the verifier refuses %s: %s\n", names[i], strerror(-program));
         else
             printf("the verifier follows %u instructions of %s\n", followed, names[i]);
-        status = program < 0 ? REFUSED : followed > MOST_INSTRUCTIONS ? TOO_MANY : status;
+        status = program < 0 ? REFUSED : followed > MAX_INSTRUCTIONS ? TOO_MANY : status;
     }
     fflush(stdout);
     _exit(status);

@@ -197,11 +197,11 @@ static void tcp_beyond_the_mtu_arrives_unchanged_as_one_receive(const char *kind
         make(&packet, v6, -1, PAYLOAD, SEGMENT);
         CHECK(inject(&r.wire, &packet));
         check_whole(&r, &packet, 0);
-        CHECK_EQ(v6 + 1, received(&r).whole_frames);
+        CHECK_EQ(v6 + 1, received(&r).gso_unsegmented);
         CHECK_EQ(v6 + 1, received(&r).partial_checksums);
         CHECK_EQ(v6 + 1, received(&r).frames);
     }
-    CHECK_EQ(0, received(&r).super_frames);
+    CHECK_EQ(0, received(&r).gso_frames);
     receiver_close(&r);
 }
 
@@ -293,8 +293,8 @@ static void they_are_cut_for_a_receiver_that_is_not_ready(const char *kind)
     post_slots(&r, 15);
     CHECK(inject(&r.wire, &packet));
     check_cut(&r, &packet);
-    CHECK_EQ(0, received(&r).whole_frames);
-    CHECK_EQ(4, received(&r).super_frames);
+    CHECK_EQ(0, received(&r).gso_unsegmented);
+    CHECK_EQ(4, received(&r).gso_frames);
     /* The receive is just long enough. */
     CHECK_EQ(0, ibv_modify_wq(r.large, &reset));
     CHECK_EQ(0, ibv_modify_wq(r.large, &ready));

@@ -128,7 +128,7 @@ static void chain_in_two_parts(void)
 {
     static uint8_t frame[32768];
     uint32_t length = build_super(frame, 0x18, SUPER_PAYLOAD);
-    k.queue.super_frames = true;
+    k.queue.gso_frames = true;
     for (unsigned first = 0; first <= SUPER_PARTS; first++) {
         uint32_t before = arrive(&k.main, 1, FRAME);
         CHECK_EQ(SUPER_PARTS, put_super(frame, length));
@@ -138,7 +138,7 @@ static void chain_in_two_parts(void)
         CHECK_EQ(first == SUPER_PARTS ? (SUPER_PAYLOAD + MTU - 41) / (MTU - 40) : 0, k.cut);
         publish(SUPER_PARTS - first);
         drain_all();
-            k.queue.main.receiver.counters.cut_frames = k.cut;
+            k.queue.main.receiver.counters.gso_segments = k.cut;
         check_super_seen(first + 1);
     }
     CHECK_EQ(0, k.queue.main.receiver.counters.length_errors);
@@ -153,7 +153,7 @@ static void an_incomplete_chain_is_waited_for(void)
 static void endless_chain(void)
 {
     static const uint8_t one[1];
-    k.queue.super_frames = true;
+    k.queue.gso_frames = true;
     for (unsigned i = 0; i < 3 * ENTRIES; i++) {
         take_filled();
         put_part(&k.main, 0, one, 1, true);
@@ -165,7 +165,7 @@ static void endless_chain(void)
     uint32_t after = arrive(&k.main, 1, FRAME);
     drain_all();
     CHECK_EQ(1, k.seen[after]);
-    CHECK_EQ(1, k.queue.main.receiver.counters.super_unsound);
+    CHECK_EQ(1, k.queue.main.receiver.counters.gso_malformed);
     check_all_seen_once();
 }
 
@@ -178,7 +178,7 @@ static void a_chain_without_end_is_skipped(void)
 static void too_many_chunks(void)
 {
     static const uint8_t part[PART];
-    k.queue.super_frames = true;
+    k.queue.gso_frames = true;
     for (unsigned i = 0; i < ENTRIES + 2; i++) {
         take_filled();
         put_part(&k.main, 0, part, PART, i <= ENTRIES);
@@ -188,8 +188,8 @@ static void too_many_chunks(void)
     uint32_t after = arrive(&k.main, 1, FRAME);
     drain_all();
     CHECK_EQ(1, k.seen[after]);
-    CHECK_EQ(1, k.queue.main.receiver.counters.super_too_long);
-    CHECK_EQ(0, k.queue.main.receiver.counters.super_unsound);
+    CHECK_EQ(1, k.queue.main.receiver.counters.gso_too_long);
+    CHECK_EQ(0, k.queue.main.receiver.counters.gso_malformed);
     check_all_seen_once();
 }
 
@@ -203,11 +203,11 @@ static void few_long_frames(void)
 {
     static uint8_t frame[32768];
     const unsigned supers = ENTRIES / SUPER_PARTS;
-    k.queue.super_frames = true;
+    k.queue.gso_frames = true;
     for (unsigned i = 0; i < supers; i++)
         publish(put_super(frame, build_super(frame, 0x10, SUPER_PAYLOAD)));
     drain_all();
-    CHECK_EQ(supers, k.queue.main.receiver.counters.super_frames);
+    CHECK_EQ(supers, k.queue.main.receiver.counters.gso_frames);
     CHECK_EQ(supers, k.queue.main.receiver.counters.partial_checksums);
     CHECK_EQ(0, k.limited);
     arrive_many(&k.main, ENTRIES);
@@ -221,11 +221,11 @@ static void few_long_frames_are_not_an_overload(void)
     for_each_start(few_long_frames);
 }
 
-static void refuse(uint8_t flags, const uint64_t *counter, bool super_frames)
+static void refuse(uint8_t flags, const uint64_t *counter, bool gso_frames)
 {
     static uint8_t frame[32768];
     uint64_t before = *counter;
-    k.queue.super_frames = super_frames;
+    k.queue.gso_frames = gso_frames;
     publish(put_super(frame, build_super(frame, flags, SUPER_PAYLOAD)));
     drain_all();
     CHECK_EQ(before + 1, *counter);
@@ -233,23 +233,23 @@ static void refuse(uint8_t flags, const uint64_t *counter, bool super_frames)
     check_all_seen_once();
 }
 
-static void refused_super_frames_are_counted(void)
+static void refused_gso_frames_are_counted(void)
 {
     struct softverbs_queue_counters *counters = &k.queue.main.receiver.counters;
     kernel_open(0);
-    refuse(0x12, &counters->super_flags, true);
-    refuse(0x14, &counters->super_flags, true);
-    refuse(0x30, &counters->super_flags, true);
+    refuse(0x12, &counters->gso_flags, true);
+    refuse(0x14, &counters->gso_flags, true);
+    refuse(0x30, &counters->gso_flags, true);
     refuse(0x10, &counters->length_errors, false);
-    CHECK_EQ(0, counters->super_frames);
+    CHECK_EQ(0, counters->gso_frames);
 }
 
 /* A burst takes about SV_BURST frames in any form, since each needs a receive. */
-static void a_super_frame_counts_as_its_frames(void)
+static void a_gso_frame_counts_as_its_frames(void)
 {
     static uint8_t frame[32768];
     kernel_open(0);
-    k.queue.super_frames = true;
+    k.queue.gso_frames = true;
     for (unsigned i = 0; i < ENTRIES / SUPER_PARTS; i++)
         publish(put_super(frame, build_super(frame, 0x10, SUPER_PAYLOAD)));
     const unsigned each = (SUPER_PAYLOAD + MTU - 41) / (MTU - 40);
@@ -261,18 +261,18 @@ static void a_super_frame_counts_as_its_frames(void)
 }
 
 /* Frames that a receiver takes whole are not cut, and few of them make a burst. */
-static void a_super_frame_may_stay_whole(void)
+static void a_gso_frame_may_stay_whole(void)
 {
     static uint8_t frame[32768];
     kernel_open(0);
-    k.queue.super_frames = true;
+    k.queue.gso_frames = true;
     k.takes_whole = 1;
     for (unsigned i = 0; i < 2; i++)
         publish(put_super(frame, build_super(frame, 0x10, SUPER_PAYLOAD)));
     uint32_t before = arrive(&k.main, 1, FRAME);
     drain_all();
     CHECK_EQ(1, k.whole);
-    CHECK_EQ(1, k.queue.main.receiver.counters.super_frames);
+    CHECK_EQ(1, k.queue.main.receiver.counters.gso_frames);
     CHECK_EQ(2, k.queue.main.receiver.counters.partial_checksums);
     CHECK_EQ(1, k.seen[before]);
     check_super_seen(1);
@@ -365,9 +365,9 @@ const struct test xdp_drain_tests[] = {
     {"xdp queue: a chain without end is skipped", a_chain_without_end_is_skipped},
     {"xdp queue: a chain beyond an IP packet is too long", a_chain_beyond_an_ip_packet_is_too_long},
     {"xdp queue: few long frames are not an overload", few_long_frames_are_not_an_overload},
-    {"xdp queue: refused super-frames are counted", refused_super_frames_are_counted},
-    {"xdp queue: a super-frame counts as its frames", a_super_frame_counts_as_its_frames},
-    {"xdp queue: a super-frame may stay whole", a_super_frame_may_stay_whole},
+    {"xdp queue: refused GSO frames are counted", refused_gso_frames_are_counted},
+    {"xdp queue: a GSO frame counts as its frames", a_gso_frame_counts_as_its_frames},
+    {"xdp queue: a GSO frame may stay whole", a_gso_frame_may_stay_whole},
     {"xdp queue: partial checksums are completed where expected", partial_checksums_are_completed_where_expected},
     {"xdp queue: a driver that has stopped is woken", a_driver_that_has_stopped_is_woken},
     {"xdp queue: busy polling runs the driver for an empty ring", busy_polling_runs_the_driver_for_an_empty_ring},

@@ -47,7 +47,7 @@ struct kernel k;
 static uint64_t free_chunks[ENTRIES];
 uint8_t umem[CHUNKS * CHUNK];
 static uint8_t scratch[SV_XDP_SCRATCH_BYTES];
-static struct sv_super_slot slots[SV_BURST];
+static struct sv_gso_slot slots[SV_BURST];
 
 uint8_t payload_at(uint32_t offset)
 {
@@ -335,8 +335,8 @@ void publish(unsigned count)
 void check_super_seen(unsigned supers)
 {
     const struct softverbs_queue_counters *counters = &k.queue.main.receiver.counters;
-    CHECK_EQ(supers, counters->super_frames);
-    CHECK_EQ(k.cut, counters->cut_frames);
+    CHECK_EQ(supers, counters->gso_frames);
+    CHECK_EQ(k.cut, counters->gso_segments);
     CHECK_EQ(SUPER_PAYLOAD, k.cut_bytes);
     CHECK_EQ((SUPER_PAYLOAD + MTU - 41) / (MTU - 40), k.cut);
     k.cut = k.cut_bytes = 0;

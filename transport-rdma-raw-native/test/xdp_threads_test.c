@@ -18,7 +18,7 @@
 enum { THREADS = 4, KINDS = 2, SENDERS = 3, RECEIVES = 512, FEW_NUMBERS = 200000, WINDOW = 256, BURST = 16,
       MILLIS = 1500 };
 enum { PORT = 2000, TCP_FLAGS = 47, SYN = 2 };
-enum { PAYLOAD = 54, LEAST_WORDS = 4, WORDS = 64 };     /* after either L4 header */
+enum { PAYLOAD = 54, MIN_WORDS = 4, WORDS = 64 };     /* after either L4 header */
 
 /* Maximum number of frames of each kind. With SOFTVERBS_TEST_FRAMES all of them are sent, however long that takes. */
 static uint32_t wanted_numbers(void)
@@ -62,7 +62,7 @@ static void take(struct poller *poller, const struct ibv_wc *wc)
     uint32_t words = (wc->byte_len - PAYLOAD) / 4;
     uint32_t number, word;
     memcpy(&number, payload, 4);
-    bool whole = wc->status == IBV_WC_SUCCESS && number < poller->numbers && words == LEAST_WORDS + number % WORDS;
+    bool whole = wc->status == IBV_WC_SUCCESS && number < poller->numbers && words == MIN_WORDS + number % WORDS;
     for (uint32_t i = 0; whole && i < words; i++) {
         memcpy(&word, payload + 4 * i, 4);
         whole = word == number;
@@ -167,7 +167,7 @@ static uint32_t build_numbered(uint8_t *frame, uint8_t protocol, uint16_t port, 
     struct frame_spec spec = default_frame();
     spec.protocol = protocol;
     spec.dst_port = port;
-    spec.payload = (uint16_t)(4 * (LEAST_WORDS + number % WORDS) + (protocol == 6 ? 0 : 12));
+    spec.payload = (uint16_t)(4 * (MIN_WORDS + number % WORDS) + (protocol == 6 ? 0 : 12));
     uint32_t length = build_frame(&spec, frame);
     if (protocol == 6) {
         memcpy(frame + 38, &number, 4);

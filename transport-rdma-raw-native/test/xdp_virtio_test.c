@@ -33,7 +33,7 @@ static bool runs(uint32_t max_mtu, unsigned count, const unsigned *bits)
     return runs_with_file(features, max_mtu);
 }
 
-static void test_programs_do_not_run_if_the_host_may_send_super_frames(void)
+static void test_programs_do_not_run_if_the_host_may_send_gso_frames(void)
 {
     CHECK(runs(65535, 2, (unsigned[]){MAC, CHECKSUM}));
     CHECK(runs(65535, 1, (unsigned[]){USO4}));
@@ -70,8 +70,8 @@ static void test_other_drivers_are_not_checked(void)
 }
 
 const struct test xdp_virtio_tests[] = {
-    {"xdp virtio: programs do not run if the host may send super-frames",
-     test_programs_do_not_run_if_the_host_may_send_super_frames},
+    {"xdp virtio: programs do not run if the host may send GSO frames",
+     test_programs_do_not_run_if_the_host_may_send_gso_frames},
     {"xdp virtio: programs do not run if the host may send large frames",
      test_programs_do_not_run_if_the_host_may_send_large_frames},
     {"xdp virtio: an unreadable feature file is ignored", test_an_unreadable_feature_file_is_ignored},

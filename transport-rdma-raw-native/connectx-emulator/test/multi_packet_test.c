@@ -13,7 +13,7 @@ enum {
     OPCODE = 0x29,
     UNIT_BYTES = 16,
     BLOCK_UNITS = 4,
-    MOST_FRAMES = RECEIVES,
+    MAX_FRAMES = RECEIVES,
     CHECKSUMS = MLX5_ETH_WQE_L3_CSUM | MLX5_ETH_WQE_L4_CSUM,
 };
 
@@ -121,12 +121,12 @@ static void check_all_arrive(struct sender *sender, unsigned frames, const uint8
  */
 static void one_request_sends_several_frames(void)
 {
-    static uint8_t expected[MOST_FRAMES * SLOT_BYTES];
+    static uint8_t expected[MAX_FRAMES * SLOT_BYTES];
     struct sender sender;
-    uint32_t lengths[MOST_FRAMES];
+    uint32_t lengths[MAX_FRAMES];
     sender_open(&sender);
     for (uint32_t round = 0; round < 400; round++) {
-        unsigned frames = 1 + round * 7 % (MOST_FRAMES - 1);
+        unsigned frames = 1 + round * 7 % (MAX_FRAMES - 1);
         begin(&sender, 0);
         for (unsigned i = 0; i < frames; i++) {
             post_receive(&sender.side, i, SLOT_BYTES);
@@ -147,12 +147,12 @@ static void one_request_sends_several_frames(void)
 
 static void checksums_of_all_are_filled_in(void)
 {
-    static uint8_t expected[MOST_FRAMES * SLOT_BYTES];
+    static uint8_t expected[MAX_FRAMES * SLOT_BYTES];
     struct sender sender;
-    uint32_t lengths[MOST_FRAMES];
+    uint32_t lengths[MAX_FRAMES];
     sender_open(&sender);
     begin(&sender, CHECKSUMS);
-    for (unsigned i = 0; i < MOST_FRAMES; i++) {
+    for (unsigned i = 0; i < MAX_FRAMES; i++) {
         post_receive(&sender.side, i, SLOT_BYTES);
         lengths[i] = build(&sender, i, i);
         uint8_t *frame = slot_at(&sender.side, FIRST_SEND + i);
@@ -162,7 +162,7 @@ static void checksums_of_all_are_filled_in(void)
         point_to(&sender, frame, lengths[i]);
     }
     ring(&sender, OPCODE);
-    check_all_arrive(&sender, MOST_FRAMES, expected, lengths);
+    check_all_arrive(&sender, MAX_FRAMES, expected, lengths);
     sender_close(&sender);
 }
 
@@ -234,9 +234,9 @@ static struct cxemu_counters counters_now(void)
 static void a_request_costs_less_over_pcie(void)
 {
     enum { FRAMES = 30 };
-    static uint8_t expected[MOST_FRAMES * SLOT_BYTES];
+    static uint8_t expected[MAX_FRAMES * SLOT_BYTES];
     struct sender sender;
-    uint32_t lengths[MOST_FRAMES];
+    uint32_t lengths[MAX_FRAMES];
     uint64_t bytes = 0;
     sender_open(&sender);
     begin(&sender, 0);

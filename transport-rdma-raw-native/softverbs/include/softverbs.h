@@ -114,13 +114,13 @@ struct softverbs_queue_counters {
     /* Frames from senders on the same host, which expect hardware to complete them (device): */
     uint64_t partial_checksums; /* checksums that the sender left out and the library computed */
     /* Received: GSO frames that were segmented; sent: large sends passed to the kernel as one packet. */
-    uint64_t super_frames;
-    uint64_t cut_frames;        /* received: segments of these GSO frames; sent: segments in these large sends */
-    uint64_t super_flags;       /* dropped: GSO frames of TCP with SYN, RST or URG */
-    uint64_t super_unsound;     /* dropped: malformed GSO frames, with contradictory lengths or a wrong checksum */
-    uint64_t super_too_long;    /* dropped: GSO frames beyond 64 KB ("BIG TCP") */
-    uint64_t super_datagrams;   /* GSO frames of UDP with an unknown datagram size: left to the kernel */
-    uint64_t whole_frames;      /* GSO frames of TCP that were delivered unsegmented (softverbs_receive_whole()) */
+    uint64_t gso_frames;
+    uint64_t gso_segments;        /* received: segments of these GSO frames; sent: segments in these large sends */
+    uint64_t gso_flags;       /* dropped: GSO frames of TCP with SYN, RST or URG */
+    uint64_t gso_malformed;     /* dropped: malformed GSO frames, with contradictory lengths or a wrong checksum */
+    uint64_t gso_too_long;    /* dropped: GSO frames beyond 64 KB ("BIG TCP") */
+    uint64_t gso_datagrams;   /* GSO frames of UDP with an unknown datagram size: left to the kernel */
+    uint64_t gso_unsegmented;      /* GSO frames of TCP that were delivered unsegmented (softverbs_receive_whole()) */
     /*
      * Received: frames that the interface dropped for lack of a buffer (rx_missed_errors, of all programs), plus the
      * times that its driver found no free chunk in zero copy (device).

@@ -23,7 +23,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 class PlainWordsTest {
     private static final Path ROOT = Path.of("..");
     /** Minimum number of files, to detect a check that searches the wrong directory. */
-    private static final int LEAST_FILES = 450;
+    private static final int MIN_FILES = 450;
 
     /** A word to avoid and its replacement. */
     private record Word(Pattern pattern, String instead) {
@@ -62,7 +62,7 @@ class PlainWordsTest {
     @Test
     void sourcesAndDocumentsUseStandardTerms() throws IOException {
         List<Path> files = files();
-        assertTrue(files.size() >= LEAST_FILES, files.size() + " files below " + ROOT.toRealPath());
+        assertTrue(files.size() >= MIN_FILES, files.size() + " files below " + ROOT.toRealPath());
         List<String> findings = new ArrayList<>();
         for (Path file : files) {
             find(ROOT.relativize(file).toString(), Files.readString(file), findings);

@@ -16,12 +16,12 @@ import java.util.stream.Stream;
 class SourceStyleTest {
     private static final int MAX_COLUMNS = 120;
     /** Minimum number of files, to detect a check that searches the wrong directories. */
-    private static final int LEAST_FILES = 500;
+    private static final int MIN_FILES = 500;
 
     @Test
     void linesAreAtMost120ColumnsLong() throws IOException {
         List<Path> files = sources();
-        assertTrue(files.size() >= LEAST_FILES, files.size() + " source files below " + Path.of("..").toRealPath());
+        assertTrue(files.size() >= MIN_FILES, files.size() + " source files below " + Path.of("..").toRealPath());
         List<String> tooLong = new ArrayList<>();
         for (Path file : files) {
             List<String> lines = Files.readAllLines(file);

@@ -14,7 +14,7 @@ import javax.management.ObjectName;
  */
 final class AgentReport implements RdmaRawAgentMXBean {
     private static final String PREFIX = "rdma-raw agent: ";
-    private static final int MOST_KEPT = 200;
+    private static final int MAX_KEPT = 200;
 
     private final AgentOptions options;
     private final AtomicInteger rewritten = new AtomicInteger();
@@ -42,7 +42,7 @@ final class AgentReport implements RdmaRawAgentMXBean {
     void leftAsItIs(String className, String reason) {
         String line = className + ": " + reason;
         synchronized (left) {
-            if (left.size() >= MOST_KEPT) {
+            if (left.size() >= MAX_KEPT) {
                 return;
             }
             left.add(line);

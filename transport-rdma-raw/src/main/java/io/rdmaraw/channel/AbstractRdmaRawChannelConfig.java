@@ -24,7 +24,7 @@ abstract class AbstractRdmaRawChannelConfig<C extends AbstractRdmaRawChannelConf
     /** Set if the user has chosen an allocator other than this transport's. */
     private volatile boolean copiesReceived;
     /** Set if the user has limited the messages per read. */
-    private volatile boolean readsAsSet;
+    private volatile boolean readLimitSet;
 
     AbstractRdmaRawChannelConfig(AbstractRdmaRawChannel channel) {
         super(channel);
@@ -39,12 +39,12 @@ abstract class AbstractRdmaRawChannelConfig<C extends AbstractRdmaRawChannelConf
     }
 
     /**
-     * Sets the default allocator and clears {@link #readsAsSet}: the super constructor calls a setter that sets the
+     * Sets the default allocator and clears {@link #readLimitSet}: the super constructor calls a setter that sets the
      * flag, although the user has set nothing.
      */
     private void resetAfterSuper() {
         super.setAllocator(RdmaRawByteBufAllocator.DEFAULT);
-        readsAsSet = false;
+        readLimitSet = false;
     }
 
     /**
@@ -57,16 +57,16 @@ abstract class AbstractRdmaRawChannelConfig<C extends AbstractRdmaRawChannelConf
     }
 
     /** Returns whether the user has limited the messages between two {@code channelReadComplete} events. */
-    final boolean readsAsSet() {
-        return readsAsSet;
+    final boolean readLimitSet() {
+        return readLimitSet;
     }
 
     /**
      * Returns whether a burst may be delivered without per-message checks: the user has set neither a read limit nor an
      * allocator that requires copies.
      */
-    final boolean takesRuns() {
-        return !readsAsSet && !copiesReceived;
+    final boolean acceptsBursts() {
+        return !readLimitSet && !copiesReceived;
     }
 
     /** Returns the options that this configuration supports in addition to those of all channels. */
@@ -112,7 +112,7 @@ abstract class AbstractRdmaRawChannelConfig<C extends AbstractRdmaRawChannelConf
     @Deprecated
     public C setMaxMessagesPerRead(int messages) {
         super.setMaxMessagesPerRead(messages);
-        readsAsSet = true;
+        readLimitSet = true;
         return self();
     }
 
@@ -133,7 +133,7 @@ abstract class AbstractRdmaRawChannelConfig<C extends AbstractRdmaRawChannelConf
     @Override
     public C setRecvByteBufAllocator(RecvByteBufAllocator allocator) {
         super.setRecvByteBufAllocator(allocator);
-        readsAsSet = true;
+        readLimitSet = true;
         return self();
     }
 

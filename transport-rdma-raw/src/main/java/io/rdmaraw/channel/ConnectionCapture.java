@@ -30,8 +30,8 @@ import java.util.concurrent.TimeUnit;
  */
 final class ConnectionCapture implements SegmentTap {
     private static final InternalLogger LOGGER = InternalLoggerFactory.getInstance(ConnectionCapture.class);
-    private static final int MOST_HEADER_BYTES = 128;
-    private static final long LEAST_BYTES = 1024;
+    private static final int MAX_HEADER_BYTES = 128;
+    private static final long MIN_BYTES = 1024;
     private static final long NANOS_PER_SECOND = 1_000_000_000L;
 
     private final TcpStack stack;
@@ -41,7 +41,7 @@ final class ConnectionCapture implements SegmentTap {
     private final int remotePort;
     private final PcapWriter file;
     private final ByteBuf packet =
-            RdmaRawByteBufAllocator.DEFAULT.directBuffer(MOST_HEADER_BYTES + TcpConfig.MAX_SEGMENTATION_BYTES);
+            RdmaRawByteBufAllocator.DEFAULT.directBuffer(MAX_HEADER_BYTES + TcpConfig.MAX_SEGMENTATION_BYTES);
     private final byte[] bytes = new byte[packet.capacity()];
     private long leftBytes;
     private boolean ended;
@@ -64,8 +64,8 @@ final class ConnectionCapture implements SegmentTap {
     }
 
     static void checkBound(long maxBytes) {
-        if (maxBytes < LEAST_BYTES) {
-            throw new IllegalArgumentException("maxBytes is " + maxBytes + "; a capture needs " + LEAST_BYTES
+        if (maxBytes < MIN_BYTES) {
+            throw new IllegalArgumentException("maxBytes is " + maxBytes + "; a capture needs " + MIN_BYTES
                     + " at least");
         }
     }

@@ -58,7 +58,7 @@ final class FrameInbox extends Inbox<ByteBuf> {
      * Beyond it, each buffer access takes several calls.
      */
     int receiveRun(ReceiveBurst burst, int from, int end) {
-        if (!takesRuns()) {
+        if (!acceptsBursts()) {
             return from;
         }
         int next = channel.config().isFrameBursts() ? collect(burst, from, end) : fire(burst, from, end);

@@ -110,13 +110,13 @@ abstract class Inbox<M> {
     }
 
     /** Returns whether a message received now is fired immediately instead of queued. */
-    public final boolean takesNow() {
+    public final boolean firesImmediately() {
         return readPending && !hasBacklog() && (!backlogScheduled || inBurst);
     }
 
     /** Returns whether messages received now can be fired without per-message checks. */
-    public final boolean takesRuns() {
-        return takesNow() && channel.config().takesRuns() && channel.config().isAutoRead();
+    public final boolean acceptsBursts() {
+        return firesImmediately() && channel.config().acceptsBursts() && channel.config().isAutoRead();
     }
 
     /**
@@ -134,7 +134,7 @@ abstract class Inbox<M> {
 
     /** Fires, queues or drops a message. Returns true for the first message of a burst that is still open. */
     public final boolean receive(M message) {
-        if (takesNow()) {
+        if (firesImmediately()) {
             boolean first = !inBurst;
             take(message);
             if (userLimitsBurst && !continueReading()) {
@@ -183,7 +183,7 @@ abstract class Inbox<M> {
 
     private void startBurst() {
         inBurst = true;
-        userLimitsBurst = channel.config().readsAsSet();
+        userLimitsBurst = channel.config().readLimitSet();
         if (userLimitsBurst) {
             callHandle(handle -> handle.reset(channel.config()));
         }

@@ -34,7 +34,7 @@ final class LoopStatistics implements RdmaRawLoopStatistics {
             .error("neighbors-refused", s -> s.ofHost(IpContext::refusedSolicitations),
                     "times that the kernel did not resolve a next hop, because its table was full or"
                             + " CAP_NET_ADMIN was missing; see the log")
-            .error("neighbors-crowded", s -> s.ofHost(IpContext::displacedPackets),
+            .error("neighbor-queue-full", s -> s.ofHost(IpContext::displacedPackets),
                     "packets that waited for a next hop's MAC address and were displaced by newer packets; the channels"
                             + " count them as unresolved")
             .error("notifications-lost", s -> s.ofHost(IpContext::lostNotifications),

@@ -31,7 +31,7 @@ public final class RdmaRawDatagramStatistics implements RdmaRawMetered {
             .traffic("sent.to-self", RdmaRawDatagramStatistics::sentToSelf,
                     "datagrams sent to ports of the same userspace host")
             .drop("bad-checksum", RdmaRawDatagramStatistics::droppedBadChecksum, "datagrams with a wrong checksum")
-            .drop("unsound", RdmaRawDatagramStatistics::droppedUnsound,
+            .drop("malformed", RdmaRawDatagramStatistics::droppedMalformed,
                     "malformed frames: truncated, impossible lengths, and so on")
             .drop("martian", RdmaRawDatagramStatistics::droppedMartians,
                     "datagrams with an address that is invalid on a link")
@@ -103,8 +103,8 @@ public final class RdmaRawDatagramStatistics implements RdmaRawMetered {
      * Returns the number of malformed frames that were dropped, for example truncated ones or ones with impossible
      * lengths.
      */
-    public long droppedUnsound() {
-        return counters.droppedUnsound;
+    public long droppedMalformed() {
+        return counters.droppedMalformed;
     }
 
     /**

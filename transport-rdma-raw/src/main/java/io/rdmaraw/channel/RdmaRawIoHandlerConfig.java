@@ -50,9 +50,9 @@ public final class RdmaRawIoHandlerConfig {
     /** Maximum number of parts of a TCP segment: its payload slices, its headers and padding. */
     private static final int LONG_SEND_SGE = Segment.MAX_SLICES + 2;
     private static final int SHORT_SEND_SGE = 4;
-    private static final int MOST_LONG_SENDS = 4096;
+    private static final int MAX_LONG_SENDS = 4096;
     /** Default maximum of Linux's tcp_rmem. */
-    private static final int MOST_RECEIVE_BUFFER_BYTES = 6 * 1024 * 1024;
+    private static final int MAX_RECEIVE_BUFFER_BYTES = 6 * 1024 * 1024;
     /** Divisor: received bytes stay in slots until they are read, so a buffer may use a quarter of the slots. */
     private static final int RECEIVE_BUFFER_SHARE = 4;
 
@@ -91,7 +91,7 @@ public final class RdmaRawIoHandlerConfig {
         tcpLimits = builder.tcpLimits;
         segmentationOffload = builder.segmentationOffload;
         maxReceiveBufferBytes = builder.maxReceiveBufferBytes >= 0 ? builder.maxReceiveBufferBytes
-                : (int) Math.min(MOST_RECEIVE_BUFFER_BYTES,
+                : (int) Math.min(MAX_RECEIVE_BUFFER_BYTES,
                         (long) builder.slotCount * builder.slotBytes / RECEIVE_BUFFER_SHARE);
         maxUnresolvedPackets = builder.maxUnresolvedPackets;
         ipDevice = builder.ipDevice != null ? builder.ipDevice : DeviceName.HOST_LOOPBACK;
@@ -416,7 +416,7 @@ public final class RdmaRawIoHandlerConfig {
             if (maxSendSge != 0) {
                 return maxSendSge;
             }
-            return sendQueueDepth <= MOST_LONG_SENDS ? LONG_SEND_SGE : SHORT_SEND_SGE;
+            return sendQueueDepth <= MAX_LONG_SENDS ? LONG_SEND_SGE : SHORT_SEND_SGE;
         }
 
         /**

@@ -173,7 +173,7 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
     }
 
     /** Releases the place of a connection that leaves the backlog. */
-    void accepted() {
+    void releaseBacklogPlace() {
         waiting.decrementAndGet();
         reads = inbox.isReadPending() || config.isAutoRead();
         wakeKernelListener();
@@ -435,7 +435,7 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
                     + binding.port() + ". With SO_REUSEPORT, register each of them with another event loop");
         }
         ListeningPort kept = ListeningPort.find(stacks.getFirst(), binding.flows());
-        if (kept == null || config.isReusePort() && kept.leaveToSharers()) {
+        if (kept == null || config.isReusePort() && kept.forwardToSharingServers()) {
             return ListeningPort.open(binding, stacks, acceptor);
         }
         binding.close();

@@ -175,7 +175,7 @@ public final class RdmaRawServerSocketChannelConfig
     @Override
     public RdmaRawServerSocketChannelConfig setReceiveBufferSize(int bytes) {
         ObjectUtil.checkPositive(bytes, "receiveBufferSize");
-        receiveBufferBytes = Math.clamp(bytes, RdmaRawSocketChannelConfig.LEAST_RECEIVE_BUFFER_BYTES, 1 << 30);
+        receiveBufferBytes = Math.clamp(bytes, RdmaRawSocketChannelConfig.MIN_RECEIVE_BUFFER_BYTES, 1 << 30);
         return this;
     }
 

@@ -19,12 +19,12 @@ public final class RdmaRawSocketChannelConfig extends AbstractRdmaRawChannelConf
     /** Initial size of the send buffer if SO_SNDBUF is not set, in bytes. */
     private static final int DEFAULT_SEND_BUFFER_BYTES = 512 * 1024;
     /** Auto-tuning limit of the send buffer, in bytes (Linux: tcp_wmem[2]). */
-    private static final int MOST_SEND_BUFFER_BYTES = 4 * 1024 * 1024;
-    static final int LEAST_RECEIVE_BUFFER_BYTES = 2048;
+    private static final int MAX_SEND_BUFFER_BYTES = 4 * 1024 * 1024;
+    static final int MIN_RECEIVE_BUFFER_BYTES = 2048;
     private static final int MAX_BYTE = 255;
     private static final int DSCP_SHIFT = 2;
-    private static final int LEAST_MAXSEG_BYTES = 88;
-    private static final int MOST_MAXSEG_BYTES = 32_767;
+    private static final int MIN_MAXSEG_BYTES = 88;
+    private static final int MAX_MAXSEG_BYTES = 32_767;
     private static final OptionTable<RdmaRawSocketChannelConfig> TABLE = newTable();
 
     private final RdmaRawSocketChannel channel;
@@ -295,7 +295,7 @@ public final class RdmaRawSocketChannelConfig extends AbstractRdmaRawChannelConf
     }
 
     static int checkMaxSegment(int bytes) {
-        return bytes == 0 ? 0 : ObjectUtil.checkInRange(bytes, LEAST_MAXSEG_BYTES, MOST_MAXSEG_BYTES, "TCP_MAXSEG");
+        return bytes == 0 ? 0 : ObjectUtil.checkInRange(bytes, MIN_MAXSEG_BYTES, MAX_MAXSEG_BYTES, "TCP_MAXSEG");
     }
 
     private void setLinger2(int seconds) {
@@ -337,7 +337,7 @@ public final class RdmaRawSocketChannelConfig extends AbstractRdmaRawChannelConf
     }
 
     static int sendBufferFor(int pathBytes) {
-        return Math.clamp(2L * pathBytes, DEFAULT_SEND_BUFFER_BYTES, MOST_SEND_BUFFER_BYTES);
+        return Math.clamp(2L * pathBytes, DEFAULT_SEND_BUFFER_BYTES, MAX_SEND_BUFFER_BYTES);
     }
 
     /**
@@ -370,7 +370,7 @@ public final class RdmaRawSocketChannelConfig extends AbstractRdmaRawChannelConf
      */
     @Override
     public RdmaRawSocketChannelConfig setReceiveBufferSize(int bytes) {
-        receiveBufferBytes = Math.max(LEAST_RECEIVE_BUFFER_BYTES, ObjectUtil.checkPositive(bytes, "receiveBufferSize"));
+        receiveBufferBytes = Math.max(MIN_RECEIVE_BUFFER_BYTES, ObjectUtil.checkPositive(bytes, "receiveBufferSize"));
         channel.settingChanged(connection -> connection.receiveBuffer(receiveBufferBytes));
         return this;
     }

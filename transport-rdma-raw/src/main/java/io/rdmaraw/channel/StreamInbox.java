@@ -170,7 +170,7 @@ final class StreamInbox {
     /** Returns the maximum size of a message. Only a size set by the user limits it, not the default adaptive size. */
     @SuppressWarnings("deprecation") // as above
     private int limitBytes(RecvByteBufAllocator.Handle handle) {
-        return channel.config().readsAsSet() ? Math.max(1, handle.guess()) : Integer.MAX_VALUE;
+        return channel.config().readLimitSet() ? Math.max(1, handle.guess()) : Integer.MAX_VALUE;
     }
 
     @SuppressWarnings("deprecation") // as above

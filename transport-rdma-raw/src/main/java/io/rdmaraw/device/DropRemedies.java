@@ -18,27 +18,27 @@ final class DropRemedies {
             entry("bad-checksum", "frames are damaged on the way, or a sender of this host leaves checksums out on an"
                     + " interface where that is not expected: 'ethtool -K INTERFACE tx off' at the sender tells which,"
                     + " and SOFTVERBS_PARTIAL_CHECKSUMS=on here has them computed"),
-            entry("unsound", "a sender or something on the way cuts packets or writes wrong lengths: 'tcpdump -v' at"
-                    + " the sender shows it"),
+            entry("malformed", "a sender or something on the way truncates packets or writes wrong lengths:"
+                    + " 'tcpdump -v' at the sender shows it"),
             entry("martian", "packets with impossible addresses, such as this host's own as the source, come to"
                     + " this host: 'tcpdump -e' at the sender shows whose they are"),
             entry("foreign-vlan", "frames carry a VLAN tag that no channel asked for: take the tag out before them,"
                     + " or name the VLAN in a rule"),
             entry("too-long", "give the senders this interface's MTU, turn GRO and LRO off here, or open the device"
                     + " after the MTU was raised, with larger slotBytes"),
-            entry("super-frame-flags", "a sender puts SYN, RST or URG on segments that hardware is to cut:"
+            entry("gso-flags", "a sender puts SYN, RST or URG on packets that hardware segments:"
                     + " 'ethtool -K INTERFACE tso off gso off' there"),
-            entry("super-frame-unsound", "a sender builds large packets that contradict themselves: 'tcpdump -v' there"
+            entry("gso-malformed", "a sender builds large packets that contradict themselves: 'tcpdump -v' there"
                     + " shows them"),
-            entry("super-frame-too-long", "a sender uses BIG TCP: 'ip link set dev INTERFACE gso_max_size 65536"
+            entry("gso-too-long", "a sender uses BIG TCP: 'ip link set dev INTERFACE gso_max_size 65536"
                     + " gso_ipv4_max_size 65536' there"),
-            entry("super-datagrams", "datagrams that a sender on this host leaves to hardware to cut (UDP_SEGMENT) go"
-                    + " to the kernel's socket: SOFTVERBS_XDP_MODE=native or a soft:packet: device takes them"),
+            entry("gso-datagrams", "datagrams of UDP_SEGMENT that a sender on this host leaves to hardware go to the"
+                    + " kernel's socket: SOFTVERBS_XDP_MODE=native or a soft:packet: device takes them"),
             entry("receive-error", "frames do not fit the slots: turn GRO and LRO of the interface off, or set larger"
                     + " slotBytes"),
             entry("no-connection", "peers send to ports on which nothing listens any more: start the server, or close"
-                    + " what still takes its frames"),
-            entry("no-channel", "frames still come for a channel that is gone: end the peers that send them"),
+                    + " the channel whose rule still matches them"),
+            entry("no-channel", "frames still arrive for a channel that was closed: stop the peers that send them"),
             entry("no-receive", MORE_POLLS),
             entry("ring-full", MORE_POLLS),
             entry("driver-full", "the interface runs out of buffers: " + MORE_POLLS + "; 'ethtool -g INTERFACE' shows"
@@ -55,8 +55,8 @@ final class DropRemedies {
                     + " PEER; ip link"),
             entry("other-link", "the route to the peers is by another link than the device's, and rp_filter of the"
                     + " device's interface forbids that: give it a route to them, or set rp_filter to 2"),
-            entry("route-not-asked", "the host has policy rules (ip rule), and very many addresses send: let a firewall"
-                    + " in front stop those that are forged"),
+            entry("route-lookup-limited", "the host has policy rules (ip rule), and very many addresses send: block forged"
+                    + " senders with a firewall in front"),
             entry("unresolved", NEXT_HOP),
             entry("timeouts", "peers do not answer, or our packets do not reach them: " + NEXT_HOP
                     + "; 'tcpdump' at the peer shows what arrives"),

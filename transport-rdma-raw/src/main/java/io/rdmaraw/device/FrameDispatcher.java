@@ -234,17 +234,17 @@ final class FrameDispatcher {
             return;
         }
         for (int r = 1; r < receivers.length; r++) {
-            giveShared(receivers[r], frame.retainedDuplicate(), checksumVerified);
+            deliverShared(receivers[r], frame.retainedDuplicate(), checksumVerified);
         }
         if (receivers.length > 1) {
-            giveShared(receivers[0], frame, checksumVerified);
+            deliverShared(receivers[0], frame, checksumVerified);
         } else {
             give(receivers[0], frame, checksumVerified);
         }
     }
 
     /** Passes a frame to one of several receivers of a rule, unless a handler of an earlier one has detached it. */
-    private void giveShared(FrameReceiver receiver, ByteBuf frame, boolean checksumVerified) {
+    private void deliverShared(FrameReceiver receiver, ByteBuf frame, boolean checksumVerified) {
         if (attached.contains(receiver)) {
             give(receiver, frame, checksumVerified);
         } else {

@@ -37,17 +37,17 @@ public final class PortStatistics implements RdmaRawPortStatistics {
             .work("receive.bursts", s -> s.bursts, "polls that found frames")
             .work("send.bursts", of(c -> c.sendBursts), "doorbells rung for sends")
             .work("segmented.frames", of(c -> c.segmentedFrames),
-                    "sent frames that the device cut into segments")
+                    "sent frames that the device segmented")
             .work("padded.frames", of(c -> c.paddedFrames), "frames padded to the minimum length of Ethernet")
             .ofDevice(WORK, "partial-checksum", fromSameHost(FromSameHost::partialChecksums),
                     "checksums omitted by a sender on the same host and computed by softverbs")
-            .ofDevice(WORK, "super-frames", fromSameHost(FromSameHost::superFrames),
-                    "frames beyond the MTU from a sender on the same host, cut by softverbs")
-            .ofDevice(WORK, "super-frames.cut", fromSameHost(FromSameHost::cutFrames),
-                    "frames that softverbs produced by cutting super-frames")
-            .ofDevice(WORK, "super-frames.whole", fromSameHost(FromSameHost::wholeFrames),
-                    "TCP frames beyond the MTU received as a whole")
-            .ofDevice(WORK, "super-datagrams", fromSameHost(FromSameHost::datagramsToKernel),
+            .ofDevice(WORK, "gso-frames", fromSameHost(FromSameHost::gsoFrames),
+                    "GSO frames (beyond the MTU) from a sender on the same host, segmented by softverbs")
+            .ofDevice(WORK, "gso-frames.segments", fromSameHost(FromSameHost::gsoSegments),
+                    "segments that softverbs made of GSO frames")
+            .ofDevice(WORK, "gso-frames.unsegmented", fromSameHost(FromSameHost::unsegmentedFrames),
+                    "GSO frames of TCP received unsegmented")
+            .ofDevice(WORK, "gso-datagrams", fromSameHost(FromSameHost::datagramsToKernel),
                     "UDP frames beyond the MTU that softverbs left to the kernel, because the lengths of"
                             + " their datagrams are unknown")
             .drop("no-channel", s -> s.unmatchedFrames, "frames for a channel that was closed")
@@ -79,13 +79,13 @@ public final class PortStatistics implements RdmaRawPortStatistics {
             .ofDevice(DROP, "interface-full", s -> s.device.counters().interfaceDrops(),
                     "sent frames rejected by the interface of softverbs because it was busy or down")
             .ofDevice(DROP, "too-long", s -> s.device.counters().tooLongDrops(),
-                    "frames dropped by softverbs because they exceeded the MTU and could not be cut")
-            .ofDevice(DROP, "super-frame-flags", fromSameHost(FromSameHost::flagDrops),
+                    "frames dropped by softverbs because they exceeded the MTU and could not be segmented")
+            .ofDevice(DROP, "gso-flags", fromSameHost(FromSameHost::flagDrops),
                     "TCP frames beyond the MTU with SYN, RST or URG, dropped by softverbs")
-            .ofDevice(DROP, "super-frame-unsound", fromSameHost(FromSameHost::unsoundDrops),
+            .ofDevice(DROP, "gso-malformed", fromSameHost(FromSameHost::malformedDrops),
                     "frames beyond the MTU dropped by softverbs because their headers contradict their"
                             + " length or their checksum is wrong")
-            .ofDevice(DROP, "super-frame-too-long", fromSameHost(FromSameHost::tooLongDrops),
+            .ofDevice(DROP, "gso-too-long", fromSameHost(FromSameHost::tooLongDrops),
                     "frames beyond 64 KB (BIG TCP) dropped by softverbs")
             .ofDevice(WORK, "large-sends", s -> s.device.counters().largeSends(),
                     "TCP payloads of several segments that softverbs passed to the kernel as a single"

@@ -440,7 +440,7 @@ public abstract class LinkTcpNetwork implements TcpNetwork {
         NetworkSnapshot snapshot = host.snapshot();
         IpAddress target = new IpAddress(targetHigh, targetLow);
         IpAddress source = new IpAddress(sourceHigh, sourceLow);
-        if (!isOfLink(target) && !routes.knowsOrMayAsk(snapshot, target, source, mark, System.nanoTime())) {
+        if (!isOfLink(target) && !routes.isCachedOrMayQuery(snapshot, target, source, mark, System.nanoTime())) {
             return TcpPath.NOT_ASKED;
         }
         return pathTo(target, snapshot, path(snapshot, target, source, mark), peerMac);

@@ -14,7 +14,7 @@ public final class PathCache {
     static final int MIN_PATHS = 64;
     static final int MAX_PATHS = 1 << 16;
     /** Denominator of the share of displaced entries at which the cache grows. */
-    private static final int PUSHED_OUT_SHARE = 8;
+    private static final int DISPLACED_SHARE = 8;
     /** The golden ratio as a fraction of 2^32. Distributes hash codes that differ in few bits. */
     private static final int SPREAD = 0x9e37_79b9;
 
@@ -54,7 +54,7 @@ public final class PathCache {
         if (isTaken(place, generation)) {
             if (!isTaken(place ^ 1, generation)) {
                 place ^= 1;
-            } else if (++pushedOut > paths.length / PUSHED_OUT_SHARE && paths.length < MAX_PATHS) {
+            } else if (++pushedOut > paths.length / DISPLACED_SHARE && paths.length < MAX_PATHS) {
                 grow(generation);
                 add(path, generation);
                 return;

@@ -22,7 +22,7 @@ final class RouteCache {
     private static final int SHIFT = Integer.SIZE - Integer.numberOfTrailingZeros(PLACES);
 
     /** Lifetime of a negative result for a marked sender, because the kernel may have failed to answer. */
-    private static final long NO_WAY_NANOS = 1_000_000_000L;
+    private static final long NEGATIVE_LIFETIME_NANOS = 1_000_000_000L;
 
     /**
      * @param foundNanos time of the query
@@ -63,7 +63,7 @@ final class RouteCache {
     /**
      * Returns whether the path of a reply to an unknown sender is cached, or may be queried now within the rate limit.
      */
-    boolean knowsOrMayAsk(NetworkSnapshot snapshot, IpAddress target, IpAddress source, int mark, long nowNanos) {
+    boolean isCachedOrMayQuery(NetworkSnapshot snapshot, IpAddress target, IpAddress source, int mark, long nowNanos) {
         return !snapshot.hasPolicyRules() || isFound(place(target, source, mark), snapshot, target, source, mark,
                         nowNanos)
                 || replies.take(nowNanos) == 0;
@@ -81,6 +81,6 @@ final class RouteCache {
         Found found = places[place];
         return found != null && found.routeGeneration == snapshot.routeGeneration() && found.mark == mark
                 && found.source.equals(source) && found.target.equals(target)
-                && (found.pathOrNull != null || mark == 0 || nowNanos - found.foundNanos < NO_WAY_NANOS);
+                && (found.pathOrNull != null || mark == 0 || nowNanos - found.foundNanos < NEGATIVE_LIFETIME_NANOS);
     }
 }

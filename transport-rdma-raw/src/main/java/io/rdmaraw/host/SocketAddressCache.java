@@ -12,7 +12,7 @@ public final class SocketAddressCache {
     static final int MIN_ADDRESSES = 1 << 10;
     static final int MAX_ADDRESSES = 1 << 16;
     /** Denominator of the share of displaced entries at which the cache grows. */
-    private static final int PUSHED_OUT_SHARE = 8;
+    private static final int DISPLACED_SHARE = 8;
 
     private int shift = Long.SIZE - Integer.numberOfTrailingZeros(MIN_ADDRESSES);
     private long[] high = new long[MIN_ADDRESSES];
@@ -61,7 +61,7 @@ public final class SocketAddressCache {
     private InetSocketAddress add(long addressHigh, long addressLow, int portNumber) {
         int place = placeOf(addressHigh, addressLow, portNumber);
         if (addresses[place] != null && addresses[place ^ 1] != null
-                && ++pushedOut > addresses.length / PUSHED_OUT_SHARE && addresses.length < MAX_ADDRESSES) {
+                && ++pushedOut > addresses.length / DISPLACED_SHARE && addresses.length < MAX_ADDRESSES) {
             grow();
             place = placeOf(addressHigh, addressLow, portNumber);
         }

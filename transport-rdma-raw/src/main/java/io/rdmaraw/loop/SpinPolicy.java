@@ -22,8 +22,8 @@ public final class SpinPolicy {
      * Approximate number of waits between two trials, which detect a change of the load. It doubles after each
      * failed trial.
      */
-    private static final int SHORTEST_TRIAL_INTERVAL = 16;
-    private static final int LONGEST_TRIAL_INTERVAL = 128;
+    private static final int MIN_TRIAL_INTERVAL = 16;
+    private static final int MAX_TRIAL_INTERVAL = 128;
     /**
      * Number of consecutive waits in a trial. Trials start at random times: if two loops exchange messages,
      * spinning pays only when both spin at the same time.
@@ -34,7 +34,7 @@ public final class SpinPolicy {
     private final RandomGenerator random;
     /** Time saved by spins minus time spent, limited in both directions. If negative, spins are rare. */
     private long balanceNanos;
-    private int trialInterval = SHORTEST_TRIAL_INTERVAL;
+    private int trialInterval = MIN_TRIAL_INTERVAL;
     private int waitsUntilTrial;
     private int trialSpinsLeft;
 
@@ -68,13 +68,13 @@ public final class SpinPolicy {
         if (balanceNanos >= 0) {
             balanceNanos = Math.min(balanceNanos + worthNanos - nanos, maxNanos());
             if (balanceNanos < 0) {
-                trialInterval = SHORTEST_TRIAL_INTERVAL;
+                trialInterval = MIN_TRIAL_INTERVAL;
                 awaitTrial();
             }
         } else if (worthNanos >= nanos) {
             balanceNanos = maxNanos();
         } else if (--trialSpinsLeft == 0) {
-            trialInterval = Math.min(2 * trialInterval, LONGEST_TRIAL_INTERVAL);
+            trialInterval = Math.min(2 * trialInterval, MAX_TRIAL_INTERVAL);
             awaitTrial();
         }
     }

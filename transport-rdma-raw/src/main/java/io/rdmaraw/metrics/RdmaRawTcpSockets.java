@@ -19,7 +19,7 @@ public record RdmaRawTcpSockets(List<Listener> listeners, Map<String, Integer> b
      * Maximum number of connections that are examined. If there are more, {@link #byState} and
      * {@link #connections} are based on a sample.
      */
-    public static final int LOOKED_AT = 65_536;
+    public static final int MAX_EXAMINED = 65_536;
 
     /**
      * A listening port on one loop.

@@ -12,7 +12,7 @@ public final class DatagramCounters {
     public long receivedFromKernel;
     public long receivedUnsteered;
     public long droppedBadChecksum;
-    public long droppedUnsound;
+    public long droppedMalformed;
     public long droppedMartians;
     public long droppedForeignVlans;
     public long droppedNotForChannel;

@@ -86,7 +86,7 @@ final class DatagramReceiver {
      * <p>The loop is short so that the JIT compiler can inline it; see the inbox of raw frames.
      */
     int receiveRun(ReceiveBurst burst, int from, int end) {
-        if (!sink.takesRuns()) {
+        if (!sink.acceptsBursts()) {
             return from;
         }
         ChannelConfig config = channel.config();
@@ -95,7 +95,7 @@ final class DatagramReceiver {
         int next = from;
         int messages = 0;
         int bytes = 0;
-        while (next < end && sink.takesNow() && config.isAutoRead() && endpoint.queue() == queue
+        while (next < end && sink.firesImmediately() && config.isAutoRead() && endpoint.queue() == queue
                 && isUdp(burst, next)) {
             UdpIpv4HeaderCodec udp = loop.udp();
             ByteBuf frame = burst.takeFrame(next++);
@@ -154,7 +154,7 @@ final class DatagramReceiver {
             case UDP_BAD_CHECKSUM -> counters.droppedBadChecksum++;
             case MARTIAN -> counters.droppedMartians++;
             case VLAN_FOREIGN -> counters.droppedForeignVlans++;
-            default -> counters.droppedUnsound++;
+            default -> counters.droppedMalformed++;
         }
     }
 

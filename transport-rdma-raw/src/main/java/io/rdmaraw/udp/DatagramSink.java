@@ -10,10 +10,10 @@ import java.io.IOException;
  */
 public interface DatagramSink {
     /** Returns whether the datagrams of a burst can be fired without a check per datagram (fast path). */
-    boolean takesRuns();
+    boolean acceptsBursts();
 
     /** Returns whether a datagram received now is fired immediately. */
-    boolean takesNow();
+    boolean firesImmediately();
 
     /** Begins a burst; {@link #endBurst} fires its {@code channelReadComplete}. Has no effect within a burst. */
     void beginBurst();

@@ -38,7 +38,7 @@ public final class ParseCounters {
     }
 
     /** Returns the number of frames rejected for any other reason. */
-    public long unsound() {
+    public long malformed() {
         long sum = 0;
         for (ParseVerdict verdict : ParseVerdict.values()) {
             if (!verdict.isAccepted() && !isTransportChecksum(verdict) && verdict != ParseVerdict.MARTIAN

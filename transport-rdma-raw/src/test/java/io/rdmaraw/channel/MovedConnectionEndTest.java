@@ -32,7 +32,7 @@ import java.util.concurrent.TimeUnit;
 @Timeout(120)
 class MovedConnectionEndTest {
     private static final int LOOPS = 4;
-    private static final int MOST_ATTEMPTS = 32;
+    private static final int MAX_ATTEMPTS = 32;
 
     private final LoopDevice device = LoopDevice.inMemory();
     private final StreamFixture fixture = StreamFixture.ofOneGroup(device, LOOPS);
@@ -47,7 +47,7 @@ class MovedConnectionEndTest {
     void connect() throws Exception {
         InetSocketAddress server = fixture.listen(new StreamFixture.Echo());
         // A hash selects the child's loop. It must differ from the client's loop, which some tests terminate.
-        for (int i = 0; i < MOST_ATTEMPTS && (client == null || child.eventLoop() == client.eventLoop()); i++) {
+        for (int i = 0; i < MAX_ATTEMPTS && (client == null || child.eventLoop() == client.eventLoop()); i++) {
             client = (RdmaRawSocketChannel) fixture.client(new ChannelInboundHandlerAdapter())
                     .option(ChannelOption.AUTO_READ, false).connect(server).sync().channel();
             child = fixture.accepted();

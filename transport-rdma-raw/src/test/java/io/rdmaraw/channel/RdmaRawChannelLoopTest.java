@@ -36,7 +36,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 /** Channels and their loops: sleep and wake-up, moves between loops, NIO channels on the same loops, shutdown. */
 class RdmaRawChannelLoopTest {
     /** The last event of each queue and the task that starts the timer may each end one sleep. */
-    private static final int MOST_SLEEPS_TO_A_TIMER = 10;
+    private static final int MAX_SLEEPS_TO_A_TIMER = 10;
 
     private final LoopDevice device = new LoopDevice();
     private final FrameQueueHandler received = new FrameQueueHandler();
@@ -104,7 +104,7 @@ class RdmaRawChannelLoopTest {
         long before = sleeps(channel);
         channel.eventLoop().schedule(() -> { }, 300, TimeUnit.MILLISECONDS).sync();
         long slept = sleeps(channel) - before;
-        assertTrue(slept <= MOST_SLEEPS_TO_A_TIMER, slept + " sleeps until a timer");
+        assertTrue(slept <= MAX_SLEEPS_TO_A_TIMER, slept + " sleeps until a timer");
     }
 
     private long sleeps(RdmaRawChannel channel) throws InterruptedException {

@@ -32,7 +32,7 @@ import java.util.function.Consumer;
 class RdmaRawSocketChannelBuffersTest {
     private static final int FIRST_RECEIVE_BYTES = 256 * 1024;
     private static final int FIRST_SEND_BYTES = 512 * 1024;
-    private static final int MOST_SEND_BYTES = 4 * 1024 * 1024;
+    private static final int MAX_SEND_BYTES = 4 * 1024 * 1024;
     /** Number of bytes after which a buffer would have grown. */
     private static final long PLENTY_BYTES = 64L << 20;
 
@@ -137,7 +137,7 @@ class RdmaRawSocketChannelBuffersTest {
         }
         awaitReceived(PLENTY_BYTES);
         assertTrue(receiveWindowBytes.get() <= most, receiveWindowBytes + " bytes");
-        assertTrue(givenAheadBytes.get() <= MOST_SEND_BYTES, givenAheadBytes + " bytes");
+        assertTrue(givenAheadBytes.get() <= MAX_SEND_BYTES, givenAheadBytes + " bytes");
     }
 
     @Test
@@ -172,7 +172,7 @@ class RdmaRawSocketChannelBuffersTest {
     void sendBufferHoldsTwiceCongestionWindow() {
         assertEquals(FIRST_SEND_BYTES, RdmaRawSocketChannelConfig.sendBufferFor(14_480));
         assertEquals(2 << 20, RdmaRawSocketChannelConfig.sendBufferFor(1 << 20));
-        assertEquals(MOST_SEND_BYTES, RdmaRawSocketChannelConfig.sendBufferFor(Integer.MAX_VALUE));
+        assertEquals(MAX_SEND_BYTES, RdmaRawSocketChannelConfig.sendBufferFor(Integer.MAX_VALUE));
     }
 
     @Test

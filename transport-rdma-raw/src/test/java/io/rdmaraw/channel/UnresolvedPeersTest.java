@@ -238,7 +238,7 @@ class UnresolvedPeersTest {
     private static long crowded(RdmaRawSocketChannel served) {
         RdmaRawPortStatistics port = served.loopStack().port().statistics();
         return RdmaRawMetrics.loops().stream().filter(loop -> loop.ports().contains(port))
-                .mapToLong(loop -> value(loop, "neighbors-crowded")).sum();
+                .mapToLong(loop -> value(loop, "neighbor-queue-full")).sum();
     }
 
     /** Returns how many answers were dropped, or sent to where the question came from because they do not wait. */

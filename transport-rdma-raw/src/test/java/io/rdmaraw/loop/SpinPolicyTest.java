@@ -12,7 +12,7 @@ class SpinPolicyTest {
     private static final long SPIN_NANOS = 20_000;
     private static final long SOON_NANOS = 2_000;
     private static final long LATE_NANOS = 15_000;
-    private static final int LONGEST_BREAK = 192;
+    private static final int MAX_BREAK = 192;
 
     private final SpinPolicy policy = new SpinPolicy(SPIN_NANOS, new SplittableRandom(1));
 
@@ -32,7 +32,7 @@ class SpinPolicyTest {
     private void trial(boolean found, long nanos) {
         int waits = 1;
         while (!policy.isWorthwhile()) {
-            assertTrue(++waits <= LONGEST_BREAK, "no trial in " + LONGEST_BREAK + " waits");
+            assertTrue(++waits <= MAX_BREAK, "no trial in " + MAX_BREAK + " waits");
         }
         policy.ended(found, nanos);
     }

@@ -18,8 +18,8 @@ class WorkPerAckTest {
     private static final int END = 1 + SEGMENTS * MSS;
     private static final int ACKS = 3000;
     /** Limits per ACK, and per segment that is reported for the first time. */
-    private static final int MOST_PER_ACK = 16;
-    private static final int MOST_PER_SEGMENT = 4;
+    private static final int MAX_PER_ACK = 16;
+    private static final int MAX_PER_SEGMENT = 4;
 
     private static Dialogue inFlight(TcpConfig.Builder config) {
         Dialogue d = Dialogue.established(config, "SA 0 ack 1 win 65535 mss " + MSS + " ws 8 sackOK");
@@ -31,7 +31,7 @@ class WorkPerAckTest {
 
     private static void assertBounded(Dialogue d, long before, int acks, int delivered) {
         long visited = d.c.flight.scoreboard.visited - before;
-        long most = (long) acks * MOST_PER_ACK + (long) delivered * MOST_PER_SEGMENT;
+        long most = (long) acks * MAX_PER_ACK + (long) delivered * MAX_PER_SEGMENT;
         assertTrue(visited <= most, visited + " entries for " + acks + " ACKs that reported " + delivered);
     }
 

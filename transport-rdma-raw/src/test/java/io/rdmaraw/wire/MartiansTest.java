@@ -51,7 +51,7 @@ class MartiansTest {
         assertEquals(1, parser.counters().get(verdict));
         assertEquals(verdict == ParseVerdict.MARTIAN ? 1 : 0, parser.counters().martians());
         assertEquals(verdict == ParseVerdict.VLAN_FOREIGN ? 1 : 0, parser.counters().foreignVlans());
-        assertEquals(0, parser.counters().unsound());
+        assertEquals(0, parser.counters().malformed());
         return verdict;
     }
 

@@ -9,7 +9,7 @@ import java.util.Map;
 final class CallTree {
     private static final double PERCENT = 100;
     private static final double OPEN_PERCENT = 20;
-    private static final double LEAST_PERCENT = 0.5;
+    private static final double MIN_PERCENT = 0.5;
 
     private final Map<StackFrame, CallTree> calls = new LinkedHashMap<>();
     private long count;
@@ -45,7 +45,7 @@ final class CallTree {
                 .sorted((a, b) -> Long.compare(b.getValue().count, a.getValue().count)).toList();
         for (Map.Entry<StackFrame, CallTree> call : dearestFirst) {
             double percent = PERCENT * call.getValue().count / all;
-            if (percent < LEAST_PERCENT) {
+            if (percent < MIN_PERCENT) {
                 return;
             }
             String line = String.format(Locale.ROOT, "%5.1f %%  %s", percent, escape(call.getKey().name()));

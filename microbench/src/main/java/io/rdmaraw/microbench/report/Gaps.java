@@ -7,7 +7,7 @@ import java.util.List;
 /** Lists the figures that are missing in a report, with the reasons. */
 final class Gaps {
     /** Minimum number of ratios for a meaningful spread. */
-    private static final int LEAST_RUNS = 3;
+    private static final int MIN_RUNS = 3;
 
     /**
      * A missing part of a report.
@@ -35,7 +35,7 @@ final class Gaps {
             long few = Report.stream(result.rows()).filter(Gaps::hasFewRuns).count();
             if (few > 0) {
                 gaps.add(new Gap(result.name(), "the spread of " + few + " comparisons",
-                        "they have fewer than " + LEAST_RUNS + " runs"));
+                        "they have fewer than " + MIN_RUNS + " runs"));
             }
         }
         KeyFigures.missing(report, (measurement, what) -> gaps.add(new Gap(measurement, what,
@@ -44,6 +44,6 @@ final class Gaps {
     }
 
     private static boolean hasFewRuns(JsonNode row) {
-        return row.hasNonNull("ratioTo") && row.path("runs").asInt() < LEAST_RUNS;
+        return row.hasNonNull("ratioTo") && row.path("runs").asInt() < MIN_RUNS;
     }
 }

@@ -8,7 +8,7 @@ import java.util.Locale;
 final class StackedBars implements Chart {
     private static final int WIDE = 760;
     private static final int NARROW = 480;
-    private static final int LEAST_LEFT = 90;
+    private static final int MIN_LEFT = 90;
     private static final double LETTER = 6.5;
     private static final String OURS = "rdma-raw";
     private static final int OTHERS_COLOUR = 7;
@@ -57,7 +57,7 @@ final class StackedBars implements Chart {
     public String svg() {
         int width = isWide() ? WIDE : NARROW;
         int top = isWide() ? TOP : TOP - LEGEND;
-        int left = (int) Math.max(LEAST_LEFT, 12 + LETTER * bars.stream().mapToInt(bar -> bar.label().length()).max()
+        int left = (int) Math.max(MIN_LEFT, 12 + LETTER * bars.stream().mapToInt(bar -> bar.label().length()).max()
                 .orElse(0));
         int height = top + STEP * bars.size() + 8;
         Axis axis = Axis.of(bars.stream().map(bar -> bar.parts().stream().mapToDouble(Double::doubleValue).sum())

@@ -14,7 +14,7 @@ import picocli.CommandLine.Spec;
  * warning if the machine is busy.
  */
 public final class BenchOptions {
-    private static final int MOST_RUNS = 100;
+    private static final int MAX_RUNS = 100;
 
     @Option(names = "--runs", paramLabel = "N", defaultValue = "7", description = "runs of each case, 1 to 100")
     private int runs;
@@ -56,7 +56,7 @@ public final class BenchOptions {
 
     /** Runs a bench, prints its result, and returns the exit code. */
     public int print(Callable<BenchReport> bench) throws Exception {
-        require(runs >= 1 && runs <= MOST_RUNS, "--runs must be 1 to " + MOST_RUNS);
+        require(runs >= 1 && runs <= MAX_RUNS, "--runs must be 1 to " + MAX_RUNS);
         Environment.warnIfBusy(progress());
         return RowsOnSignal.run(bench, progress(), this::print);
     }

@@ -36,7 +36,7 @@ final class FrameworkLoad implements LoadGenerator {
     private static final int PREFIX_BYTES = 5;
     private static final int ANSWER_BYTES = PREFIX_BYTES + ("Hello, " + NAME + "!").length();
     /** Minimum duration of a run. The first answer of a server without compiled code may take a second. */
-    private static final long LEAST_GRPC_SECONDS = 3;
+    private static final long MIN_GRPC_SECONDS = 3;
 
     private final Framework framework;
     private final int connections;
@@ -93,7 +93,7 @@ final class FrameworkLoad implements LoadGenerator {
         Path request = request();
         try {
             command.addAll(List.of("h2load", "-t1", "-c" + connections, "-m1", "-D"
-                    + Math.max(LEAST_GRPC_SECONDS, wholeSeconds), "-d",
+                    + Math.max(MIN_GRPC_SECONDS, wholeSeconds), "-d",
                     request.toString(), "-H", "content-type: application/grpc", "-H", "te: trailers",
                     site + "/hello/Say"));
             return read(network.runClient(command.toArray(String[]::new)));

@@ -23,7 +23,7 @@ import picocli.CommandLine.TypeConversionException;
                 + " that the framework itself takes with its handler, share.netty that of Netty's own classes; shares"
                 + " are sampled by async-profiler, after the runs.")
 public final class FrameworksCommand implements Callable<Integer> {
-    private static final int MOST_CONNECTIONS = 10_000;
+    private static final int MAX_CONNECTIONS = 10_000;
 
     @Mixin
     private BenchOptions options;
@@ -46,8 +46,8 @@ public final class FrameworksCommand implements Callable<Integer> {
 
     @Override
     public Integer call() throws Exception {
-        options.require(connections >= 1 && connections <= MOST_CONNECTIONS,
-                "--connections must be 1 to " + MOST_CONNECTIONS);
+        options.require(connections >= 1 && connections <= MAX_CONNECTIONS,
+                "--connections must be 1 to " + MAX_CONNECTIONS);
         if (frameworks == null) {
             frameworks = options.quick() ? List.of(Framework.VERTX) : List.of(Framework.values());
         }

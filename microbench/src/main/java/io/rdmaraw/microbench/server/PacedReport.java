@@ -13,7 +13,7 @@ import org.HdrHistogram.Histogram;
 
 /** Parses the output of {@code paced-bench}. */
 final class PacedReport {
-    private static final long LONGEST_NANOS = TimeUnit.SECONDS.toNanos(60);
+    private static final long MAX_NANOS = TimeUnit.SECONDS.toNanos(60);
     private static final int DIGITS = 3;
     private static final double NANOS_PER_MICRO = 1e3;
     private static final double TAIL = 99;
@@ -71,8 +71,8 @@ final class PacedReport {
     }
 
     private static Histogram histogram(JsonNode counts) {
-        Histogram histogram = new Histogram(LONGEST_NANOS, DIGITS);
-        counts.forEach(each -> histogram.recordValueWithCount(Math.min(LONGEST_NANOS, each.get(0).asLong()),
+        Histogram histogram = new Histogram(MAX_NANOS, DIGITS);
+        counts.forEach(each -> histogram.recordValueWithCount(Math.min(MAX_NANOS, each.get(0).asLong()),
                 each.get(1).asLong()));
         return histogram;
     }

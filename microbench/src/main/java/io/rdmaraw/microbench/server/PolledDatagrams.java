@@ -21,7 +21,7 @@ import org.HdrHistogram.Histogram;
  * as lost, and its slot also sends the next query. Late answers are ignored, because their ID no longer matches.
  */
 final class PolledDatagrams implements PolledClient {
-    private static final long LONGEST_NANOS = TimeUnit.SECONDS.toNanos(60);
+    private static final long MAX_NANOS = TimeUnit.SECONDS.toNanos(60);
     private static final int DIGITS = 3;
     private static final long LOST_NANOS = TimeUnit.MILLISECONDS.toNanos(500);
     private static final int LOOK_MILLIS = 100;
@@ -38,7 +38,7 @@ final class PolledDatagrams implements PolledClient {
     private static final int[] TYPES = {1, 28, 16, 1};
     private static final int[] CODES = {0, 0, 0, 3};
 
-    private final Histogram nanos = new Histogram(LONGEST_NANOS, DIGITS);
+    private final Histogram nanos = new Histogram(MAX_NANOS, DIGITS);
     private Channel channel;
     private long wrong;
     private boolean isOver;
@@ -134,7 +134,7 @@ final class PolledDatagrams implements PolledClient {
                 // The answer does not match. The query stays outstanding and will count as lost.
                 return;
             }
-            nanos.recordValue(Math.min(LONGEST_NANOS, System.nanoTime() - askedNanos[place]));
+            nanos.recordValue(Math.min(MAX_NANOS, System.nanoTime() - askedNanos[place]));
             if (!isOver) {
                 ask(ctx, place);
             }

@@ -29,12 +29,12 @@ import org.HdrHistogram.Histogram;
 final class PolledStreams implements PolledClient {
     /** Number of connections that are opened concurrently, which is less than the backlog of a listener. */
     private static final int AT_ONCE = 100;
-    private static final long LONGEST_NANOS = TimeUnit.SECONDS.toNanos(60);
+    private static final long MAX_NANOS = TimeUnit.SECONDS.toNanos(60);
     private static final int DIGITS = 3;
 
     private final Conversation conversation;
     private final ChannelGroup channels = new DefaultChannelGroup(GlobalEventExecutor.INSTANCE);
-    private final Histogram nanos = new Histogram(LONGEST_NANOS, DIGITS);
+    private final Histogram nanos = new Histogram(MAX_NANOS, DIGITS);
     private Bootstrap bootstrap;
     private long answered;
     private long wrong;
@@ -167,7 +167,7 @@ final class PolledStreams implements PolledClient {
             }
             answered++;
             long now = System.nanoTime();
-            nanos.recordValue(Math.min(LONGEST_NANOS, now - askedNanos));
+            nanos.recordValue(Math.min(MAX_NANOS, now - askedNanos));
             if (exchange.isLast()) {
                 isLastAnswered = true;
                 return;

@@ -15,7 +15,7 @@ final class HostileConnections {
     /**
      * Maximum number of transmissions of a segment. If the last one is not answered, another peer replaces this one.
      */
-    private static final int MOST_SENT = 8;
+    private static final int MAX_SENT = 8;
 
     private final int wanted;
     private final Consumer<Packet> output;
@@ -75,7 +75,7 @@ final class HostileConnections {
             if (openings.get(opening.key) != opening) {
                 continue;
             }
-            if (opening.sent == MOST_SENT) {
+            if (opening.sent == MAX_SENT) {
                 openings.remove(opening.key);
             } else {
                 send(opening, nowNanos);

@@ -40,7 +40,7 @@ final class HostileLoad implements AutoCloseable, HostileWire {
     private static final long PAUSE_NANOS = 200_000;
     private static final double NANOS_PER_SECOND = 1e9;
     /** Maximum number of overdue actions to catch up on. Further overdue actions are dropped. */
-    private static final long MOST_BEHIND = 2_000;
+    private static final long MAX_BEHIND = 2_000;
 
     private final long received = Libc.allocateZeroed((long) PacketPort.BURST * RECEIVED_BYTES);
     private final long sending = Libc.allocateZeroed((long) PacketPort.BURST * SENT_BYTES);
@@ -88,7 +88,7 @@ final class HostileLoad implements AutoCloseable, HostileWire {
                 hear(i, port.receivedBytes(i));
             }
             long due = (long) ((System.nanoTime() - begin) / NANOS_PER_SECOND * kind.perSecond());
-            done = Math.max(done, due - MOST_BEHIND);
+            done = Math.max(done, due - MAX_BEHIND);
             for (int i = 0; i < PacketPort.BURST && done < due; i++, done++) {
                 peers.act(System.nanoTime());
             }

@@ -17,7 +17,7 @@ final class HostileMeasurement {
     private static final double NANOS_PER_SECOND = 1e9;
     private static final double BYTES_PER_MEGABYTE = 1e6;
     /** Lower limit of a growth in megabytes. Smaller values are noise and would make ratios meaningless. */
-    private static final double LEAST_MEGABYTES = 0.1;
+    private static final double MIN_MEGABYTES = 0.1;
     private static final double EARLY = 0.1;
     private static final double MIDDLE = 0.5;
 
@@ -110,7 +110,7 @@ final class HostileMeasurement {
     }
 
     private static double megabytesMore(String what, Moment before, Moment now) {
-        return Math.max(LEAST_MEGABYTES, (now.held(what) - before.held(what)) / BYTES_PER_MEGABYTE);
+        return Math.max(MIN_MEGABYTES, (now.held(what) - before.held(what)) / BYTES_PER_MEGABYTE);
     }
 
     private static double coreOf(Moment before, Moment now) {

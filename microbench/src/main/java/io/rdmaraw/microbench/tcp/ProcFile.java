@@ -12,7 +12,7 @@ import java.util.List;
  * descriptors.
  */
 final class ProcFile {
-    private static final int MOST_BYTES = 64 << 10;
+    private static final int MAX_BYTES = 64 << 10;
 
     private final RandomAccessFile file;
 
@@ -26,11 +26,11 @@ final class ProcFile {
 
     /** Returns the current lines of the file. */
     List<String> lines() {
-        byte[] content = new byte[MOST_BYTES];
+        byte[] content = new byte[MAX_BYTES];
         int length = 0;
         try {
             file.seek(0);
-            for (int n = 0; n >= 0 && length < MOST_BYTES; n = file.read(content, length, MOST_BYTES - length)) {
+            for (int n = 0; n >= 0 && length < MAX_BYTES; n = file.read(content, length, MAX_BYTES - length)) {
                 length += n;
             }
         } catch (IOException e) {

@@ -6,7 +6,7 @@ import org.HdrHistogram.Histogram;
 
 /** The counters of the handlers on one event loop. Only the loop writes them; other threads read them. */
 final class StreamCounts {
-    private static final long LONGEST_NANOS = TimeUnit.SECONDS.toNanos(60);
+    private static final long MAX_NANOS = TimeUnit.SECONDS.toNanos(60);
     private static final int DIGITS = 3;
 
     /** Number of answered requests. */
@@ -16,11 +16,11 @@ final class StreamCounts {
     /** Number of connections that were opened and then closed by both sides. */
     private final AtomicLong connections = new AtomicLong();
     /** Round-trip times. Used only by the thread of the event loop. */
-    private final Histogram roundTripNanos = new Histogram(LONGEST_NANOS, DIGITS);
+    private final Histogram roundTripNanos = new Histogram(MAX_NANOS, DIGITS);
 
     void addRoundTrip(long nanos) {
         roundTrips.lazySet(roundTrips.getPlain() + 1);
-        roundTripNanos.recordValue(Math.min(nanos, LONGEST_NANOS));
+        roundTripNanos.recordValue(Math.min(nanos, MAX_NANOS));
     }
 
     void addBytes(int count) {

@@ -26,7 +26,7 @@ import java.util.List;
 final class Wire implements AutoCloseable {
     static final int PORT = 7777;
     private static final int GENERATOR_CORE = 0;
-    private static final int MOST_TRIES = 3;
+    private static final int MAX_TRIES = 3;
     private static final int SERVER_CORE = 1;
     private static final Duration LIMIT = Duration.ofSeconds(60);
     private static final double WARM_UP_SLICE_SECONDS = 0.4;
@@ -123,8 +123,8 @@ final class Wire implements AutoCloseable {
      */
     JsonNode generate(int window, int frameBytes, double seconds) {
         CommandResult run = attempt(window, frameBytes, seconds);
-        for (int tries = 1; run.exitCode() != 0 && tries < MOST_TRIES; tries++) {
-            progress.println("the generator failed, attempt " + (tries + 1) + " of " + MOST_TRIES + " follows: "
+        for (int tries = 1; run.exitCode() != 0 && tries < MAX_TRIES; tries++) {
+            progress.println("the generator failed, attempt " + (tries + 1) + " of " + MAX_TRIES + " follows: "
                     + run.output().strip());
             progress.flush();
             run = attempt(window, frameBytes, seconds);

@@ -27,7 +27,7 @@ import java.util.HexFormat;
 final class CoreSender implements AutoCloseable {
     private static final int FRAME_BYTES = 2048;
     private static final int PORT = 40_000;
-    private static final long LONGEST_WAIT_NANOS = 100_000_000;
+    private static final long MAX_WAIT_NANOS = 100_000_000;
 
     private final PacketPort port;
     private final long memory = Libc.allocateZeroed(2L * PacketPort.BURST * FRAME_BYTES);
@@ -87,7 +87,7 @@ final class CoreSender implements AutoCloseable {
                 now = System.nanoTime();
                 end.engine.advance(now);
                 if (transmit(now) + received == 0) {
-                    waiter.await(Math.clamp(end.engine.nextDeadlineNanos() - now, 0, LONGEST_WAIT_NANOS));
+                    waiter.await(Math.clamp(end.engine.nextDeadlineNanos() - now, 0, MAX_WAIT_NANOS));
                 }
             }
             connection.abort();

@@ -26,7 +26,7 @@ public final class LinkEmulator implements AutoCloseable {
     private static final int NICE = -19;
     private static final long TIMER_SLACK_NANOS = 1000;
     /** Minimum time to sleep. For less, going to sleep costs more than it saves. */
-    private static final long SHORTEST_WAIT_NANOS = 20_000;
+    private static final long MIN_WAIT_NANOS = 20_000;
 
     private final PacketPort left;
     private final PacketPort right;
@@ -104,7 +104,7 @@ public final class LinkEmulator implements AutoCloseable {
         long now = System.nanoTime();
         work += toRight.send(now) + toLeft.send(now);
         long next = Math.min(toRight.nextNanos(), toLeft.nextNanos());
-        if (work > 0 || next <= now || next - now < SHORTEST_WAIT_NANOS) {
+        if (work > 0 || next <= now || next - now < MIN_WAIT_NANOS) {
             Thread.onSpinWait();
             return;
         }

@@ -5,7 +5,7 @@ package io.rdmaraw.testsuite.sim;
  * doubles.
  */
 final class RetransmitChecks {
-    private static final long LONGEST_NANOS = 50_000 * LinkPlan.MILLI;
+    private static final long MAX_NANOS = 50_000 * LinkPlan.MILLI;
     private static final double MIN_GROWTH = 1.6;
 
     /** Pacing rate set by the user (SO_MAX_PACING_RATE); 0: no limit. */
@@ -47,7 +47,7 @@ final class RetransmitChecks {
             // The first gaps belong to the tail loss probe and the first timeout. Once per silence, the pacer may
             // delay the segments that these have marked lost. A gap no longer than such a delay does not show the
             // timeout.
-            boolean grows = gap >= lastGapNanos * MIN_GROWTH || gap >= LONGEST_NANOS
+            boolean grows = gap >= lastGapNanos * MIN_GROWTH || gap >= MAX_NANOS
                     || inSilence == 3 && lastGapNanos <= lastHeldNanos;
             if (inSilence >= 3 && !grows) {
                 throw new SimulationFailure("retransmission backs off", "after " + lastGapNanos / 1000 + " us came "

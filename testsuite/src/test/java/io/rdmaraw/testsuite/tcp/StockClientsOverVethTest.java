@@ -89,7 +89,7 @@ class StockClientsOverVethTest {
                 BYTES, (between - start) / 1_000_000, (end - between) / 1_000_000);
         assertEquals(0, TcpHost.tcp(device, "bad-checksum"), "segments whose checksum was taken for a wrong one");
         boolean cutByTheKernel = offloads == Offloads.OFF || kind == SoftDevice.XDP_NATIVE;
-        assertEquals(!cutByTheKernel, TcpHost.ofDevice(device, "super-frames.whole") > 0,
+        assertEquals(!cutByTheKernel, TcpHost.ofDevice(device, "gso-frames.unsegmented") > 0,
                 "frames beyond the MTU are received whole");
     }
 

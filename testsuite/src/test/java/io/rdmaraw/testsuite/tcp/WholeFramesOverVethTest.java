@@ -129,7 +129,7 @@ class WholeFramesOverVethTest {
     }
 
     private long whole() {
-        return TcpHost.ofDevice(device, "super-frames.whole");
+        return TcpHost.ofDevice(device, "gso-frames.unsegmented");
     }
 
     /** Sends until the server's window and the kernel's send buffer are full. */

@@ -30,7 +30,7 @@ final class EchoDemo {
     private static final double WARM_UP_SHARE = 0.5;
     private static final double MAX_WARM_UP_SECONDS = 3;
     /** The shortest duration for a meaningful rate. In less time, a single batch of frames dominates the result. */
-    private static final long LEAST_MEASURED_NANOS = TimeUnit.MILLISECONDS.toNanos(50);
+    private static final long MIN_MEASURED_NANOS = TimeUnit.MILLISECONDS.toNanos(50);
 
     private final DemoOptions options;
     private final PrintWriter live;
@@ -89,7 +89,7 @@ final class EchoDemo {
         long nanos = watch(line, ctx, options.seconds() - warmUpSeconds);
         long frames = probe.verifiedFrames() - framesBefore;
         long allocatedBytes = meter.bytes();
-        if (nanos < LEAST_MEASURED_NANOS) {
+        if (nanos < MIN_MEASURED_NANOS) {
             live.println("rdma-raw: ended before the warm-up was over, which the rates count");
             live.flush();
             nanos += warmUpNanos;

@@ -19,7 +19,7 @@ final class HostChecks {
     static final long LARGE_QUEUE_BYTES = 3072L * 4160;
     private static final int MAX_SHORT_MTU = 1774;
     /** If the limit is low, softverbs uses a quarter of the memory. */
-    private static final int LEAST_SHARE = 4;
+    private static final int MIN_SHARE = 4;
     /** Index of the drop counter in a line of /proc/net/softnet_stat (net/core/net-procfs.c). */
     private static final int SOFTNET_DROPPED_FIELD = 1;
     private static final String XDP_MODE = "SOFTVERBS_XDP_MODE";
@@ -160,8 +160,8 @@ final class HostChecks {
                 .filter(name -> name.startsWith("rx-")).count());
         boolean large = host.read("sys/class/net/" + netdev + "/mtu").map(Integer::parseInt).orElse(0) > MAX_SHORT_MTU;
         long wanted = queues * (large ? LARGE_QUEUE_BYTES : QUEUE_BYTES);
-        return memlock(wanted / LEAST_SHARE, wanted, String.format(Locale.ROOT, "%s has %d receive queues, which take"
-                + " %,d KiB, %,d at least", netdev, queues, wanted >> 10, wanted / LEAST_SHARE >> 10),
+        return memlock(wanted / MIN_SHARE, wanted, String.format(Locale.ROOT, "%s has %d receive queues, which take"
+                + " %,d KiB, %,d at least", netdev, queues, wanted >> 10, wanted / MIN_SHARE >> 10),
                 " (smaller rings until then), or fewer queues: ethtool -L");
     }
 

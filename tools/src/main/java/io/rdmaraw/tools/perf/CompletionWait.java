@@ -12,7 +12,7 @@ import io.rdmaraw.verbs.objects.CompletionQueue;
 final class CompletionWait implements AutoCloseable {
     private static final int TURNS_BETWEEN_SAFEPOINTS = 4096;
     /** Maximum duration of one sleep, so that the end of a run is noticed even if nothing arrives. */
-    private static final long LONGEST_SLEEP_NANOS = 10_000_000;
+    private static final long MAX_SLEEP_NANOS = 10_000_000;
 
     private final CompletionChannel channelOrNull;
     private final CompletionQueue[] queues;
@@ -41,7 +41,7 @@ final class CompletionWait implements AutoCloseable {
             }
             armed = true;
         } else {
-            waiter.await(Math.clamp(longestNanos, 0, LONGEST_SLEEP_NANOS));
+            waiter.await(Math.clamp(longestNanos, 0, MAX_SLEEP_NANOS));
             disarm();
         }
     }

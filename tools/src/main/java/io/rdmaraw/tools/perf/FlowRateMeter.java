@@ -11,7 +11,7 @@ import org.HdrHistogram.Histogram;
 
 /** Measures the creation and the removal of flow rules separately. */
 final class FlowRateMeter {
-    private static final long LONGEST_NANOS = 60_000_000_000L;
+    private static final long MAX_NANOS = 60_000_000_000L;
     private static final int SIGNIFICANT_DIGITS = 3;
 
     private final int rules;
@@ -55,7 +55,7 @@ final class FlowRateMeter {
     /** The measurements of one operation in all rounds. */
     static final class Sample {
         private final String operation;
-        private final Histogram nanos = new Histogram(LONGEST_NANOS, SIGNIFICANT_DIGITS);
+        private final Histogram nanos = new Histogram(MAX_NANOS, SIGNIFICANT_DIGITS);
         private final DoubleSummaryStatistics rounds = new DoubleSummaryStatistics();
         private long count;
         private long totalNanos;
@@ -66,7 +66,7 @@ final class FlowRateMeter {
 
         private long record(long before) {
             long now = System.nanoTime();
-            nanos.recordValue(Math.min(LONGEST_NANOS, now - before));
+            nanos.recordValue(Math.min(MAX_NANOS, now - before));
             return now;
         }
 

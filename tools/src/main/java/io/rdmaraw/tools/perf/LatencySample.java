@@ -13,10 +13,10 @@ import org.HdrHistogram.Histogram;
  */
 record LatencySample(long pings, Histogram fromSchedule, Histogram fromSend, long lost, long latePings,
         double seconds) {
-    private static final int MOST_LATE_SHARE = 10;
+    private static final int MAX_LATE_SHARE = 10;
 
     /** Returns whether more than a tenth of the pings were late, which makes the schedule meaningless. */
     boolean isLate() {
-        return latePings > pings / MOST_LATE_SHARE;
+        return latePings > pings / MAX_LATE_SHARE;
     }
 }

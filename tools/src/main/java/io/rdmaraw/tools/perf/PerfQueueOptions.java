@@ -14,9 +14,9 @@ package io.rdmaraw.tools.perf;
  */
 record PerfQueueOptions(int queuePairs, int sendDepth, int receiveDepth, int signalInterval, int postList,
         int inlineBytes, boolean events, boolean rss) {
-    private static final int LEAST_SLOT_BYTES = 2048;
+    private static final int MIN_SLOT_BYTES = 2048;
 
     static int slotBytes(int frameBytes) {
-        return Math.max(LEAST_SLOT_BYTES, Integer.highestOneBit(frameBytes - 1) << 1);
+        return Math.max(MIN_SLOT_BYTES, Integer.highestOneBit(frameBytes - 1) << 1);
     }
 }

@@ -10,7 +10,7 @@ import org.HdrHistogram.Histogram;
  * omission. The latency from the actual send time is recorded as well. Used by one thread.
  */
 final class Pinger implements PerfEndpoint.FrameSink {
-    private static final long LONGEST_NANOS = 60_000_000_000L;
+    private static final long MAX_NANOS = 60_000_000_000L;
     private static final int SIGNIFICANT_DIGITS = 3;
     private static final int TIMES = 1 << 16;
     private static final long LOSS_NANOS = 1_000_000_000L;
@@ -21,8 +21,8 @@ final class Pinger implements PerfEndpoint.FrameSink {
     private final int burst;
     private final int replyEvery;
     private final int window;
-    private final Histogram fromSchedule = new Histogram(LONGEST_NANOS, SIGNIFICANT_DIGITS);
-    private final Histogram fromSend = new Histogram(LONGEST_NANOS, SIGNIFICANT_DIGITS);
+    private final Histogram fromSchedule = new Histogram(MAX_NANOS, SIGNIFICANT_DIGITS);
+    private final Histogram fromSend = new Histogram(MAX_NANOS, SIGNIFICANT_DIGITS);
     /** Actual and scheduled send times of the last pings, indexed by number. {@code sentNanos} is 0 once answered. */
     private final long[] sentNanos = new long[TIMES];
     private final long[] intendedNanos = new long[TIMES];
@@ -129,8 +129,8 @@ final class Pinger implements PerfEndpoint.FrameSink {
         }
         pongs++;
         long now = System.nanoTime();
-        fromSend.recordValue(Math.min(LONGEST_NANOS, now - sentNanos[place]));
-        fromSchedule.recordValue(Math.min(LONGEST_NANOS, now - intendedNanos[place]));
+        fromSend.recordValue(Math.min(MAX_NANOS, now - sentNanos[place]));
+        fromSchedule.recordValue(Math.min(MAX_NANOS, now - intendedNanos[place]));
         sentNanos[place] = 0;
     }
 

@@ -11,12 +11,12 @@ import org.HdrHistogram.Histogram;
 
 /** Measures loss, reordering and latency of frames that carry a {@link TrafficProbe}. Not thread-safe. */
 final class ProbeReader {
-    private static final long LONGEST_NANOS = 5_000_000_000L;
+    private static final long MAX_NANOS = 5_000_000_000L;
     private static final int SIGNIFICANT_DIGITS = 3;
     private static final double[] PERCENTILES = {50, 99, 99.9, 99.99};
 
     private final StreamCounter[] streams = new StreamCounter[TrafficProbe.MAX_STREAMS];
-    private final Histogram latency = new Histogram(LONGEST_NANOS, SIGNIFICANT_DIGITS);
+    private final Histogram latency = new Histogram(MAX_NANOS, SIGNIFICANT_DIGITS);
     private long withoutProbe;
 
     void read(ByteBuf frame) {
@@ -31,7 +31,7 @@ final class ProbeReader {
             streams[stream] = counter;
         }
         counter.add(TrafficProbe.number(frame));
-        latency.recordValue(Math.min(LONGEST_NANOS, TrafficProbe.latencyNanos(frame, System.nanoTime())));
+        latency.recordValue(Math.min(MAX_NANOS, TrafficProbe.latencyNanos(frame, System.nanoTime())));
     }
 
     private long sum(ToLongFunction<StreamCounter> count) {

@@ -49,7 +49,7 @@ class TopScreenTest {
                 List.of(row(with(loop, "channel", "tcp"), Map.of("level:connections", 12L, "level:time-wait", 3L,
                         "traffic:received.segments", 4000 * n, "traffic:sent.segments", 6000 * n,
                         "traffic:retransmitted.segments", 8 * n, "traffic:forwarded.segments", 20 * n,
-                        "traffic:accepted.connections", 10 * n, "drop:unsound", 5L))),
+                        "traffic:accepted.connections", 10 * n, "drop:malformed", 5L))),
                 List.of(row(with(loop, "local", "10.0.0.1:80", "remote", "*", "state", "LISTEN"),
                         Map.of("level:half-open", 2L, "level:backlog", 128L)),
                         row(with(loop, "local", "", "remote", "", "state", "ALL"),
@@ -83,7 +83,7 @@ class TopScreenTest {
         assertTrue(connections.getFirst().matches(
                 "10.0.0.1:80 - 10.0.0.2:2000 +ESTABLISHED +1.00G +0 +42 us +14.6k +0 +3.00k +7 +loop-1"), screen);
         assertTrue(connections.getLast().contains("CLOSE_WAIT"), "a connection is known by its ends: " + screen);
-        assertTrue(screen.lines().anyMatch(line -> line.matches("drop +unsound +0 +5 +tcp of loop-1")), screen);
+        assertTrue(screen.lines().anyMatch(line -> line.matches("drop +malformed +0 +5 +tcp of loop-1")), screen);
         assertFalse(screen.lines().anyMatch(line -> line.startsWith("tcp ")), "TCP is no channel: " + screen);
     }
 

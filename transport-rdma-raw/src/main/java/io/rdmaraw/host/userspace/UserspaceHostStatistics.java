@@ -27,7 +27,7 @@ public final class UserspaceHostStatistics implements RdmaRawMetered {
             .traffic("sent.questions", core(c -> c.asked), "requests sent for the MAC addresses of other hosts")
             .traffic("reassembled", s -> s.fragments.reassembled,
                     "packets reassembled from fragments")
-            .drop("unsound", s -> s.unsoundFrames,
+            .drop("malformed", s -> s.malformedFrames,
                     "malformed frames: truncated, impossible lengths, wrong checksums, and so on")
             .drop("martian", s -> s.martians, "packets with an address that is invalid on a link")
             .drop("foreign-vlan", s -> s.foreignVlans, "frames with a VLAN tag, although the link has none")
@@ -47,7 +47,7 @@ public final class UserspaceHostStatistics implements RdmaRawMetered {
 
     private final Supplier<UserspaceHostCounters> counters;
     private final PacketReassembly.Counters fragments = new PacketReassembly.Counters();
-    long unsoundFrames;
+    long malformedFrames;
     long martians;
     long foreignVlans;
     /** Packets without a matching channel. */
@@ -72,7 +72,7 @@ public final class UserspaceHostStatistics implements RdmaRawMetered {
         switch (verdict) {
             case MARTIAN -> martians++;
             case VLAN_FOREIGN -> foreignVlans++;
-            default -> unsoundFrames++;
+            default -> malformedFrames++;
         }
     }
 

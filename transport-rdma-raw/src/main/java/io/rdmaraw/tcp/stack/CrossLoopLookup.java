@@ -38,11 +38,11 @@ final class CrossLoopLookup {
     private final TcpStackStatistics counters;
     private final SearchLimit searches = new SearchLimit();
     /** Set while the engine processes the segment of a failed search; null otherwise. */
-    private Search inVain;
+    private Search failedSearch;
     /** Set while the engine processes a segment that the device's hash did not assign to this loop. */
     private boolean searchAlways;
     /** Number of closed servers of this loop that shared a port and still have connections. */
-    private int closedSharers;
+    private int closedSharingServers;
 
     CrossLoopLookup(TcpStack stack, TcpEngine engine, SegmentReceiver receiver, TcpStackStatistics counters) {
         this.stack = stack;
@@ -77,14 +77,14 @@ final class CrossLoopLookup {
         searchAlways = always;
     }
 
-    /** Reports that a server with a shared port has closed. A call of {@link #sharerGone} must follow. */
-    void sharerClosed() {
-        closedSharers++;
+    /** Reports that a server with a shared port has closed. A call of {@link #sharingServerReleased} must follow. */
+    void sharingServerClosed() {
+        closedSharingServers++;
     }
 
     /** Reports that the last connection of such a server has ended. */
-    void sharerGone() {
-        closedSharers--;
+    void sharingServerReleased() {
+        closedSharingServers--;
     }
 
     /**
@@ -93,11 +93,11 @@ final class CrossLoopLookup {
      */
     boolean take(Segment segment) {
         boolean opens = segment.has(TcpFlags.SYN) && !segment.has(TcpFlags.ACK);
-        boolean forListener = opens && (closedSharers > 0 || device.rssFlows().haveMovedWithin(OPENING_NANOS))
+        boolean forListener = opens && (closedSharingServers > 0 || device.rssFlows().haveMovedWithin(OPENING_NANOS))
                 && !engine.listensTo(segment);
         // If the failed search was for a connection only, a server of this loop may have closed during it. Then a
         // second search looks for another server.
-        if (inVain != null && (inVain.forListener || !forListener)
+        if (failedSearch != null && (failedSearch.forListener || !forListener)
                 || !forListener && !searchAlways && !device.rssFlows().haveMoved()) {
             return false;
         }
@@ -126,11 +126,11 @@ final class CrossLoopLookup {
     /** Processes a segment on this loop because no other stack knows its connection. */
     private void answer(Search ended) {
         searches.end();
-        inVain = ended;
+        failedSearch = ended;
         try {
             stack.receiveUnsteered(ended.frame, ended.checksumVerified);
         } finally {
-            inVain = null;
+            failedSearch = null;
         }
     }
 

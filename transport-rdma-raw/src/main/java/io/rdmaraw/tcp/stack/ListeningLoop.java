@@ -50,7 +50,7 @@ final class ListeningLoop {
     /** Completes when the loop has joined the current rules. */
     private volatile CompletableFuture<Void> joining = new CompletableFuture<>();
     /** Set if the server of this loop has closed and other servers share the port ({@code SO_REUSEPORT}). */
-    private boolean leftToSharers;
+    private boolean forwardsToSharingServers;
     /** Set if the port has been released. */
     private boolean ended;
     private final Runnable whenGone = this::gone;
@@ -237,15 +237,15 @@ final class ListeningLoop {
         listener.close();
         listener = null;
         if (port.isReusePort()) {
-            leaveToSharers();
+            forwardToSharingServers();
         }
     }
 
     /** Makes this loop forward SYNs for the port to the loops of other servers that share it. */
-    void leaveToSharers() {
-        if (!ended && !leftToSharers) {
-            leftToSharers = true;
-            stack.crossLoopLookup().sharerClosed();
+    void forwardToSharingServers() {
+        if (!ended && !forwardsToSharingServers) {
+            forwardsToSharingServers = true;
+            stack.crossLoopLookup().sharingServerClosed();
         }
     }
 
@@ -281,11 +281,11 @@ final class ListeningLoop {
     void end() {
         ended = true;
         stopListening();
-        if (leftToSharers) {
-            leftToSharers = false;
-            stack.crossLoopLookup().sharerGone();
+        if (forwardsToSharingServers) {
+            forwardsToSharingServers = false;
+            stack.crossLoopLookup().sharingServerReleased();
         }
-        stack.notOnceGone(whenGone);
+        stack.cancelOnceGone(whenGone);
         stack.network().unfollow(onHostChange);
         stack.port().detach(events);
         steer();

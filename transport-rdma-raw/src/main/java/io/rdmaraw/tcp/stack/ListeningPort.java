@@ -78,7 +78,7 @@ public final class ListeningPort extends TcpPort implements RssFlowOwner {
         ListeningPort port = new ListeningPort(binding, stacks, server);
         try {
             port.update(true);
-            port.tellLoops();
+            port.updateLoops();
         } catch (RuntimeException e) {
             port.server = null;
             port.withdraw();
@@ -392,7 +392,7 @@ public final class ListeningPort extends TcpPort implements RssFlowOwner {
      *
      * @return false if the port has a server again, sends copies to another process, or has no rules any more
      */
-    public boolean leaveToSharers() {
+    public boolean forwardToSharingServers() {
         synchronized (this) {
             if (server != null || copies || withdrawn) {
                 return false;
@@ -400,7 +400,7 @@ public final class ListeningPort extends TcpPort implements RssFlowOwner {
             reusePort = true;
             rules.forEach(rule -> flows.disown(rule, this));
         }
-        loops.forEach(loop -> loop.stack().beforeFrames(loop::leaveToSharers));
+        loops.forEach(loop -> loop.stack().beforeFrames(loop::forwardToSharingServers));
         return true;
     }
 
@@ -424,7 +424,7 @@ public final class ListeningPort extends TcpPort implements RssFlowOwner {
             synchronized (this) {
                 keepFromKernel(rules);
             }
-            tellLoops();
+            updateLoops();
         } catch (RuntimeException e) {
             stopListening();
             throw e;
@@ -462,7 +462,7 @@ public final class ListeningPort extends TcpPort implements RssFlowOwner {
      *
      * @throws VerbsException if the caller serves the port on its own loop, and that loop cannot join any of the rules
      */
-    private void tellLoops() {
+    private void updateLoops() {
         ConnectionAcceptor listening = server;
         for (ListeningLoop loop : loops) {
             if (loop.stack().isOnLoop()) {

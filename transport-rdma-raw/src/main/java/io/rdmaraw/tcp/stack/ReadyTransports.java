@@ -34,7 +34,7 @@ final class ReadyTransports {
         if (!transport.isReady()) {
             return;
         }
-        transport.markTold();
+        transport.markNotified();
         for (int i = delivering ? next : 0; i < count; i++) {
             if (ready[i] == transport) {
                 ready[i] = null;

@@ -14,7 +14,7 @@ public final class ReceivedPieces {
     private static final int MAX_MERGED_BYTES = 1 << 16;
     private static final int MAX_COPIED_BYTES = 1024;
     /** Number of unread pieces from which on further small pieces are copied into shared memory. */
-    private static final int MOST_SEPARATE_PIECES = 32;
+    private static final int MAX_SEPARATE_PIECES = 32;
     private static final int SHARED_BYTES = 4096;
 
     /** Created on first use. */
@@ -31,7 +31,7 @@ public final class ReceivedPieces {
         if (pieces == null) {
             pieces = new ArrayDeque<>(4);
         }
-        if (pieces.size() < MOST_SEPARATE_PIECES || piece.readableBytes() >= MAX_COPIED_BYTES) {
+        if (pieces.size() < MAX_SEPARATE_PIECES || piece.readableBytes() >= MAX_COPIED_BYTES) {
             pieces.add(piece);
             return false;
         }

@@ -26,7 +26,7 @@ import io.rdmaraw.wire.ParsedFrame;
 final class SegmentReceiver {
     /** Payloads below this length are copied if the reader is slow, whatever the size of a slot. */
     private static final int COPY_BREAK_BYTES = 1024;
-    private static final int MOST_SLOTS_OF_SMALL_PAYLOADS = 32;
+    private static final int MAX_SLOTS_OF_SMALL_PAYLOADS = 32;
 
     private final TcpEngine engine;
     private final SlotPool slots;
@@ -239,7 +239,7 @@ final class SegmentReceiver {
      */
     boolean isCopied(ByteBuf buffer, int length, int unreadPieces) {
         return (length < COPY_BREAK_BYTES || length < buffer.capacity() / 2)
-                && (unreadPieces > MOST_SLOTS_OF_SMALL_PAYLOADS || slots.isReceiveMemoryLow());
+                && (unreadPieces > MAX_SLOTS_OF_SMALL_PAYLOADS || slots.isReceiveMemoryLow());
     }
 
     ByteBuf copy(ByteBuf buffer, int index, int length) {

@@ -122,7 +122,7 @@ final class SegmentSender {
     private void drop(TcpPath pathOrNull) {
         TcpStackStatistics counters = stack.counters();
         counters.droppedUnroutable += pathOrNull == null ? 1 : 0;
-        counters.droppedUnasked += pathOrNull == TcpPath.NOT_ASKED ? 1 : 0;
+        counters.droppedLookupLimited += pathOrNull == TcpPath.NOT_ASKED ? 1 : 0;
         counters.droppedOtherLink += pathOrNull == TcpPath.OTHER_LINK ? 1 : 0;
         SegmentOwner owner = out.connection();
         out.transmitted();

@@ -24,7 +24,7 @@ final class TcpFrameBuilder {
      * Shorter payloads are copied. The copy costs less than another gather element, and the checksum of bytes that were
      * just copied costs less than the offload.
      */
-    private static final int LEAST_IN_PLACE_BYTES = 256;
+    private static final int MIN_IN_PLACE_BYTES = 256;
 
     private final FrameQueue queue;
     private final boolean offload;
@@ -99,7 +99,7 @@ final class TcpFrameBuilder {
     private void offer(Segment segment, FrameBuf frame) {
         if (segment.segmentSizeBytes() > 0) {
             offerSegmented(segment, frame);
-        } else if (segment.payloadLength() >= LEAST_IN_PLACE_BYTES) {
+        } else if (segment.payloadLength() >= MIN_IN_PLACE_BYTES) {
             offerLong(segment, frame);
         } else {
             queue.offer(copied(segment, frame));

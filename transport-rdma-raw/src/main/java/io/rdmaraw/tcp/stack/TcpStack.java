@@ -36,11 +36,11 @@ public final class TcpStack implements FrameReceiver, PortOwner {
      * Limit for {@link #receiveAll}: a full queue of the device and more from the kernel. The limit is needed because
      * frames may arrive continuously.
      */
-    private static final int MOST_POLLED = 1 << 16;
+    private static final int MAX_POLLED = 1 << 16;
     /**
      * Maximum number of out-of-order payloads that are copied after a burst to release their slots, if slots are low.
      */
-    private static final int MOST_COPIED_AFTER_BURST = 64;
+    private static final int MAX_COPIED_AFTER_BURST = 64;
 
     private final DeviceQueue port;
     private final ThreadAwareExecutor loop;
@@ -176,7 +176,7 @@ public final class TcpStack implements FrameReceiver, PortOwner {
     void receiveAll() {
         int received = 0;
         int count;
-        while (received < MOST_POLLED && (count = receiveNow()) > 0) {
+        while (received < MAX_POLLED && (count = receiveNow()) > 0) {
             received += count;
         }
     }
@@ -253,14 +253,14 @@ public final class TcpStack implements FrameReceiver, PortOwner {
     }
 
     /** Removes a task of {@link #onceGone} that has not run. May be called on any thread. */
-    void notOnceGone(Runnable task) {
+    void cancelOnceGone(Runnable task) {
         afterwards.remove(task);
     }
 
     private CompletableFuture<RdmaRawTcpSockets> sockets(int most) {
         CompletableFuture<RdmaRawTcpSockets> answer = new CompletableFuture<>();
         executeOrElse(
-                () -> answer.complete(TcpSnapshots.sockets(engine.socketDump(RdmaRawTcpSockets.LOOKED_AT, most))),
+                () -> answer.complete(TcpSnapshots.sockets(engine.socketDump(RdmaRawTcpSockets.MAX_EXAMINED, most))),
                 () -> answer.completeExceptionally(new IllegalStateException("the loop has ended")));
         return answer;
     }
@@ -450,7 +450,7 @@ public final class TcpStack implements FrameReceiver, PortOwner {
     public void endBurst() {
         receiver.endBurst();
         if (receiver.isMemoryLow()) {
-            engine.giveBackBuffers(MOST_COPIED_AFTER_BURST);
+            engine.giveBackBuffers(MAX_COPIED_AFTER_BURST);
         }
     }
 

@@ -58,7 +58,7 @@ public final class TcpStackStatistics implements RdmaRawTcpStatistics {
             .traffic("time-wait.reuses", core(c -> c.timeWaitReuses), "connections opened over one in TIME-WAIT")
             .drop("bad-checksum", s -> s.frames.badTransportChecksums() + s.badKernelSegments.sum(),
                     "segments with a wrong checksum")
-            .drop("unsound", s -> s.frames.unsound(), "malformed frames: truncated, impossible lengths, and so on")
+            .drop("malformed", s -> s.frames.malformed(), "malformed frames: truncated, impossible lengths, and so on")
             .drop("martian", s -> s.frames.martians() + s.droppedMartians,
                     "frames with an address that is invalid on a link: this host's own as the source, a subnet's"
                             + " broadcast address, and others")
@@ -93,7 +93,7 @@ public final class TcpStackStatistics implements RdmaRawTcpStatistics {
             .drop("other-link", s -> s.droppedOtherLink,
                     "segments to peers that are reached through another link than the device's")
             .drop("unroutable", s -> s.droppedUnroutable, "segments to peers without a route")
-            .drop("route-not-asked", s -> s.droppedUnasked, "replies to unknown senders beyond the limit of"
+            .drop("route-lookup-limited", s -> s.droppedLookupLimited, "replies to unknown senders beyond the limit of"
                     + " route lookups in the kernel")
             .drop("unresolved", s -> s.droppedUnresolved, "segments to a next hop with an unknown MAC address")
             .drop("reply-queue-full", core(c -> c.replyDrops),
@@ -127,7 +127,7 @@ public final class TcpStackStatistics implements RdmaRawTcpStatistics {
             .error("blind-attacks", core(c -> c.blindAttackSegments), "resets and SYNs rejected by RFC 5961")
             .error("path-mtu-reductions", core(c -> c.pathMtuReductions),
                     "times that a router reported a packet as too big")
-            .error("path-mtu-doubts", core(c -> c.pathMtuReductionsDelayed),
+            .error("path-mtu-deferred", core(c -> c.pathMtuReductionsDelayed),
                     "reports of too big packets that contradict delivered ones; a timeout decides")
             .error("path-mtu-black-holes", core(c -> c.pathMtuBlackHoles),
                     "times that large segments were apparently dropped on the path")
@@ -156,7 +156,7 @@ public final class TcpStackStatistics implements RdmaRawTcpStatistics {
     /** Segments dropped because the route uses another link and the MAC address they came from cannot be used. */
     public long droppedOtherLink;
     /** Replies to unknown senders that were dropped because the rate limit for route lookups was reached. */
-    public long droppedUnasked;
+    public long droppedLookupLimited;
     /** Segments dropped because the next hop's MAC address was not resolved in time. */
     public long droppedUnresolved;
     /** SYNs and ACKs of handshakes dropped because the accept queue was full. */

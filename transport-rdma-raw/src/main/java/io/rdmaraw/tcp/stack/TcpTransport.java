@@ -131,10 +131,10 @@ public final class TcpTransport implements StreamTransport {
                 leaveFor(destination, attaching);
             }
             // Otherwise the channel has moved on, and attaches on its present loop.
-        }, () -> destination.onLoop(() -> comeFromEndedLoop(attaching, destination)));
+        }, () -> destination.onLoop(() -> moveFromEndedLoop(attaching, destination)));
     }
 
-    private void comeFromEndedLoop(ConnectionListener attaching, TcpStack destination) {
+    private void moveFromEndedLoop(ConnectionListener attaching, TcpStack destination) {
         if (attaching.loopStack() == destination) {
             location.setStack(destination);
             noteEndOfLoop();
@@ -211,7 +211,7 @@ public final class TcpTransport implements StreamTransport {
     }
 
     /** Records that the channel has been notified, or that another stack will do so. */
-    void markTold() {
+    void markNotified() {
         ready = false;
     }
 
@@ -439,7 +439,7 @@ public final class TcpTransport implements StreamTransport {
 
     /** Notifies the server of an accepted connection, or the channel of its events. */
     void deliver() {
-        markTold();
+        markNotified();
         ConnectionAcceptor server = acceptor;
         if (server != null) {
             acceptor = null;

@@ -31,17 +31,17 @@ public record DeviceCounters(long ringFullDrops, long synRingFullDrops, long uns
      * a veth pair there is no such hardware.
      *
      * @param partialChecksums  checksums that the sender omitted and the device computed
-     * @param superFrames       packets larger than the MTU that the device segmented
-     * @param cutFrames         frames resulting from this segmentation
-     * @param wholeFrames       TCP packets larger than the MTU delivered without segmentation
+     * @param gsoFrames       packets larger than the MTU that the device segmented
+     * @param gsoSegments         frames resulting from this segmentation
+     * @param unsegmentedFrames       TCP packets larger than the MTU delivered without segmentation
      * @param flagDrops         dropped TCP packets larger than the MTU with SYN, RST or URG
-     * @param unsoundDrops      dropped packets larger than the MTU with contradictory lengths or a wrong
+     * @param malformedDrops      dropped packets larger than the MTU with contradictory lengths or a wrong
      *                          checksum
      * @param tooLongDrops      dropped packets larger than 64 KB
      * @param datagramsToKernel UDP packets larger than the MTU left to the kernel
      */
-    public record FromSameHost(long partialChecksums, long superFrames, long cutFrames, long wholeFrames,
-            long flagDrops, long unsoundDrops, long tooLongDrops, long datagramsToKernel) {
+    public record FromSameHost(long partialChecksums, long gsoFrames, long gsoSegments, long unsegmentedFrames,
+            long flagDrops, long malformedDrops, long tooLongDrops, long datagramsToKernel) {
     }
 
     /** Returns these counters as they remain after the device is closed: without installed rules. */

@@ -64,15 +64,15 @@ public final class Softverbs {
             return new DeviceCounters(received.wireFull(), received.synsFull(), received.unsolicitedFull(),
                     received.driverFull(), received.unserved(), received.noReceive(),
                     sent.wireFull() + sent.portDown(), received.copied(),
-                    received.lengthErrors(), sent.superFrames(), fromSameHost(received),
+                    received.lengthErrors(), sent.gsoFrames(), fromSameHost(received),
                     NativeMemory.getLong(memory + SoftverbsCountersLayout.KERNEL_VISIBLE_RULES_OFFSET));
         });
     }
 
     private static DeviceCounters.FromSameHost fromSameHost(SoftverbsQueueCounters received) {
-        return new DeviceCounters.FromSameHost(received.partialChecksums(), received.superFrames(),
-                received.cutFrames(), received.wholeFrames(), received.superFlags(),
-                received.superUnsound(), received.superTooLong(), received.superDatagrams());
+        return new DeviceCounters.FromSameHost(received.partialChecksums(), received.gsoFrames(),
+                received.gsoSegments(), received.unsegmentedFrames(), received.gsoFlags(),
+                received.gsoMalformed(), received.gsoTooLong(), received.gsoDatagrams());
     }
 
     private <T> T query(LongFunction<T> read) {

@@ -29,14 +29,14 @@ import io.rdmaraw.ffi.NativeMemory;
  *                         received instead
  * @param partialChecksums checksums of received frames that a sender on the same host omitted and softverbs
  *                         computed
- * @param superFrames      received packets larger than the MTU that were segmented, or large sends that left as
+ * @param gsoFrames      received packets larger than the MTU that were segmented, or large sends that left as
  *                         one packet
- * @param cutFrames        frames resulting from this segmentation, or segments of these large sends
- * @param superFlags       dropped TCP packets larger than the MTU with SYN, RST or URG
- * @param superUnsound     dropped packets larger than the MTU with contradictory lengths or a wrong checksum
- * @param superTooLong     dropped packets larger than 64 KB
- * @param superDatagrams   UDP packets larger than the MTU, which the kernel received instead
- * @param wholeFrames      TCP packets larger than the MTU delivered without segmentation
+ * @param gsoSegments        frames resulting from this segmentation, or segments of these large sends
+ * @param gsoFlags       dropped TCP packets larger than the MTU with SYN, RST or URG
+ * @param gsoMalformed     dropped packets larger than the MTU with contradictory lengths or a wrong checksum
+ * @param gsoTooLong     dropped packets larger than 64 KB
+ * @param gsoDatagrams   UDP packets larger than the MTU, which the kernel received instead
+ * @param unsegmentedFrames      TCP packets larger than the MTU delivered without segmentation
  * @param driverFull       frames that the interface dropped for lack of buffers, plus the times its driver
  *                         found no free chunk in zero copy
  */
@@ -44,8 +44,8 @@ public record SoftverbsQueueCounters(long frames, long bytes, long noMatch, long
         long portDown, long tooManyCopies, long noReceive, long notReady, long lengthErrors, long protectionErrors,
         long flushed, long injectedErrors, long cqOverruns, long wireFull, long copied,
         long synsFull, long unsolicitedFull, long unserved, long partialChecksums,
-        long superFrames, long cutFrames, long superFlags, long superUnsound, long superTooLong,
-        long superDatagrams, long wholeFrames, long driverFull) {
+        long gsoFrames, long gsoSegments, long gsoFlags, long gsoMalformed, long gsoTooLong,
+        long gsoDatagrams, long unsegmentedFrames, long driverFull) {
     /** Size of the structure. */
     public static final int SIZE_BYTES = 28 * Long.BYTES;
 

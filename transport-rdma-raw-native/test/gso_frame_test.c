@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* super_frame.c builds the same segments as the kernel, and refuses all other frames. */
-#include "super_frame_fixture.h"
+/* gso_frame.c builds the same segments as the kernel, and refuses all other frames. */
+#include "gso_frame_fixture.h"
 
 #include "checksum.h"
 #include "flow.h"
@@ -52,7 +52,7 @@ static int packet_socket(const char *interface, uint16_t protocol)
 /* The kernel cuts the frame on its way through a veth pair. Its frames equal ours. */
 static void compare_with_kernel(const struct wire *wire, const struct shape *shape, uint32_t segment_bytes)
 {
-    struct sv_super_facts facts = {.mtu = MTU, .segment_bytes = segment_bytes, .partial = true};
+    struct sv_gso_facts facts = {.mtu = MTU, .segment_bytes = segment_bytes, .partial = true};
     uint8_t got[2048];
     make(&made, shape);
     struct virtio_net_hdr offload = {
@@ -70,7 +70,7 @@ static void compare_with_kernel(const struct wire *wire, const struct shape *sha
     int sender = packet_socket(wire->name[0], 0);
     CHECK_EQ(sizeof offload + made.length, writev(sender, parts, 2));
     cut(&result, pieces, 3, &facts);
-    CHECK_EQ(SV_SUPER_GOOD, result.verdict);
+    CHECK_EQ(SV_GSO_GOOD, result.verdict);
     CHECK(result.count > 2);
     for (unsigned i = 0; i < result.count;) {
         struct virtio_net_hdr none;
@@ -122,38 +122,38 @@ static void flags_that_are_never_segmented_are_refused(void)
         struct shape shape = plain;
         shape.flags = flags[i];
         make(&made, &shape);
-        CHECK_EQ(SV_SUPER_FLAGS, verdict_with(true));
+        CHECK_EQ(SV_GSO_FLAGS, verdict_with(true));
     }
 }
 
 static void a_wrong_checksum_is_refused(void)
 {
     make(&made, &plain);
-    CHECK_EQ(SV_SUPER_GOOD, verdict_with(true));
-    CHECK_EQ(SV_SUPER_UNSOUND, verdict_with(false));    /* partial checksums are accepted from some senders only */
+    CHECK_EQ(SV_GSO_GOOD, verdict_with(true));
+    CHECK_EQ(SV_GSO_MALFORMED, verdict_with(false));    /* partial checksums are accepted from some senders only */
     sv_checksum_fill(made.bytes, made.length, layout_of(&made));
-    CHECK_EQ(SV_SUPER_GOOD, verdict_with(true));        /* computed, and correct */
-    CHECK_EQ(SV_SUPER_GOOD, verdict_with(false));
+    CHECK_EQ(SV_GSO_GOOD, verdict_with(true));        /* computed, and correct */
+    CHECK_EQ(SV_GSO_GOOD, verdict_with(false));
     made.bytes[9000] ^= 1;
-    CHECK_EQ(SV_SUPER_UNSOUND, verdict_with(true));
-    CHECK_EQ(SV_SUPER_UNSOUND, verdict_with(false));
+    CHECK_EQ(SV_GSO_MALFORMED, verdict_with(true));
+    CHECK_EQ(SV_GSO_MALFORMED, verdict_with(false));
     make(&made, &plain);
     made.bytes[made.l3 + 10] ^= 1;
-    CHECK_EQ(SV_SUPER_UNSOUND, verdict_with(true));     /* that of the IPv4 header, which the kernel computes itself */
+    CHECK_EQ(SV_GSO_MALFORMED, verdict_with(true));     /* that of the IPv4 header, which the kernel computes itself */
 }
 
 /* The card has verified the checksum of each frame before it merged them, and left some value in the header. */
 static void verified_frames_need_no_checksum(void)
 {
-    const struct sv_super_facts facts = {.mtu = MTU, .verified = true};
+    const struct sv_gso_facts facts = {.mtu = MTU, .verified = true};
     make(&made, &plain);
     made.bytes[made.l4 + 16] ^= 1;
     const struct iovec whole = {made.bytes, made.length};
     cut(&result, &whole, 1, &facts);
-    CHECK_EQ(SV_SUPER_GOOD, result.verdict);
+    CHECK_EQ(SV_GSO_GOOD, result.verdict);
     check_cut(MTU);
     forget(&result);
-    CHECK_EQ(SV_SUPER_UNSOUND, verdict_with(false));
+    CHECK_EQ(SV_GSO_MALFORMED, verdict_with(false));
 }
 
 static void false_lengths_are_refused(void)
@@ -168,14 +168,14 @@ static void false_lengths_are_refused(void)
             made.length = (uint32_t)((int)length + wrong[i]);
             put_lengths(&made);
             made.length = length;
-            CHECK_EQ(SV_SUPER_UNSOUND, verdict_with(true));
+            CHECK_EQ(SV_GSO_MALFORMED, verdict_with(true));
         }
     }
     make(&made, &plain);
     made.bytes[made.l4 + 12] = 4 << 4;                  /* a TCP header of 16 bytes */
-    CHECK_EQ(SV_SUPER_UNSOUND, verdict_with(true));
+    CHECK_EQ(SV_GSO_MALFORMED, verdict_with(true));
     make(&made, &(struct shape){.vlan = -1, .payload = 0, .flags = TCP_ACK});
-    CHECK_EQ(SV_SUPER_UNSOUND, verdict_with(true));
+    CHECK_EQ(SV_GSO_MALFORMED, verdict_with(true));
 }
 
 static void frames_beyond_64_kb_are_refused(void)
@@ -186,11 +186,11 @@ static void frames_beyond_64_kb_are_refused(void)
         uint32_t headers = v6 ? 20 : 40;
         shape.payload = 65535 - headers;
         make(&made, &shape);
-        CHECK_EQ(SV_SUPER_GOOD, verdict_with(true));
+        CHECK_EQ(SV_GSO_GOOD, verdict_with(true));
         shape.payload++;
         make(&made, &shape);
         put16(made.bytes + made.l3 + (v6 ? 4 : 2), 0);
-        CHECK_EQ(SV_SUPER_TOO_LONG, verdict_with(true));
+        CHECK_EQ(SV_GSO_TOO_LONG, verdict_with(true));
     }
 }
 
@@ -198,19 +198,19 @@ static void frames_beyond_64_kb_are_refused(void)
 static void frames_that_cannot_be_cut_are_refused(void)
 {
     make(&made, &(struct shape){.vlan = -1, .udp = true, .payload = 20000});
-    CHECK_EQ(SV_SUPER_OTHER, verdict_with(true));
+    CHECK_EQ(SV_GSO_OTHER, verdict_with(true));
     make(&made, &plain);
     put16(made.bytes + made.l3 + 6, 0x2000);
-    CHECK_EQ(SV_SUPER_OTHER, verdict_with(true));
+    CHECK_EQ(SV_GSO_OTHER, verdict_with(true));
     made.bytes[12] ^= 0xff;
-    CHECK_EQ(SV_SUPER_OTHER, verdict_with(true));
+    CHECK_EQ(SV_GSO_OTHER, verdict_with(true));
     make(&made, &(struct shape){.vlan = -1, .v6 = true, .payload = 60000, .flags = TCP_ACK});
     memset(made.bytes + made.l4, 0, made.length - made.l4);
     made.bytes[made.l3 + 6] = 0;
-    CHECK_EQ(SV_SUPER_OTHER, verdict_with(true));
+    CHECK_EQ(SV_GSO_OTHER, verdict_with(true));
     made.length = 20;
-    CHECK_EQ(SV_SUPER_OTHER, verdict_with(true));
-    CHECK_EQ(SV_SUPER_OTHER, (made.length = 0, verdict_with(true)));
+    CHECK_EQ(SV_GSO_OTHER, verdict_with(true));
+    CHECK_EQ(SV_GSO_OTHER, (made.length = 0, verdict_with(true)));
 }
 
 static void a_tag_makes_room_for_itself(void)
@@ -219,15 +219,15 @@ static void a_tag_makes_room_for_itself(void)
     shape.vlan = 7;
     make(&made, &shape);
     struct iovec whole = {made.bytes, made.length};
-    struct sv_super_facts facts = {.mtu = MTU, .partial = true};
+    struct sv_gso_facts facts = {.mtu = MTU, .partial = true};
     cut(&result, &whole, 1, &facts);
-    CHECK_EQ(SV_SUPER_GOOD, result.verdict);
+    CHECK_EQ(SV_GSO_GOOD, result.verdict);
     CHECK_EQ(MTU + 18, result.frame[0].length);
     forget(&result);
     /* Headers after a service tag are not read. */
     made.bytes[12] = 0x88, made.bytes[13] = 0xa8;
     cut(&result, &whole, 1, &facts);
-    CHECK_EQ(SV_SUPER_OTHER, result.verdict);
+    CHECK_EQ(SV_GSO_OTHER, result.verdict);
     forget(&result);
 }
 
@@ -256,14 +256,14 @@ static void the_head_contains_the_headers_of_tunnels(void)
     }
     struct iovec pieces[2] = {{made.bytes, made.headers + 40}, {made.bytes + made.headers + 40, 0}};
     pieces[1].iov_len = made.length - pieces[0].iov_len;
-    const struct sv_super_facts facts = {.mtu = MTU, .segment_bytes = DATAGRAM, .partial = true};
-    struct sv_super super;
-    struct sv_super_slot slot;
+    const struct sv_gso_facts facts = {.mtu = MTU, .segment_bytes = DATAGRAM, .partial = true};
+    struct sv_gso super;
+    struct sv_gso_slot slot;
     struct sv_frame frame;
-    CHECK_EQ(SV_SUPER_GOOD, sv_super_begin(&super, pieces, 2, &facts));
+    CHECK_EQ(SV_GSO_GOOD, sv_gso_begin(&super, pieces, 2, &facts));
     for (unsigned i = 0; i < DATAGRAMS; i++) {
         union sv_key key;
-        CHECK(sv_super_next(&super, &slot, &frame));
+        CHECK(sv_gso_next(&super, &slot, &frame));
         CHECK(frame.rest->head_bytes <= sizeof slot.header);
         sv_parse_key(frame.data, frame.rest->head_bytes, true, &key);
         CHECK_EQ(i + 1, ntohl(key.outer.vni));
@@ -274,15 +274,15 @@ static void the_head_contains_the_headers_of_tunnels(void)
     }
 }
 
-const struct test super_frame_tests[] = {
-    {"super-frame: frames equal those that the kernel cuts", frames_equal_those_that_the_kernel_cuts},
-    {"super-frame: flags that are never segmented are refused", flags_that_are_never_segmented_are_refused},
-    {"super-frame: a wrong checksum is refused", a_wrong_checksum_is_refused},
-    {"super-frame: verified frames need no checksum", verified_frames_need_no_checksum},
-    {"super-frame: false lengths are refused", false_lengths_are_refused},
-    {"super-frame: frames beyond 64 KB are refused", frames_beyond_64_kb_are_refused},
-    {"super-frame: frames that cannot be cut are refused", frames_that_cannot_be_cut_are_refused},
-    {"super-frame: a tag makes room for itself", a_tag_makes_room_for_itself},
-    {"super-frame: the head contains the headers of tunnels", the_head_contains_the_headers_of_tunnels},
+const struct test gso_frame_tests[] = {
+    {"GSO frame: frames equal those that the kernel cuts", frames_equal_those_that_the_kernel_cuts},
+    {"GSO frame: flags that are never segmented are refused", flags_that_are_never_segmented_are_refused},
+    {"GSO frame: a wrong checksum is refused", a_wrong_checksum_is_refused},
+    {"GSO frame: verified frames need no checksum", verified_frames_need_no_checksum},
+    {"GSO frame: false lengths are refused", false_lengths_are_refused},
+    {"GSO frame: frames beyond 64 KB are refused", frames_beyond_64_kb_are_refused},
+    {"GSO frame: frames that cannot be cut are refused", frames_that_cannot_be_cut_are_refused},
+    {"GSO frame: a tag makes room for itself", a_tag_makes_room_for_itself},
+    {"GSO frame: the head contains the headers of tunnels", the_head_contains_the_headers_of_tunnels},
     {NULL, NULL},
 };

@@ -2,9 +2,9 @@
 #ifndef SUPER_FRAME_FIXTURE_H
 #define SUPER_FRAME_FIXTURE_H
 
-/* GSO frames as the kernel builds them, and the segments that super_frame.c builds from them. */
+/* GSO frames as the kernel builds them, and the segments that gso_frame.c builds from them. */
 
-#include "super_frame.h"
+#include "gso_frame.h"
 #include "wire_fixture.h"
 
 enum { MTU = 1500, MAX_FRAMES = 4096, ROOM = 1 << 17, MAX_PIECES = 64, FUZZ_ROUNDS = 20000 };
@@ -33,7 +33,7 @@ struct shape {
 
 /* The cut frames, each in one piece. */
 struct cut {
-    enum sv_super_verdict verdict;
+    enum sv_gso_verdict verdict;
     unsigned count;
     struct {
         uint8_t *bytes;
@@ -51,9 +51,9 @@ void put16(uint8_t *to, uint32_t value);
 struct sv_layout layout_of(const struct made *m);
 void put_lengths(struct made *m);
 void make(struct made *m, const struct shape *shape);
-void cut(struct cut *cut, const struct iovec *pieces, uint32_t count, const struct sv_super_facts *facts);
+void cut(struct cut *cut, const struct iovec *pieces, uint32_t count, const struct sv_gso_facts *facts);
 void forget(struct cut *cut);
-enum sv_super_verdict verdict_with(bool partial);
+enum sv_gso_verdict verdict_with(bool partial);
 /* Checks that the segments are valid and contain the payload of the GSO frame. */
 void check_cut(uint32_t mtu);
 

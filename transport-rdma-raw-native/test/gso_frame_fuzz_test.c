@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* No input makes super_frame.c access other memory than that of the frame. */
-#include "super_frame_fixture.h"
+/* No input makes gso_frame.c access other memory than that of the frame. */
+#include "gso_frame_fixture.h"
 
 #include "checksum.h"
 
@@ -35,7 +35,7 @@ static void lie(struct made *m)
 }
 
 /*
- * Returns true for the rounds of the suite, or, in `make fuzz-super-frames`, until its time is over. That has its own
+ * Returns true for the rounds of the suite, or, in `make fuzz-gso`, until its time is over. That has its own
  * seed.
  */
 static bool goes_on(unsigned long round, struct timespec since)
@@ -67,7 +67,7 @@ static void no_input_causes_an_invalid_access(void)
             lie(&made);
         if (below(8) == 0)
             made.length = below(made.length + 1);
-        struct sv_super_facts facts = {.mtu = below(2) == 0 ? MTU : 68 + below(9000), .partial = below(4) > 0,
+        struct sv_gso_facts facts = {.mtu = below(2) == 0 ? MTU : 68 + below(9000), .partial = below(4) > 0,
                                        .segment_bytes = below(2) == 0 ? 0 : 1 + below(1 + below(2000))};
         if (facts.segment_bytes > 0 && facts.segment_bytes < 64)
             made.length = made.length < 3000 ? made.length : 3000, put_lengths(&made);
@@ -86,10 +86,10 @@ static void no_input_causes_an_invalid_access(void)
     }
     CHECK(good > round / 10);
     if (getenv("SOFTVERBS_FUZZ_SECONDS") != NULL)
-        printf("%lu super-frames, %lu of them cut\n", round, good);
+        printf("%lu GSO frames, %lu of them cut\n", round, good);
 }
 
-const struct test super_frame_fuzz_tests[] = {
-    {"super-frame: no input causes an invalid access", no_input_causes_an_invalid_access},
+const struct test gso_frame_fuzz_tests[] = {
+    {"GSO frame: no input causes an invalid access", no_input_causes_an_invalid_access},
     {NULL, NULL},
 };

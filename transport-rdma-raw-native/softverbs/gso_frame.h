@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef SV_SUPER_FRAME_H
-#define SV_SUPER_FRAME_H
+#ifndef SV_GSO_FRAME_H
+#define SV_GSO_FRAME_H
 
 /*
  * GSO frames are longer than the MTU, up to 64 KB. A sender on the same host leaves segmentation to the device (TSO,
@@ -19,27 +19,27 @@
 
 enum {
     /* Ethernet with a tag, IPv4 and TCP with all possible options. */
-    SV_SUPER_HEADERS = ETH_HLEN + SV_VLAN_HLEN + 60 + 60,
+    SV_GSO_HEADERS = ETH_HLEN + SV_VLAN_HLEN + 60 + 60,
     /*
      * The headers of a datagram that steering reads: those of a tunnel up to the inner TCP header, with tags and
      * options.
      */
-    SV_SUPER_HEADER_ROOM = 2 * (ETH_HLEN + SV_VLAN_HLEN + 60) + SV_UDP_HLEN + SV_VXLAN_HLEN + SV_TCP_HLEN,
+    SV_GSO_HEADER_ROOM = 2 * (ETH_HLEN + SV_VLAN_HLEN + 60) + SV_UDP_HLEN + SV_VXLAN_HLEN + SV_TCP_HLEN,
     /* The limit of IPv4's total length, and of IPv6's payload length without the jumbo option. */
-    SV_SUPER_MAX_IP_BYTES = 65535,
-    SV_SUPER_MAX_BYTES = SV_MAX_OVERHEAD + SV_IPV6_HLEN + SV_SUPER_MAX_IP_BYTES,
+    SV_GSO_MAX_IP_BYTES = 65535,
+    SV_GSO_MAX_BYTES = SV_MAX_OVERHEAD + SV_IPV6_HLEN + SV_GSO_MAX_IP_BYTES,
 };
 
-enum sv_super_verdict {
-    SV_SUPER_GOOD,
-    SV_SUPER_OTHER,         /* neither TCP nor a UDP frame with a known segment size, so it cannot be segmented */
-    SV_SUPER_FLAGS,         /* TCP with SYN, RST or URG, which must not be segmented */
-    SV_SUPER_TOO_LONG,      /* above 64 KB, hence without a length in its IP header ("BIG TCP") */
-    SV_SUPER_UNSOUND,       /* malformed: the headers contradict the length, a wrong checksum, or no room for payload */
+enum sv_gso_verdict {
+    SV_GSO_GOOD,
+    SV_GSO_OTHER,         /* neither TCP nor a UDP frame with a known segment size, so it cannot be segmented */
+    SV_GSO_FLAGS,         /* TCP with SYN, RST or URG, which must not be segmented */
+    SV_GSO_TOO_LONG,      /* above 64 KB, hence without a length in its IP header ("BIG TCP") */
+    SV_GSO_MALFORMED,       /* malformed: the headers contradict the length, a wrong checksum, or no room for payload */
 };
 
 /* A GSO frame that is being segmented. */
-struct sv_super {
+struct sv_gso {
     const struct iovec *pieces;
     struct sv_layout layout;
     uint32_t header_bytes;
@@ -49,17 +49,17 @@ struct sv_super {
     uint32_t number;
     uint32_t piece;                 /* position of the next payload */
     uint32_t offset;
-    uint8_t header[SV_SUPER_HEADER_ROOM];
+    uint8_t header[SV_GSO_HEADER_ROOM];
 };
 
 /* The headers of one segment of a GSO frame. */
-struct sv_super_slot {
+struct sv_gso_slot {
     struct sv_frame_rest rest;          /* first: frames refer to it */
-    uint8_t header[SV_SUPER_HEADER_ROOM];
+    uint8_t header[SV_GSO_HEADER_ROOM];
 };
 
 /* Properties of a GSO frame that its bytes do not contain. */
-struct sv_super_facts {
+struct sv_gso_facts {
     uint32_t mtu;
     uint32_t segment_bytes;         /* payload of each segment; 0: unknown, so TCP uses the MTU and UDP is refused */
     bool partial;                   /* the checksum field may hold only the sum of the pseudo header */
@@ -70,18 +70,18 @@ struct sv_super_facts {
  * Validates a GSO frame and starts its segmentation. All lengths in its headers are checked. The pieces must remain
  * valid until the last segment was delivered.
  */
-enum sv_super_verdict sv_super_begin(struct sv_super *super, const struct iovec *pieces, uint32_t count,
-                                     const struct sv_super_facts *facts);
+enum sv_gso_verdict sv_gso_begin(struct sv_gso *super, const struct iovec *pieces, uint32_t count,
+                                     const struct sv_gso_facts *facts);
 /*
  * Returns true if the sender of a valid GSO frame omitted the TCP or UDP checksum. The field then contains the sum of
  * the pseudo header.
  */
-bool sv_super_has_partial_checksum(const struct sv_super *super);
+bool sv_gso_has_partial_checksum(const struct sv_gso *super);
 /*
  * Builds the next segment. Returns false if there is none. The slot must remain valid until the segment was delivered.
  * sv_frame_copy() computes the TCP checksum.
  */
-bool sv_super_next(struct sv_super *super, struct sv_super_slot *slot, struct sv_frame *frame);
+bool sv_gso_next(struct sv_gso *super, struct sv_gso_slot *slot, struct sv_frame *frame);
 
 /* Copies a part of a frame, which may consist of pieces, and fills in its checksums. */
 void sv_frame_copy(uint8_t *to, const struct sv_frame *frame, uint32_t offset, uint32_t length);

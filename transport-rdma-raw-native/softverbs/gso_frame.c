@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See super_frame.h. The rules follow tcp_gso_segment() and __udp_gso_segment() of the kernel. */
-#include "super_frame.h"
+/* See gso_frame.h. The rules follow tcp_gso_segment() and __udp_gso_segment() of the kernel. */
+#include "gso_frame.h"
 
 #include "checksum.h"
 #include "flow.h"
@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-_Static_assert((int)SV_SUPER_HEADERS <= (int)SV_SUPER_HEADER_ROOM && (int)SV_WINDOW <= (int)SV_SUPER_HEADER_ROOM,
+_Static_assert((int)SV_GSO_HEADERS <= (int)SV_GSO_HEADER_ROOM && (int)SV_WINDOW <= (int)SV_GSO_HEADER_ROOM,
                "steering reads a whole window");
 
 static uint32_t get_be16(const uint8_t *from)
@@ -82,7 +82,7 @@ static void copy_and_sum(uint8_t *to, const struct sv_frame *frame)
 /* Computes the checksum in the frame's slot. */
 static void make_checksum(const struct sv_frame *frame)
 {
-    struct sv_super_slot *slot = (struct sv_super_slot *)(uintptr_t)frame->rest;
+    struct sv_gso_slot *slot = (struct sv_gso_slot *)(uintptr_t)frame->rest;
     uint64_t sum = sv_pieces_sum(slot->rest.pieces, slot->rest.offset, frame->length - slot->rest.head_bytes,
                                  slot->rest.headers_sum);
     uint16_t checksum = (uint16_t)~sv_sum_fold(sum);
@@ -118,65 +118,65 @@ static uint64_t total_bytes(const struct iovec *pieces, uint32_t count)
 }
 
 /* The kernel adds no trailing padding: the IP length must equal the number of bytes after the Ethernet header. */
-static enum sv_super_verdict check_ip(const struct sv_super *super, uint64_t length)
+static enum sv_gso_verdict check_ip(const struct sv_gso *super, uint64_t length)
 {
     const uint8_t *ip = super->header + super->layout.l3_offset;
     uint64_t ip_bytes = length - super->layout.l3_offset;
     if (super->layout.l3 == 4) {
-        if (ip_bytes > SV_SUPER_MAX_IP_BYTES)
-            return SV_SUPER_TOO_LONG;
+        if (ip_bytes > SV_GSO_MAX_IP_BYTES)
+            return SV_GSO_TOO_LONG;
         if (get_be16(ip + SV_IPV4_TOTAL_LENGTH_AT) != ip_bytes || !sv_checksum_ipv4_header_ok(ip))
-            return SV_SUPER_UNSOUND;
-        return SV_SUPER_GOOD;
+            return SV_GSO_MALFORMED;
+        return SV_GSO_GOOD;
     }
-    if (ip_bytes > SV_IPV6_HLEN + SV_SUPER_MAX_IP_BYTES)
-        return SV_SUPER_TOO_LONG;
-    return get_be16(ip + SV_IPV6_PAYLOAD_LENGTH_AT) == ip_bytes - SV_IPV6_HLEN ? SV_SUPER_GOOD : SV_SUPER_UNSOUND;
+    if (ip_bytes > SV_IPV6_HLEN + SV_GSO_MAX_IP_BYTES)
+        return SV_GSO_TOO_LONG;
+    return get_be16(ip + SV_IPV6_PAYLOAD_LENGTH_AT) == ip_bytes - SV_IPV6_HLEN ? SV_GSO_GOOD : SV_GSO_MALFORMED;
 }
 
 /* `available` is the number of frame bytes in super->header. */
-static enum sv_super_verdict check_l4(struct sv_super *super, uint32_t available, bool knows_segments)
+static enum sv_gso_verdict check_l4(struct sv_gso *super, uint32_t available, bool knows_segments)
 {
     const uint8_t *l4 = super->header + super->layout.l4_offset;
     if (super->layout.l4 == IPPROTO_UDP) {
         super->header_bytes = super->layout.l4_offset + SV_UDP_HLEN;
-        return knows_segments ? SV_SUPER_GOOD : SV_SUPER_OTHER;
+        return knows_segments ? SV_GSO_GOOD : SV_GSO_OTHER;
     }
     uint32_t tcp_bytes = (l4[SV_TCP_DATA_OFFSET_AT] >> 4) * 4u;
     if (tcp_bytes < SV_TCP_HLEN || super->layout.l4_offset + tcp_bytes > available)
-        return SV_SUPER_UNSOUND;
+        return SV_GSO_MALFORMED;
     if (l4[SV_TCP_FLAGS_AT] & (SV_TCP_SYN | SV_TCP_RST | SV_TCP_URG))
-        return SV_SUPER_FLAGS;
+        return SV_GSO_FLAGS;
     super->header_bytes = super->layout.l4_offset + tcp_bytes;
-    return SV_SUPER_GOOD;
+    return SV_GSO_GOOD;
 }
 
 /* Returns the maximum payload of a frame with these headers. Only an 802.1Q tag adds room for itself. */
-static uint32_t most_payload(const struct sv_super *super, uint32_t mtu)
+static uint32_t most_payload(const struct sv_gso *super, uint32_t mtu)
 {
     bool tagged = get_be16(super->header + SV_ETHERTYPE_AT) == ETH_P_8021Q;
     uint32_t room = mtu + (tagged ? SV_MAX_OVERHEAD : ETH_HLEN);
     return room > super->header_bytes ? room - super->header_bytes : 0;
 }
 
-static uint64_t pseudo_sum(const struct sv_super *super, uint32_t l4_bytes)
+static uint64_t pseudo_sum(const struct sv_gso *super, uint32_t l4_bytes)
 {
     return sv_checksum_pseudo_sum(super->header + super->layout.l3_offset, super->layout, l4_bytes);
 }
 
-static bool is_partial(const struct sv_super *super, uint64_t pseudo)
+static bool is_partial(const struct sv_gso *super, uint64_t pseudo)
 {
     uint16_t field;
     memcpy(&field, super->header + super->layout.l4_offset + sv_checksum_at(super->layout), 2);
     return field == sv_sum_fold(pseudo);
 }
 
-bool sv_super_has_partial_checksum(const struct sv_super *super)
+bool sv_gso_has_partial_checksum(const struct sv_gso *super)
 {
     return is_partial(super, pseudo_sum(super, super->header_bytes - super->layout.l4_offset + super->payload_bytes));
 }
 
-static bool has_good_checksum(const struct sv_super *super, uint32_t l4_bytes, bool partial)
+static bool has_good_checksum(const struct sv_gso *super, uint32_t l4_bytes, bool partial)
 {
     uint64_t pseudo = pseudo_sum(super, l4_bytes);
     if (partial && is_partial(super, pseudo))
@@ -184,24 +184,24 @@ static bool has_good_checksum(const struct sv_super *super, uint32_t l4_bytes, b
     return sv_sum_fold(sv_pieces_sum(super->pieces, super->layout.l4_offset, l4_bytes, pseudo)) == 0xffff;
 }
 
-static bool has_good_udp_length(const struct sv_super *super, uint32_t l4_bytes)
+static bool has_good_udp_length(const struct sv_gso *super, uint32_t l4_bytes)
 {
     const uint8_t *l4 = super->header + super->layout.l4_offset;
     return super->layout.l4 != IPPROTO_UDP || get_be16(l4 + SV_UDP_LENGTH_AT) == l4_bytes;
 }
 
-static void skip_headers(struct sv_super *super)
+static void skip_headers(struct sv_gso *super)
 {
     super->offset = super->header_bytes;
     while (super->offset >= super->pieces[super->piece].iov_len)
         super->offset -= (uint32_t)super->pieces[super->piece++].iov_len;
 }
 
-enum sv_super_verdict sv_super_begin(struct sv_super *super, const struct iovec *pieces, uint32_t count,
-                                     const struct sv_super_facts *facts)
+enum sv_gso_verdict sv_gso_begin(struct sv_gso *super, const struct iovec *pieces, uint32_t count,
+                                     const struct sv_gso_facts *facts)
 {
     uint64_t length = total_bytes(pieces, count);
-    uint32_t available = length < SV_SUPER_HEADERS ? (uint32_t)length : SV_SUPER_HEADERS;
+    uint32_t available = length < SV_GSO_HEADERS ? (uint32_t)length : SV_GSO_HEADERS;
     struct sv_headers unused;
 
     memset(super, 0, sizeof *super);
@@ -209,11 +209,11 @@ enum sv_super_verdict sv_super_begin(struct sv_super *super, const struct iovec 
     sv_pieces_copy(super->header, pieces, 0, available);
     super->layout = sv_parse_headers(super->header, available, &unused);
     if (super->layout.l3 == 0 || super->layout.l4 == 0)
-        return SV_SUPER_OTHER;
-    enum sv_super_verdict verdict = check_l4(super, available, facts->segment_bytes > 0);
-    if (verdict == SV_SUPER_GOOD)
+        return SV_GSO_OTHER;
+    enum sv_gso_verdict verdict = check_l4(super, available, facts->segment_bytes > 0);
+    if (verdict == SV_GSO_GOOD)
         verdict = check_ip(super, length);
-    if (verdict != SV_SUPER_GOOD)
+    if (verdict != SV_GSO_GOOD)
         return verdict;
     uint32_t most = most_payload(super, facts->mtu);
     uint32_t l4_bytes = (uint32_t)length - super->layout.l4_offset;
@@ -225,14 +225,14 @@ enum sv_super_verdict sv_super_begin(struct sv_super *super, const struct iovec 
     if (super->payload_bytes == 0 || super->segment_bytes == 0 || super->segment_bytes > most ||
         !has_good_udp_length(super, l4_bytes) ||
         (!facts->verified && !has_good_checksum(super, l4_bytes, facts->partial)))
-        return SV_SUPER_UNSOUND;
+        return SV_GSO_MALFORMED;
     skip_headers(super);
-    return SV_SUPER_GOOD;
+    return SV_GSO_GOOD;
 }
 
 /* ---- segmentation ---- */
 
-static void advance(struct sv_super *super, uint32_t bytes)
+static void advance(struct sv_gso *super, uint32_t bytes)
 {
     super->done_bytes += bytes;
     super->number++;
@@ -244,7 +244,7 @@ static void advance(struct sv_super *super, uint32_t bytes)
 }
 
 /* Writes the IPv4 header checksum. Returns the sum of the headers for TCP or UDP; the checksum field is 0 for now. */
-static uint64_t write_checksums(uint8_t *header, const struct sv_super *super, uint32_t part)
+static uint64_t write_checksums(uint8_t *header, const struct sv_gso *super, uint32_t part)
 {
     struct sv_layout layout = super->layout;
     uint8_t *ip = header + layout.l3_offset;
@@ -260,15 +260,15 @@ static uint64_t write_checksums(uint8_t *header, const struct sv_super *super, u
  * Returns how many payload bytes follow the headers in the head. A datagram may contain the headers of a tunnel, which
  * steering reads.
  */
-static uint32_t payload_in_head(const struct sv_super *super, uint32_t part)
+static uint32_t payload_in_head(const struct sv_gso *super, uint32_t part)
 {
-    uint32_t room = SV_SUPER_HEADER_ROOM - super->header_bytes;
+    uint32_t room = SV_GSO_HEADER_ROOM - super->header_bytes;
     if (super->layout.l4 != IPPROTO_UDP)
         return 0;
     return part < room ? part : room;
 }
 
-bool sv_super_next(struct sv_super *super, struct sv_super_slot *slot, struct sv_frame *frame)
+bool sv_gso_next(struct sv_gso *super, struct sv_gso_slot *slot, struct sv_frame *frame)
 {
     uint32_t left = super->payload_bytes - super->done_bytes;
     if (left == 0)

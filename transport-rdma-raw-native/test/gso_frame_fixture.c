@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See super_frame_fixture.h. */
-#include "super_frame_fixture.h"
+/* See gso_frame_fixture.h. */
+#include "gso_frame_fixture.h"
 
 #include "checksum.h"
 #include "flow.h"
@@ -92,14 +92,14 @@ void make(struct made *m, const struct shape *shape)
     put_lengths(m);
 }
 
-void cut(struct cut *cut, const struct iovec *pieces, uint32_t count, const struct sv_super_facts *facts)
+void cut(struct cut *cut, const struct iovec *pieces, uint32_t count, const struct sv_gso_facts *facts)
 {
-    struct sv_super super;
-    struct sv_super_slot slot;
+    struct sv_gso super;
+    struct sv_gso_slot slot;
     struct sv_frame frame;
     cut->count = 0;
-    cut->verdict = sv_super_begin(&super, pieces, count, facts);
-    while (cut->verdict == SV_SUPER_GOOD && sv_super_next(&super, &slot, &frame)) {
+    cut->verdict = sv_gso_begin(&super, pieces, count, facts);
+    while (cut->verdict == SV_GSO_GOOD && sv_gso_next(&super, &slot, &frame)) {
         CHECK(cut->count < MAX_FRAMES);
         CHECK(frame.rest != NULL && frame.rest->head_bytes <= frame.length);
         CHECK(frame.length <= facts->mtu + 18);
@@ -118,10 +118,10 @@ void forget(struct cut *cut)
         free(cut->frame[i].bytes);
 }
 
-enum sv_super_verdict verdict_with(bool partial)
+enum sv_gso_verdict verdict_with(bool partial)
 {
     struct iovec whole = {made.bytes, made.length};
-    struct sv_super_facts facts = {.mtu = MTU, .partial = partial};
+    struct sv_gso_facts facts = {.mtu = MTU, .partial = partial};
     cut(&result, &whole, 1, &facts);
     forget(&result);
     return result.verdict;
