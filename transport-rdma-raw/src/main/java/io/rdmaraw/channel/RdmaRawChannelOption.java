@@ -198,8 +198,8 @@ public final class RdmaRawChannelOption {
             ChannelOption.valueOf(RdmaRawChannelOption.class, "ACCEPT_GROUP");
 
     /** Reason given for rejecting {@code ExtendedSocketOptions.SO_INCOMING_NAPI_ID}. */
-    static final String NO_NAPI_ID = "what it receives does not pass the kernel's network stack; "
-            + "the loop of a channel tells which queue it is on";
+    static final String NO_NAPI_ID = "received frames do not pass the kernel's network stack; "
+            + "the channel's event loop determines its queue";
 
     private RdmaRawChannelOption() {
     }
