@@ -78,8 +78,10 @@ final class RivalsPage {
         return row.isMissingNode() ? "" : ratio(row, "ratioMin") + ".." + ratio(row, "ratioMax");
     }
 
+    /** Formats a ratio. CPU time below the resolution of the kernel's counters can be measured as less than none. */
     private static String ratio(JsonNode row, String which) {
-        return row.isMissingNode() ? "" : String.format(Locale.ROOT, "%.2f", row.path(which).asDouble());
+        double ratio = row.path(which).asDouble();
+        return row.isMissingNode() ? "" : ratio <= 0 ? "?" : String.format(Locale.ROOT, "%.2f", ratio);
     }
 
     /** Describes the effect of a setting. It is clear only if the ratios of all pairs are on the same side of 1. */
