@@ -3,12 +3,17 @@
 #define SV_SUPER_FRAME_H
 
 /*
- * Super-frames (GSO frames) are frames beyond the MTU, of up to 64 KB. A sender on the same host leaves segmentation to
- * the device (TSO, USO), and a veth pair passes such frames on as they are. GRO and LRO merge received frames. This
- * file segments super-frames as the kernel does (tcp_gso_segment(), __udp_gso_segment()), so that the layers above see
- * frames of at most the MTU. It cannot segment UDP if the size of the datagrams is unknown, or other protocols.
+ * Segmentation of received GSO frames, here called super-frames: frames beyond the MTU. They have two origins. A sender
+ * on the same host leaves segmentation to the device (TSO, USO), and a veth pair passes its frames on as they are. GRO
+ * and LRO merge frames that were received.
  *
- * A segment consists of a new header and a reference to the pieces of the super-frame.
+ * This file segments ("cuts") them as the kernel does (tcp_gso_segment(), __udp_gso_segment()), so that the layers
+ * above see frames of at most the MTU. It rejects frames that it cannot segment; see enum sv_super_verdict. Callers
+ * drop and count these.
+ *
+ * A super-frame may lie in several pieces of memory. A segment consists of a new header and a reference into these
+ * pieces. Its payload is not copied before delivery, except the beginning of a datagram's payload, where steering looks
+ * for the headers of a tunnel.
  */
 
 #include "frame.h"
@@ -32,23 +37,24 @@ enum {
 
 enum sv_super_verdict {
     SV_SUPER_GOOD,
-    SV_SUPER_OTHER,         /* neither TCP nor a UDP frame with a known segment size, so it cannot be cut */
+    SV_SUPER_OTHER,         /* neither TCP nor UDP with a known segment size: an IP fragment, another protocol */
     SV_SUPER_FLAGS,         /* TCP with SYN, RST or URG, which no sender leaves to hardware */
     SV_SUPER_TOO_LONG,      /* above 64 KB, hence without a length in its IP header ("BIG TCP") */
-    SV_SUPER_UNSOUND,       /* headers contradict the length, the checksum is wrong, or there is no room for payload */
+    /* The headers contradict the length, the checksum is wrong, there is no payload, or a segment exceeds the MTU. */
+    SV_SUPER_UNSOUND,
 };
 
-/* A super-frame while it is cut. */
+/* A super-frame while it is segmented, and the position of the next segment. */
 struct sv_super {
     const struct iovec *pieces;
     struct sv_layout layout;
     uint32_t header_bytes;
-    uint32_t segment_bytes;         /* payload of each frame but the last */
+    uint32_t segment_bytes;         /* payload of each segment but the last */
     uint32_t payload_bytes;
     uint32_t done_bytes;
     uint32_t number;
-    uint32_t piece;                 /* position of the next payload */
-    uint32_t offset;
+    uint32_t piece;                 /* the next payload begins in this piece, */
+    uint32_t offset;                /* at this offset */
     uint8_t header[SV_SUPER_HEADER_ROOM];
 };
 
@@ -58,32 +64,33 @@ struct sv_super_slot {
     uint8_t header[SV_SUPER_HEADER_ROOM];
 };
 
-/* Facts about a super-frame that its bytes do not show. */
+/* Facts about a super-frame that its bytes do not contain. The caller knows them from the device or the kernel. */
 struct sv_super_facts {
     uint32_t mtu;
-    uint32_t segment_bytes;         /* payload of each frame; 0: unknown, TCP is cut at the MTU and UDP is refused */
+    /* Payload of each segment. 0: unknown; TCP is then segmented to the MTU, and UDP is rejected (SV_SUPER_OTHER). */
+    uint32_t segment_bytes;
     bool partial;                   /* the checksum field may hold only the sum of the pseudo header */
-    bool verified; /* a card has verified the checksums of the frames that it merged (LRO); that field is not checked */
+    bool verified;                  /* a card has verified the merged frames (LRO): the checksum is not checked again */
 };
 
 /*
- * Checks a super-frame and begins to cut it. The pieces stay in use until the last frame has been cut and delivered.
- * None of the lengths is trusted.
+ * Checks a super-frame and prepares its segmentation. Checks all lengths in the headers. The caller keeps the pieces
+ * until the last segment has been delivered.
  */
 enum sv_super_verdict sv_super_begin(struct sv_super *super, const struct iovec *pieces, uint32_t count,
                                      const struct sv_super_facts *facts);
 /*
- * Returns true if the sender of a sound super-frame left out the TCP or UDP checksum; the field then holds the sum of
- * the pseudo header.
+ * Returns true if the sender left out the TCP or UDP checksum: the field holds the sum of the pseudo header. For
+ * super-frames that sv_super_begin() has accepted.
  */
 bool sv_super_has_partial_checksum(const struct sv_super *super);
 /*
- * Cuts the next frame. Returns false if none is left. The slot stays in use until delivery. sv_frame_copy() computes
- * TCP's checksum.
+ * Creates the next segment as a frame. Returns false if none is left. The caller keeps the slot until the frame has
+ * been delivered. The checksum of a TCP segment is not computed before sv_frame_copy(); that of a datagram is.
  */
 bool sv_super_next(struct sv_super *super, struct sv_super_slot *slot, struct sv_frame *frame);
 
-/* Copies a part of a frame, contiguous or not, with its checksums. */
+/* Copies a part of a frame, contiguous or not. Computes the TCP checksum first if it is missing. */
 void sv_frame_copy(uint8_t *to, const struct sv_frame *frame, uint32_t offset, uint32_t length);
 /* Copies a part of the bytes after a frame's head: `length` bytes from offset `offset` of the pieces. */
 void sv_pieces_copy(uint8_t *to, const struct iovec *pieces, uint32_t offset, uint32_t length);
