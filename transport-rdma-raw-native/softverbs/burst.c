@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * See send.h. Frames of a burst may lie in the scratch area, so the area is reused only after they were transmitted.
+ * Passes the burst of a queue pair (struct sv_burst in send.h) to the device, and manages the queue pair's scratch
+ * area. Frames that have to be built lie in that area until they are transmitted. Each transmission therefore frees the
+ * whole area, and reserving memory in a full area transmits the burst first.
  */
 #include "send.h"
 

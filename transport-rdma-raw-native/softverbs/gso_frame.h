@@ -3,12 +3,17 @@
 #define SV_GSO_FRAME_H
 
 /*
- * GSO frames are longer than the MTU, up to 64 KB. A sender on the same host leaves segmentation to the device (TSO,
- * USO), and a veth pair delivers such frames unsegmented. GRO and LRO also create them, by merging received frames.
- * This file segments GSO frames as the kernel does (tcp_gso_segment(), __udp_gso_segment()), so that the layers above
- * receive frames of at most the MTU. It supports TCP, and UDP if the datagram size is known.
+ * Segmentation of received GSO frames, here called GSO frames: frames beyond the MTU. They have two origins. A sender
+ * on the same host leaves segmentation to the device (TSO, USO), and a veth pair passes its frames on as they are. GRO
+ * and LRO merge frames that were received.
  *
- * A segment consists of a new header and a reference to the payload in the GSO frame's pieces.
+ * This file segments ("cuts") them as the kernel does (tcp_gso_segment(), __udp_gso_segment()), so that the layers
+ * above see frames of at most the MTU. It rejects frames that it cannot segment; see enum sv_gso_verdict. Callers
+ * drop and count these.
+ *
+ * A GSO frame may lie in several pieces of memory. A segment consists of a new header and a reference into these
+ * pieces. Its payload is not copied before delivery, except the beginning of a datagram's payload, where steering looks
+ * for the headers of a tunnel.
  */
 
 #include "frame.h"
@@ -32,13 +37,14 @@ enum {
 
 enum sv_gso_verdict {
     SV_GSO_GOOD,
-    SV_GSO_OTHER,         /* neither TCP nor a UDP frame with a known segment size, so it cannot be segmented */
-    SV_GSO_FLAGS,         /* TCP with SYN, RST or URG, which must not be segmented */
+    SV_GSO_OTHER,         /* neither TCP nor UDP with a known segment size: an IP fragment, another protocol */
+    SV_GSO_FLAGS,         /* TCP with SYN, RST or URG, which no sender leaves to hardware */
     SV_GSO_TOO_LONG,      /* above 64 KB, hence without a length in its IP header ("BIG TCP") */
-    SV_GSO_MALFORMED,       /* malformed: the headers contradict the length, a wrong checksum, or no room for payload */
+    /* The headers contradict the length, the checksum is wrong, there is no payload, or a segment exceeds the MTU. */
+    SV_GSO_MALFORMED,
 };
 
-/* A GSO frame that is being segmented. */
+/* A GSO frame while it is segmented, and the position of the next segment. */
 struct sv_gso {
     const struct iovec *pieces;
     struct sv_layout layout;
@@ -47,43 +53,44 @@ struct sv_gso {
     uint32_t payload_bytes;
     uint32_t done_bytes;
     uint32_t number;
-    uint32_t piece;                 /* position of the next payload */
-    uint32_t offset;
+    uint32_t piece;                 /* the next payload begins in this piece, */
+    uint32_t offset;                /* at this offset */
     uint8_t header[SV_GSO_HEADER_ROOM];
 };
 
-/* The headers of one segment of a GSO frame. */
+/* Holds the headers of one segment of a GSO frame. */
 struct sv_gso_slot {
     struct sv_frame_rest rest;          /* first: frames refer to it */
     uint8_t header[SV_GSO_HEADER_ROOM];
 };
 
-/* Properties of a GSO frame that its bytes do not contain. */
+/* Facts about a GSO frame that its bytes do not contain. The caller knows them from the device or the kernel. */
 struct sv_gso_facts {
     uint32_t mtu;
-    uint32_t segment_bytes;         /* payload of each segment; 0: unknown, so TCP uses the MTU and UDP is refused */
+    /* Payload of each segment. 0: unknown; TCP is then segmented to the MTU, and UDP is rejected (SV_GSO_OTHER). */
+    uint32_t segment_bytes;
     bool partial;                   /* the checksum field may hold only the sum of the pseudo header */
-    bool verified; /* a card has verified the checksums of the frames that it merged (LRO); that field is not checked */
+    bool verified;                  /* a card has verified the merged frames (LRO): the checksum is not checked again */
 };
 
 /*
- * Validates a GSO frame and starts its segmentation. All lengths in its headers are checked. The pieces must remain
- * valid until the last segment was delivered.
+ * Checks a GSO frame and prepares its segmentation. Checks all lengths in the headers. The caller keeps the pieces
+ * until the last segment has been delivered.
  */
 enum sv_gso_verdict sv_gso_begin(struct sv_gso *super, const struct iovec *pieces, uint32_t count,
                                      const struct sv_gso_facts *facts);
 /*
- * Returns true if the sender of a valid GSO frame omitted the TCP or UDP checksum. The field then contains the sum of
- * the pseudo header.
+ * Returns true if the sender left out the TCP or UDP checksum: the field holds the sum of the pseudo header. For
+ * GSO frames that sv_gso_begin() has accepted.
  */
 bool sv_gso_has_partial_checksum(const struct sv_gso *super);
 /*
- * Builds the next segment. Returns false if there is none. The slot must remain valid until the segment was delivered.
- * sv_frame_copy() computes the TCP checksum.
+ * Creates the next segment as a frame. Returns false if none is left. The caller keeps the slot until the frame has
+ * been delivered. The checksum of a TCP segment is not computed before sv_frame_copy(); that of a datagram is.
  */
 bool sv_gso_next(struct sv_gso *super, struct sv_gso_slot *slot, struct sv_frame *frame);
 
-/* Copies a part of a frame, which may consist of pieces, and fills in its checksums. */
+/* Copies a part of a frame, contiguous or not. Computes the TCP checksum first if it is missing. */
 void sv_frame_copy(uint8_t *to, const struct sv_frame *frame, uint32_t offset, uint32_t length);
 /* Copies a part of the bytes after a frame's head: `length` bytes from offset `offset` of the pieces. */
 void sv_pieces_copy(uint8_t *to, const struct iovec *pieces, uint32_t offset, uint32_t length);

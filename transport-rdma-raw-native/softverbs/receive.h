@@ -68,9 +68,10 @@ struct sv_whole {
 };
 
 enum sv_whole_result {
-    SV_WHOLE_REFUSED,               /* no queue accepts it unsegmented; nothing was read or counted */
+    /* No queue takes it whole. The frame has not been read and not been counted, and can be segmented. */
+    SV_WHOLE_REFUSED,
     SV_WHOLE_DELIVERED,
-    SV_WHOLE_LOST,
+    SV_WHOLE_LOST,                  /* it could not be read, or its completion found no room; it has been counted */
 };
 
 enum sv_whole_result sv_rq_deliver_whole(struct sv_rq *rq, const struct sv_whole *whole, uint32_t tag);
@@ -78,9 +79,11 @@ enum sv_whole_result sv_rq_deliver_whole(struct sv_rq *rq, const struct sv_whole
 /* ---- receive_whole.c ---- */
 
 /*
- * Delivers a GSO frame of TCP unsegmented if the program has enabled this (softverbs.h). The caller holds the
- * receiver's lock. Such a frame counts as SV_WHOLE_COST frames of a burst, so that one poll cannot use up the receives
- * posted for GSO frames.
+ * Delivers a TCP frame beyond the MTU whole if the program has asked for it (softverbs.h). Refuses it if several rules
+ * match, if the rule does not permit it, if no receive is posted, or if the frame fills less than half of the receive.
+ * If the receive itself is faulty, it completes with an error, and the frame is refused. The caller holds the
+ * receiver's lock. Such a frame counts as SV_WHOLE_COST frames of a burst, so that the receives posted for whole frames
+ * last for one poll.
  */
 enum sv_whole_result sv_receiver_deliver_whole(struct sv_receiver *receiver, struct sv_device *device,
                                                const struct sv_whole *whole);

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Step 2 of the receive path for AF_XDP sockets: drains their rings. See receive.h and xdp_queue.h. */
+/*
+ * Step 2 of the receive path (receive.h) for AF_XDP sockets: takes frames out of the receive rings, passes them to the
+ * receive queues of the program, and returns their chunks to the kernel. A queue of the interface has two rings, called
+ * lanes (xdp_queue.h): the main lane, and one for SYNs.
+ */
 #include "xdp_queue.h"
 
 #include "checksum.h"
@@ -9,12 +13,15 @@
 #include <sys/socket.h>
 
 enum { DRAIN_BURSTS = 4, FEW_SYNS = 8 };
-/* Maximum number of descriptors per burst. Dropped frames cost time although they do not fill the burst. */
+/*
+ * Number of descriptors after which a burst ends, even if it has few frames. Dropped frames do not count as frames of
+ * the burst, but cost time.
+ */
 enum { MAX_DESCRIPTORS = 4 * SV_BURST };
 
 /* ---- receiving ---- */
 
-/* With unaligned chunks the upper bits contain the offset of the frame in its chunk. */
+/* Returns the frame at a descriptor's address. With unaligned chunks the upper bits contain its offset in the chunk. */
 static inline const uint8_t *data_at(const struct sv_xdp_queue *queue, uint64_t address)
 {
     return queue->umem + (address & XSK_UNALIGNED_BUF_ADDR_MASK) + (address >> XSK_UNALIGNED_BUF_OFFSET_SHIFT);
@@ -41,7 +48,7 @@ static inline void wake_driver(const struct sv_xdp_queue *queue)
         (void)recvfrom(queue->main.receiver.fd, NULL, 0, MSG_DONTWAIT, NULL, NULL);
 }
 
-/* Returns chunks to the kernel through the fill ring. */
+/* Consumes `count` descriptors and returns their chunks to the kernel through the fill ring. */
 static void return_chunks(struct sv_xdp_queue *queue, struct sv_xdp_ring *rx, unsigned count)
 {
     uint64_t *fill = queue->fill.entries;
@@ -52,19 +59,19 @@ static void return_chunks(struct sv_xdp_queue *queue, struct sv_xdp_ring *rx, un
     __atomic_store_n(queue->fill.producer, queue->fill.position, __ATOMIC_RELEASE);
 }
 
-/* Frames that were taken from the ring and not dispatched yet. */
+/* A burst: the frames that were taken out of the ring but not dispatched yet, and the number of those that were. */
 struct gathered {
     struct sv_xdp_queue *queue;
     struct sv_xdp_lane *lane;
     struct sv_device *device;
     uint32_t longest;
     bool filters;                   /* drop unsolicited segments */
-    unsigned total;                 /* frames dispatched so far */
+    unsigned total;                 /* frames dispatched so far; a GSO frame delivered whole counts SV_WHOLE_COST */
     unsigned count;                 /* frames in `frame` */
     struct sv_frame frame[SV_BURST];
 };
 
-/* Drops unsolicited segments. Preserves the order of the other frames. */
+/* Drops the gathered segments for which sv_connections_is_unsolicited() holds. Keeps the order of the other frames. */
 static void drop_unsolicited(struct gathered *gathered)
 {
     const struct sv_connections *connections =
@@ -80,9 +87,11 @@ static void drop_unsolicited(struct gathered *gathered)
 }
 
 /*
- * Computes the checksums that senders on this host omitted. The library may write to the chunks that it owns. A
- * non-NULL `rest` marks the checksum as computed. Its head_bytes exceed the frame length, so the frame still counts as
- * contiguous.
+ * Computes the checksums that senders on this host left out, and writes them to the frames. The library owns the chunks
+ * until return_chunks(), so it may write to them.
+ *
+ * Later steps verify the checksum of a frame unless `rest` is set. So the frame gets a `rest` that means "checksum
+ * good". It names no pieces: head_bytes exceed the length, so all bytes of the frame are at `data`.
  */
 static void complete_checksums(struct gathered *gathered)
 {
@@ -99,6 +108,7 @@ static void complete_checksums(struct gathered *gathered)
     }
 }
 
+/* Passes the gathered frames to the receive queues. The burst may continue with further frames. */
 static void dispatch_gathered(struct gathered *gathered)
 {
     if (SV_UNLIKELY(gathered->filters))
@@ -127,7 +137,7 @@ static uint64_t *refusal_counter(struct softverbs_queue_counters *counters, enum
     }
 }
 
-/* The pieces of a GSO frame that may be delivered unsegmented. */
+/* A GSO frame to deliver whole, for copy_chain(). */
 struct whole_chain {
     struct sv_whole whole;
     const struct iovec *pieces;
@@ -139,7 +149,10 @@ static bool copy_chain(const struct sv_whole *whole, uint8_t *to)
     return true;
 }
 
-/* Delivers a GSO frame unsegmented. Earlier frames were dispatched. Returns false if the frame must be segmented. */
+/*
+ * Tries to deliver a GSO frame whole, to a receive of 64 KB. The caller has dispatched the earlier frames. Returns
+ * false if the GSO frame has to be segmented. Returns true if it was delivered, or lost at delivery and counted.
+ */
 static bool deliver_whole(struct gathered *gathered, const struct sv_gso *super)
 {
     const struct whole_chain chain = {
@@ -147,7 +160,7 @@ static bool deliver_whole(struct gathered *gathered, const struct sv_gso *super)
                   .length = super->header_bytes + super->payload_bytes},
         .pieces = super->pieces,
     };
-    /* Under a flood each segment is checked separately. */
+    /* The filter against floods works on segments of at most the MTU. */
     if (gathered->filters || sv_receiver_deliver_whole(&gathered->lane->receiver, gathered->device, &chain.whole) ==
                                  SV_WHOLE_REFUSED)
         return false;
@@ -155,7 +168,10 @@ static bool deliver_whole(struct gathered *gathered, const struct sv_gso *super)
     return true;
 }
 
-/* Dispatches the earlier frames, then the GSO frame or its segments. The pieces are valid only during this call. */
+/*
+ * Handles a GSO frame: delivers it whole, or as segments, or drops and counts it. Dispatches the earlier frames
+ * first, and its segments before it returns, because the caller's pieces are valid during this call only.
+ */
 static void segment_gso_frame(struct gathered *gathered, const struct iovec *pieces, uint32_t count)
 {
     struct softverbs_queue_counters *counters = &gathered->lane->receiver.counters;
@@ -192,8 +208,9 @@ struct chain {
 };
 
 /*
- * Finds the chunks of a frame before `end`, up to which the kernel has filled the ring. Returns their number, or 0 if
- * the last one has not arrived yet. The rest of a chain that is too long is skipped.
+ * Finds the chunks of the frame at `position`. The kernel has filled the ring up to `end`. Returns their number, or 0
+ * if the last chunk has not arrived yet. If the frame has more than SV_XDP_CHAIN chunks, returns SV_XDP_CHAIN and sets
+ * `skipping`: the frame cannot be used, and take_chain() discards its further chunks as they arrive.
  */
 static unsigned find_chain(struct sv_xdp_queue *queue, struct sv_xdp_lane *lane, uint32_t position, uint32_t end,
                            struct chain *chain)
@@ -211,7 +228,10 @@ static unsigned find_chain(struct sv_xdp_queue *queue, struct sv_xdp_lane *lane,
     return lane->skipping ? SV_XDP_CHAIN : 0;
 }
 
-/* Copies a frame of several chunks into one piece. Returns false if this burst has no room for it. */
+/*
+ * Copies a frame of several chunks to contiguous memory and gathers it. Returns false if the memory for this burst is
+ * used up; the frame then waits for the next burst.
+ */
 static bool assemble_frame(struct gathered *gathered, const struct chain *chain)
 {
     const uint32_t room = SV_XDP_MAX_MTU + SV_MAX_OVERHEAD;
@@ -224,7 +244,10 @@ static bool assemble_frame(struct gathered *gathered, const struct chain *chain)
     return true;
 }
 
-/* Returns the number of descriptors consumed; 0 if the frame does not fit into this burst. */
+/*
+ * Handles a frame of several chunks, or a chunk of a frame that is being skipped. Returns the number of descriptors
+ * used; 0 if the frame has to wait.
+ */
 static __attribute__((cold, noinline)) unsigned take_chain(struct gathered *gathered, uint32_t position, uint32_t end)
 {
     struct sv_xdp_lane *lane = gathered->lane;
@@ -249,7 +272,7 @@ static __attribute__((cold, noinline)) unsigned take_chain(struct gathered *gath
     return parts;
 }
 
-/* Handles a frame of one chunk that is too short or too long. */
+/* Handles a frame of one chunk that is too short, or longer than the MTU permits and perhaps a GSO frame. */
 static __attribute__((cold, noinline)) void take_bad_length_frame(struct gathered *gathered,
                                                                   const struct xdp_desc *descriptor)
 {
@@ -260,7 +283,7 @@ static __attribute__((cold, noinline)) void take_bad_length_frame(struct gathere
         gathered->lane->receiver.counters.length_errors++;
 }
 
-/* Returns the number of descriptors consumed; 0 if the frame does not fit into this burst. */
+/* Gathers, delivers or drops the frame at `position`. Returns the number of descriptors used; 0 if it has to wait. */
 static inline unsigned take_frame(struct gathered *gathered, uint32_t position, uint32_t end)
 {
     const struct xdp_desc *descriptor = rx_descriptor(&gathered->lane->rx, position);
@@ -277,13 +300,17 @@ static inline unsigned take_frame(struct gathered *gathered, uint32_t position, 
 }
 
 /*
- * Takes about `most` frames whose first descriptor lies before position `limit`. Returns the number of descriptors
- * consumed.
+ * Takes one burst out of a lane and returns the number of descriptors consumed. The caller holds the lane's lock.
  *
- * A GSO frame counts as its segments, since each needs a receive. All its segments are delivered, even beyond `most`.
- * The limit may have been read before the caller acquired the lock, so the kernel's producer index, read here, is a
- * second bound. If unsolicited segments are dropped, the filter applies to the complete burst, including frames after
- * `sorted_until`.
+ * Takes frames whose first descriptor lies before position `limit`. The caller may have read `limit` before it acquired
+ * the lock, so the kernel's producer index, read here, is a second bound.
+ *
+ * The burst ends after `most` frames. A GSO frame that is segmented counts as its segments, since each needs a
+ * receive; one that is delivered whole counts as SV_WHOLE_COST frames. Neither is split between two bursts, so the last
+ * one may exceed `most`. The burst also ends after MAX_DESCRIPTORS descriptors, or at a frame that has to wait.
+ *
+ * limit_unsolicited() sets `sorted_until`. While the main lane's position is before it, unsolicited segments are
+ * dropped from each burst, also from the part of the last burst behind it.
  */
 static unsigned drain_burst(struct sv_xdp_queue *queue, struct sv_xdp_lane *lane, struct sv_device *device,
                             uint32_t limit, unsigned most)
@@ -301,7 +328,7 @@ static unsigned drain_burst(struct sv_xdp_queue *queue, struct sv_xdp_lane *lane
     gathered.count = gathered.total = 0;
     gathered.filters = lane == &queue->main && (int32_t)(queue->sorted_until - position) > 0;
     if (lane == &queue->main && SV_LIKELY(!gathered.filters))
-        queue->sorted_until = position;     /* advances too, so that comparisons work after 2^31 frames */
+        queue->sorted_until = position;     /* follows the position: 2^31 frames later it would seem to be ahead */
     if (SV_UNLIKELY((int32_t)(limit - end) > 0))
         limit = end;
     queue->scratch_used = 0;
@@ -323,10 +350,10 @@ static inline uint32_t rx_consumed(const struct sv_xdp_ring *rx)
 }
 
 /*
- * Drains SYNs after all other frames, and at most one burst, which bounds the delay of the next segment of a
- * connection. If the ring is more than half full, SYNs arrive faster than they are processed. The XDP program then
- * admits fewer SYNs, and fewer are processed per poll, so that established connections get most of the time. Returns
- * the number of descriptors consumed.
+ * Drains the lane of SYNs, after the main lane. Takes at most one burst per poll, so that segments of connections wait
+ * for no more than that. If the ring is more than half full, SYNs arrive faster than they are handled. The XDP program
+ * then admits fewer, and only FEW_SYNS are handled per poll, so that connections keep most of the time. Returns the
+ * number of descriptors consumed.
  */
 static unsigned drain_syns(struct sv_xdp_queue *queue, struct sv_device *device)
 {
@@ -344,7 +371,9 @@ static unsigned drain_syns(struct sv_xdp_queue *queue, struct sv_device *device)
     return seen;
 }
 
-/* Returns true if more than `most` frames wait before `limit`. A frame of several chunks counts once. */
+/*
+ * Returns true if more than `most` frames wait in the main lane before `limit`. A frame of several chunks counts once.
+ */
 static bool more_frames_wait(const struct sv_xdp_queue *queue, uint32_t limit, uint32_t most)
 {
     const struct sv_xdp_ring *rx = &queue->main.rx;
@@ -360,9 +389,10 @@ static bool more_frames_wait(const struct sv_xdp_queue *queue, uint32_t limit, u
 }
 
 /*
- * Limits unsolicited segments if waiting frames fill half of the main ring. Frames then arrive faster than they are
- * processed, and some will soon be lost. Unsolicited segments are sacrificed for those of connections: from now on the
- * XDP program admits few of them, and the ones in the ring are dropped unanswered.
+ * Protects connections if waiting frames fill half of the main ring. The cause may be a flood or a pause of the
+ * program; in both cases frames will soon be lost. It is better to lose unsolicited segments than those of connections.
+ * For the next second the XDP program admits only few of them, and those that are in the ring are dropped. Answering
+ * them would delay the segments of connections.
  */
 static void limit_unsolicited(struct sv_xdp_queue *queue, struct sv_device *device, uint32_t limit)
 {
@@ -372,7 +402,10 @@ static void limit_unsolicited(struct sv_xdp_queue *queue, struct sv_device *devi
     queue->sorted_until = limit;
 }
 
-/* xsk_recvmsg() runs the NAPI instance once (net/xdp/xsk.c). The position is a hint, as in sv_xdp_queue_drain(). */
+/*
+ * Runs the driver by a receive call: xsk_recvmsg() polls the NAPI instance once (net/xdp/xsk.c). The caller holds no
+ * lock, so the position is a hint, as in sv_xdp_queue_drain().
+ */
 void sv_xdp_queue_busy_poll(const struct sv_xdp_queue *queue)
 {
     if (SV_UNLIKELY(queue->busy_poll) && sv_xdp_queue_produced(queue) == rx_consumed(&queue->main.rx))
@@ -386,8 +419,8 @@ unsigned sv_xdp_queue_drain(struct sv_xdp_queue *queue, struct sv_device *device
     if (SV_UNLIKELY(atomic_load_explicit(&queue->unfinished, memory_order_relaxed)))
         sv_xdp_queue_finish_sending(queue);
     /*
-     * Another thread may change the positions, so they are a hint: at worst the ring is drained once too often, or one
-     * poll later.
+     * The lock is not held here, and another thread may change the positions. So they are a hint: at worst the ring is
+     * drained once too often, or one poll later.
      */
     if ((limit == rx_consumed(&queue->main.rx) && rx_produced(&queue->syns.rx) == rx_consumed(&queue->syns.rx)) ||
         !sv_receiver_try(&queue->main.receiver))

@@ -10,11 +10,13 @@
 /* ---- burst.c ---- */
 
 /*
- * The scratch area, in which gathered, inlined or changed frames are built. It is reused after the burst was
- * transmitted.
+ * The scratch area of a send queue. Frames that cannot be sent from the program's memory are built here: those of
+ * several elements, inline data, and frames to which a checksum is added. The area is free again when the burst has
+ * been transmitted.
  */
 enum { SV_SCRATCH_BYTES = 192 * 1024, SV_MAX_FRAME = 9000 + SV_MAX_OVERHEAD };
 
+/* Frames and completions of work requests that have been processed but not passed on yet. */
 struct sv_burst {
     struct sv_qp *qp;
     const struct sv_rq *likely; /* the receive queue of the last frame, probably that of the next ones too; or NULL */
@@ -25,10 +27,11 @@ struct sv_burst {
     struct sv_cqe completion[SV_BURST];
 };
 
+/* Transmits the frames of the burst, if any, and frees the scratch area. The completions stay in the burst. */
 void sv_burst_transmit(struct sv_burst *burst);
 /*
- * Reserves `bytes` of the scratch area for a frame. If the area or the burst is full, transmits the burst first, so the
- * burst may be empty afterwards.
+ * Reserves `bytes` of the scratch area for a frame, at most SV_SCRATCH_BYTES. If the area or the burst is full, calls
+ * sv_burst_transmit() first. Memory reserved earlier must then not be used any more.
  */
 uint8_t *sv_burst_scratch(struct sv_burst *burst, uint32_t bytes);
 

@@ -12,7 +12,8 @@ import java.util.Map;
 
 /**
  * The base of all channel configurations of this transport. It looks up options in an {@link OptionTable}, sets the
- * registered allocator as default, and narrows the return type of setters. Options can be set on any thread.
+ * registered allocator as default, and narrows the return type of setters. Options can be set on any thread; some must
+ * be set before binding or connecting.
  *
  * @param <C> the type of the configuration
  */
@@ -62,8 +63,8 @@ abstract class AbstractRdmaRawChannelConfig<C extends AbstractRdmaRawChannelConf
     }
 
     /**
-     * Returns whether a burst may be delivered without per-message checks: the user has set neither a read limit nor an
-     * allocator that requires copies.
+     * Returns whether these options permit to deliver a burst without per-message checks: no read limit is set and
+     * nothing is copied. {@link Inbox#acceptsBursts} also checks that the user reads.
      */
     final boolean acceptsBursts() {
         return !readLimitSet && !copiesReceived;

@@ -1,6 +1,10 @@
 package io.rdmaraw.channel;
 
-/** Free bursts of one loop. Bursts released on another thread are not reused. */
+/**
+ * A pool of {@link FrameBurst} objects, which saves an allocation per burst. Each loop has one. The pool keeps at most
+ * {@value #MAX_FREE} free bursts. Further ones, and bursts released on another thread, are left to the garbage
+ * collector.
+ */
 final class FrameBurstPool {
     private static final int MAX_FREE = 64;
 

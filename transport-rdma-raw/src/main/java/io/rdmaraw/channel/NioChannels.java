@@ -4,7 +4,7 @@ import java.util.Locale;
 
 /**
  * Policy for NIO channels of TCP and UDP that are registered with loops of this transport. The kernel carries these
- * channels; they do not use the device.
+ * channels; they do not use the device. Pipes and Unix domain sockets are always served.
  *
  * <p>Some programs use such channels intentionally. Some frameworks, however, choose {@code NioSocketChannel} for every
  * group that can drive it. The default therefore reports them.

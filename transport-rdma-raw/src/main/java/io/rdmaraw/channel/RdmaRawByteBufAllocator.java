@@ -8,10 +8,11 @@ import io.rdmaraw.memory.RegisteredByteBufAllocator;
 
 /**
  * The default allocator of this transport's channels. On an event loop, direct buffers are slots of the loop's
- * registered memory, which the device sends without a copy.
+ * registered memory, which the device sends without a copy if the write has the only reference to the buffer.
  *
- * <p>Requests from other threads, and requests larger than a slot, are served by Netty's default allocator. Content of
- * such buffers is copied once when it is sent. Buffers can be released on any thread.
+ * <p>Netty's default allocator serves all other requests: those from other threads, for heap buffers, for more than a
+ * slot, on a loop that has no queue yet, and while few slots are free. Content of such buffers is copied once when it
+ * is sent, unless the device can send from any memory. Buffers can be released on any thread.
  *
  * <p>The allocator can also be set as {@link io.netty.channel.ChannelOption#ALLOCATOR} of NIO channels on the same
  * loops. A frame can then be forwarded from such a channel without a copy.

@@ -31,9 +31,9 @@ import java.net.SocketAddress;
  * }
  *
  * <p><b>Frames.</b> Each received frame is a {@link ByteBuf} in the memory that the device wrote. Handlers release it,
- * on any thread. If handlers retain many frames, the channel copies new frames on receipt; {@link #statistics()} counts
- * them. A frame starts with the destination MAC address and has no FCS. On sending, frames shorter than 60 bytes are
- * padded with zeros.
+ * on any thread. If handlers retain many frames, or the user has set another allocator, the channel copies new frames
+ * on receipt; {@link #statistics()} counts them. A frame starts with the destination MAC address and has no FCS. On
+ * sending, frames shorter than 60 bytes are padded with zeros.
  *
  * <p><b>Writes.</b> A write promise completes when the device has accepted the frame. If a frame is too long or too
  * short, only its own promise fails.

@@ -9,40 +9,47 @@ import io.netty.channel.ChannelOption;
  * bootstrap.childOption(RdmaRawChannelOption.TCP_CONGESTION, "bbr");
  * }
  *
- * <p>Some options equal constants of Netty's epoll or Unix transport. Programs that use those constants need no
- * change. The kernel may carry a connection, for example to a peer on the same host. Where stated, an option has no
- * effect on such connections.
+ * <p>Each option applies to some kinds of channels only; its description names them. Some options equal constants of
+ * Netty's epoll or Unix transport. Programs that use those constants need no change. The kernel may carry a connection,
+ * for example to a peer on the same host. Where stated, an option has no effect on such connections. An option that
+ * was not set reads as 0 if its default depends on {@link RdmaRawTcpSettings}.
  */
 public final class RdmaRawChannelOption {
-    /** Fires the frames of one poll as one {@link FrameBurst} instead of one ByteBuf each. Default false. */
+    /**
+     * For raw channels: fires the frames of one poll as a {@link FrameBurst} instead of one ByteBuf each. A burst has
+     * at most {@link FrameBurst#MAX_FRAMES} frames, or fewer if the user has limited reads. Default false.
+     */
     public static final ChannelOption<Boolean> FRAME_BURSTS =
             ChannelOption.valueOf(RdmaRawChannelOption.class, "FRAME_BURSTS");
 
     /**
-     * Maximum number of received frames that a channel queues while reads are paused (auto-read off). Further frames
-     * are dropped and counted. Default 256.
+     * For raw channels: maximum number of received frames that the channel queues while reads are paused (auto-read
+     * off). Further frames are dropped and counted. Default 256. Datagram channels use {@code SO_RCVBUF} instead.
      */
     public static final ChannelOption<Integer> RECEIVE_BACKLOG =
             ChannelOption.valueOf(RdmaRawChannelOption.class, "RECEIVE_BACKLOG");
 
     /**
-     * Allows several datagram or server channels to bind the same port. The channels share the flows of the port; each
-     * flow belongs to one channel. Default false. Same option as {@code UnixChannelOption.SO_REUSEPORT}.
+     * Allows several datagram or server channels of this process to bind the same port, if all of them set the option.
+     * The channels share the flows of the port; each flow belongs to one channel. On a network interface, channels of
+     * different processes would both answer the same flow. Must be set before binding. Default false. Same option as
+     * {@code UnixChannelOption.SO_REUSEPORT}.
      */
     public static final ChannelOption<Boolean> SO_REUSEPORT =
             ChannelOption.valueOf("io.netty.channel.unix.UnixChannelOption#SO_REUSEPORT");
 
     /**
-     * Sets the recipient of received {@link io.netty.channel.socket.DatagramPacket}s to the destination address of the
-     * datagram. If false, which is the default, the recipient is the channel's local address, which may be a wildcard.
+     * For datagram channels: sets the recipient of received {@link io.netty.channel.socket.DatagramPacket}s to the
+     * destination address of the datagram. If false, which is the default, the recipient is the channel's local
+     * address, which may be a wildcard.
      * Same option as {@code EpollChannelOption.IP_RECVORIGDSTADDR}.
      */
     public static final ChannelOption<Boolean> IP_RECVORIGDSTADDR =
             ChannelOption.valueOf("io.netty.channel.epoll.EpollChannelOption#IP_RECVORIGDSTADDR");
 
     /**
-     * Time to live or hop limit of unicast datagrams and TCP segments: 1 to 255. Default 64. Segments that are sent
-     * before the connection has a channel, such as a SYN-ACK, always use 64. No effect on connections that the kernel
+     * Time to live or hop limit of unicast datagrams and TCP segments: 1 to 255. Default 64. Segments of a connection
+     * without a channel always use 64: the SYN-ACK, and answers in TIME-WAIT. No effect on connections that the kernel
      * carries.
      */
     public static final ChannelOption<Integer> IP_TTL = ChannelOption.valueOf(RdmaRawChannelOption.class, "IP_TTL");
@@ -71,25 +78,32 @@ public final class RdmaRawChannelOption {
             ChannelOption.valueOf(RdmaRawChannelOption.class, "KERNEL_SOCKET");
 
     /**
-     * Seconds without traffic before keepalive probes start. Same option as {@code EpollChannelOption.TCP_KEEPIDLE}.
+     * Seconds without traffic before keepalive probes start, if {@code SO_KEEPALIVE} is set. The default is
+     * {@link RdmaRawTcpSettings#keepAliveIdle}, two hours. Same option as {@code EpollChannelOption.TCP_KEEPIDLE}.
      */
     public static final ChannelOption<Integer> TCP_KEEPIDLE =
             ChannelOption.valueOf("io.netty.channel.epoll.EpollChannelOption#TCP_KEEPIDLE");
 
-    /** Seconds between keepalive probes. Same option as {@code EpollChannelOption.TCP_KEEPINTVL}. */
+    /**
+     * Seconds between keepalive probes. The default is {@link RdmaRawTcpSettings#keepAliveInterval}, 75. Same option as
+     * {@code EpollChannelOption.TCP_KEEPINTVL}.
+     */
     public static final ChannelOption<Integer> TCP_KEEPINTVL =
             ChannelOption.valueOf("io.netty.channel.epoll.EpollChannelOption#TCP_KEEPINTVL");
 
     /**
-     * Number of unanswered keepalive probes after which the connection ends: 1 to 127. Same option as
+     * Number of unanswered keepalive probes after which the connection ends: 1 to 127. The default is
+     * {@link RdmaRawTcpSettings#keepAliveProbes}, 9. No effect together with {@link #TCP_USER_TIMEOUT}. Same option as
      * {@code EpollChannelOption.TCP_KEEPCNT}.
      */
     public static final ChannelOption<Integer> TCP_KEEPCNT =
             ChannelOption.valueOf("io.netty.channel.epoll.EpollChannelOption#TCP_KEEPCNT");
 
     /**
-     * Maximum time in milliseconds that data may stay unacknowledged before the connection ends. 0, the default,
-     * applies {@link RdmaRawTcpSettings#userTimeout} to new connections. Same option as
+     * Maximum time in milliseconds that data may stay unacknowledged, or unsent because of a closed window, before the
+     * connection ends. The time replaces the limits for retransmissions and for keepalive probes. It also limits a
+     * connect, unless {@link #TCP_SYNCNT} is set. The default is {@link RdmaRawTcpSettings#userTimeout}, which sets no
+     * limit. Setting 0 on an open connection removes its limit. Same option as
      * {@code EpollChannelOption.TCP_USER_TIMEOUT}. No effect on connections that the kernel carries.
      */
     public static final ChannelOption<Integer> TCP_USER_TIMEOUT =
@@ -97,9 +111,9 @@ public final class RdmaRawChannelOption {
 
     /**
      * Number of times that the SYN of a connect is retransmitted: 1 to 127, like {@code TCP_SYNCNT} of Linux. The
-     * default is {@link RdmaRawTcpSettings#synRetries}, 6, which takes about two minutes.
-     * {@code CONNECT_TIMEOUT_MILLIS} usually ends the attempt earlier. No effect on connections that the kernel
-     * carries.
+     * default is {@link RdmaRawTcpSettings#synRetries}, 6, which takes about two minutes. That default does not apply
+     * if {@link #TCP_USER_TIMEOUT} limits the attempt. {@code CONNECT_TIMEOUT_MILLIS} usually ends it earlier. No
+     * effect on connections that the kernel carries.
      */
     public static final ChannelOption<Integer> TCP_SYNCNT =
             ChannelOption.valueOf(RdmaRawChannelOption.class, "TCP_SYNCNT");
@@ -114,8 +128,9 @@ public final class RdmaRawChannelOption {
 
     /**
      * Maximum send rate of a TCP connection in payload bytes per second, like {@code SO_MAX_PACING_RATE} of Linux. 0,
-     * the default, sets no limit. Data is sent in bursts of one millisecond, but at least two segments and at most 64
-     * KiB. {@code bbr} always paces; the option then caps its rate. No effect on connections that the kernel carries.
+     * the default, sets no limit. A burst contains the data of one millisecond, but at least two segments and at most
+     * 64 KiB. After a pause, two bursts may be sent at once. {@code bbr} always paces; the option then caps its rate.
+     * No effect on connections that the kernel carries.
      */
     public static final ChannelOption<Long> SO_MAX_PACING_RATE =
             ChannelOption.valueOf(RdmaRawChannelOption.class, "SO_MAX_PACING_RATE");
@@ -132,29 +147,31 @@ public final class RdmaRawChannelOption {
             ChannelOption.valueOf("io.netty.channel.epoll.EpollChannelOption#TCP_NOTSENT_LOWAT");
 
     /**
-     * Restricts sending to full segments, regardless of {@code TCP_NODELAY}. A partial segment is sent when the option
-     * is set to false, when the output is shut down, or 200 ms after all data in flight was acknowledged. Default
-     * false. Same option as {@code EpollChannelOption.TCP_CORK}. No effect on connections that the kernel carries.
+     * Restricts sending to full segments, also with {@code TCP_NODELAY}. A partial segment is sent when the option is
+     * set to false, when {@code TCP_NODELAY} is set to true (again), when the output is shut down, or 200 ms after all
+     * data in flight was acknowledged. Default false. Same option as {@code EpollChannelOption.TCP_CORK}. No effect on
+     * connections that the kernel carries.
      */
     public static final ChannelOption<Boolean> TCP_CORK =
             ChannelOption.valueOf("io.netty.channel.epoll.EpollChannelOption#TCP_CORK");
 
     /**
      * Selects when received segments are acknowledged. True acknowledges them without delay; the segments of one burst
-     * share an acknowledgement. False delays an acknowledgement up to 40 ms, so that it can be sent with data. Every
-     * second full segment is acknowledged without delay.
+     * share an acknowledgement. False delays an acknowledgement by up to {@link RdmaRawTcpSettings#delayedAck}, 40 ms
+     * by default, so that it can be sent with data. Every second full segment is acknowledged without delay.
      *
-     * <p>If the option is not set, the first 16 acknowledgements of a connection are not delayed. Unless it is true,
-     * the same applies after a pause of the peer. Unlike on Linux, true is permanent. Same option as
+     * <p>After a pause of the peer, the next 16 acknowledgements are not delayed. If the option is not set, the first
+     * 16 of a connection are not delayed either. Unlike on Linux, true is permanent. Same option as
      * {@code EpollChannelOption.TCP_QUICKACK}. No effect on connections that the kernel carries.
      */
     public static final ChannelOption<Boolean> TCP_QUICKACK =
             ChannelOption.valueOf("io.netty.channel.epoll.EpollChannelOption#TCP_QUICKACK");
 
     /**
-     * Approximate time in seconds that a server waits for data before it accepts a connection. After that time the
-     * connection is accepted without data. 0, the default, disables the wait. Must be set before binding. Same option
-     * as {@code EpollChannelOption.TCP_DEFER_ACCEPT}. No effect on connections that the kernel carries.
+     * For server channels: approximate time in seconds that the server waits for data before it accepts a connection.
+     * After that time the SYN-ACK is retransmitted, and the client's answer opens the connection without data. 0, the
+     * default, disables the wait. Connections from SYN cookies never wait. Must be set before binding. Same option as
+     * {@code EpollChannelOption.TCP_DEFER_ACCEPT}. No effect on connections that the kernel carries.
      */
     public static final ChannelOption<Integer> TCP_DEFER_ACCEPT =
             ChannelOption.valueOf("io.netty.channel.epoll.EpollChannelOption#TCP_DEFER_ACCEPT");
@@ -169,15 +186,17 @@ public final class RdmaRawChannelOption {
 
     /**
      * Maximum time in seconds that the connection of a closed channel stays in FIN-WAIT-2, where it waits for the FIN
-     * of the peer. 0, the default, applies {@link RdmaRawTcpSettings#finWait2}, one minute. A negative value resets the
-     * connection immediately. No effect on connections that the kernel carries.
+     * of the peer. 0, the default, applies {@link RdmaRawTcpSettings#finWait2}, one minute. With a negative value the
+     * connection is reset instead of entering FIN-WAIT-2, thus after the peer has acknowledged all data and the FIN. No
+     * effect on connections that the kernel carries.
      */
     public static final ChannelOption<Integer> TCP_LINGER2 =
             ChannelOption.valueOf(RdmaRawChannelOption.class, "TCP_LINGER2");
 
     /**
-     * Allows a flush to be deferred while more tasks are queued on the loop, up to 32 flushes. The deferred flushes
-     * share one doorbell, which is a system call on a network interface. Default false.
+     * For TCP: allows a flush to be deferred while more tasks are queued on the loop, up to 32 flushes. The deferred
+     * flushes are transmitted together. On {@code soft:xdp:} and {@code soft:packet:} that saves a system call per
+     * flush, on a card a doorbell. Default false.
      *
      * <p>Useful for frameworks that write each response in its own task, such as gRPC. A task that blocks the loop
      * delays the deferred flushes.
@@ -186,8 +205,9 @@ public final class RdmaRawChannelOption {
             ChannelOption.valueOf(RdmaRawChannelOption.class, "SHARED_FLUSHES");
 
     /**
-     * Event loop group that serves a listening port. Each loop of the group receives the connections that the device's
-     * hash assigns to it. Set it to the group of the child channels, if that is not the group of the server channel.
+     * For server channels: event loop group that serves the port. Each loop of the group receives the connections that
+     * the device's hash assigns to it. Set it to the group of the child channels, if that is not the group of the
+     * server channel.
      *
      * <p>Segments then arrive on the loop of their connection, and the loop of the server channel needs no queue. The
      * option must be set before the server channel is registered, as {@link io.netty.bootstrap.ServerBootstrap#option}

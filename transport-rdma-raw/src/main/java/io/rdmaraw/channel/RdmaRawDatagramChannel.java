@@ -35,12 +35,14 @@ import java.nio.channels.UnresolvedAddressException;
  * bootstrap.group(group).channel(RdmaRawDatagramChannel.class).handler(handler).bind(53);
  * }
  *
- * <p>The channel fires {@link io.netty.channel.socket.DatagramPacket}s, with their content in the memory that the
- * device wrote. It sends {@code DatagramPacket}s, {@link AddressedEnvelope}s of a {@link ByteBuf}, and
- * {@code SegmentedDatagramPacket}s. A connected channel also sends {@code ByteBuf}s.
+ * <p>The channel fires {@link io.netty.channel.socket.DatagramPacket}s. Their content is in the memory that the device
+ * wrote, unless the datagram came in fragments or through the kernel's socket, handlers hold too many buffers, or the
+ * user has set another allocator. The channel sends {@code DatagramPacket}s, {@link AddressedEnvelope}s of a
+ * {@link ByteBuf}, and {@code SegmentedDatagramPacket}s. A connected channel also sends {@code ByteBuf}s.
  *
  * <p>{@link RdmaRawIoHandlerConfig.Builder#device(String)} selects the device. A write promise completes when the
- * device has accepted the datagram. Datagrams longer than the MTU are sent as IP fragments.
+ * device or the kernel has accepted the datagram, or when it is queued for an unresolved next hop. Datagrams longer
+ * than the MTU are sent as IP fragments.
  */
 public final class RdmaRawDatagramChannel extends MulticastDatagramChannel {
     private static final ChannelMetadata METADATA = new ChannelMetadata(true);

@@ -448,8 +448,8 @@ public final class RdmaRawIoHandlerConfig {
 
         /**
          * Sets the maximum number of packets per loop that wait for the MAC address of their next hop: 1 to 65536,
-         * default 128. If the limit is reached, the oldest packet is dropped. At most half of the packets may wait for
-         * the same next hop.
+         * default 128. At most half of the packets may wait for the same next hop. If a limit is reached, an old packet
+         * is dropped: the oldest one for the same next hop, or the oldest of all if only a few wait for that hop.
          *
          * <p>A waiting packet is a copy, so that unreachable peers cannot occupy the loop's slots. The copy takes up to
          * an MTU of heap memory; a datagram takes its length in direct memory. RFC 1122 section 2.3.2.2 requires that

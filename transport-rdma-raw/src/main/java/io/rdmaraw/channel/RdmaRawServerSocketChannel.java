@@ -47,9 +47,10 @@ import java.util.concurrent.atomic.AtomicInteger;
  * new ServerBootstrap().group(group).channel(RdmaRawServerSocketChannel.class).childHandler(handlers).bind(8080);
  * }
  *
- * <p>{@link RdmaRawIoHandlerConfig.Builder#device(String)} selects the device. All loops of the group serve the port.
- * Use the same group for server and child channels, or set {@link RdmaRawChannelOption#ACCEPT_GROUP}. Otherwise the
- * first connections are passed between loops.
+ * <p>{@link RdmaRawIoHandlerConfig.Builder#device(String)} selects the device. All loops of the group serve the port,
+ * or only the channel's loop if {@link RdmaRawChannelOption#SO_REUSEPORT} is set. Use the same group for server and
+ * child channels, or set {@link RdmaRawChannelOption#ACCEPT_GROUP}. Otherwise the first connections are passed between
+ * loops.
  */
 public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel implements ServerSocketChannel {
     private static final InternalLogger LOGGER = InternalLoggerFactory.getInstance(RdmaRawServerSocketChannel.class);

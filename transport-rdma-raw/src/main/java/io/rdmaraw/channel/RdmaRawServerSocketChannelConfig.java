@@ -105,7 +105,9 @@ public final class RdmaRawServerSocketChannelConfig
 
     /**
      * Sets {@code SO_BACKLOG}, the maximum number of half-open connections. The same number of accepted connections may
-     * be queued until the channel reads them. Further SYNs are answered with SYN cookies. 0 is treated as 1.
+     * be queued until the channel reads them. SYNs beyond the first limit are answered with SYN cookies, or dropped if
+     * {@link RdmaRawTcpSettings.SynCookies#NEVER} is set. While the queue of accepted connections is full, all SYNs are
+     * dropped. 0 is treated as 1.
      */
     @Override
     public RdmaRawServerSocketChannelConfig setBacklog(int connections) {

@@ -40,8 +40,10 @@ import java.util.function.Consumer;
  * new Bootstrap().group(group).channel(RdmaRawSocketChannel.class).handler(handler).connect("10.0.0.2", 8080);
  * }
  *
- * <p>Received buffers refer to the memory that the device wrote. Written buffers in registered memory are sent without
- * a copy; see {@link RdmaRawByteBufAllocator}. Others are copied once.
+ * <p>Most received buffers refer to the memory that the device wrote. Received data is copied if it is short, if it
+ * arrived out of order, if handlers hold too many buffers, or if the user has set another allocator. Written buffers in
+ * registered memory are sent without a copy if the write has their only reference; see {@link RdmaRawByteBufAllocator}.
+ * Others are copied once.
  *
  * <p>A write promise completes when the send buffer ({@code SO_SNDBUF}) has accepted the bytes. If the send buffer is
  * full because the peer has not acknowledged enough, the rest counts against the channel's write buffer water marks.

@@ -11,7 +11,9 @@ import java.time.Duration;
 
 /**
  * Hands over listening TCP ports from one process to the next, for rolling restarts. A takeover without failures
- * refuses and resets no connection. Existing connections stay with the old process until they end. Thread-safe.
+ * refuses and resets no connection. Exception: processes in different time namespaces do not share SYN cookies, so
+ * clients that have received a cookie of the old process must connect again. Existing connections stay with the old
+ * process until they end. Thread-safe.
  *
  * <p>The processes find each other by a Unix socket that only their user may connect to:
  *
@@ -23,13 +25,14 @@ import java.time.Duration;
  * takeover.begin(listener);
  * }</pre>
  *
- * <p>After {@link #begin}, the new process accepts all new connections and the old process receives
+ * <p>After {@link #begin}, the new process accepts the new connections of these ports, and the old process receives
  * {@link Listener#handedOver}. The old process lets its connections end, waits with {@link #awaitDrained}, and exits.
- * If one of the processes is killed at any time, the other one serves the ports. Connections of the killed process are
+ * If one of the processes is killed before that, the other one serves the ports. Connections of the killed process are
  * reset.
  *
  * <p>Works on devices that two processes can use at the same time: {@code soft:packet:}, and {@code soft:xdp:} in mode
- * {@code tap}, with the kernel's addresses. UDP ports are not handed over.
+ * {@code tap}, with the kernel's addresses. On other devices, and with {@link RdmaRawChannelOption#SO_REUSEPORT}, bind
+ * fails. UDP ports are not handed over.
  */
 @UnstableApi
 public final class RdmaRawTakeover implements AutoCloseable {
@@ -61,28 +64,30 @@ public final class RdmaRawTakeover implements AutoCloseable {
      *
      * @param path path of a Unix socket, in a directory that only the user of the processes may write to
      * @throws IOException if a process serves but does not hand over its ports: it belongs to another user, does not
-     *         answer, or is already handing over
+     *         answer, has no ports, or is in another takeover. Also if the path exists and is not a socket
      */
     public static RdmaRawTakeover open(Path path) throws IOException {
         return new RdmaRawTakeover(Takeover.open(ObjectUtil.checkNotNull(path, "path")));
     }
 
     /**
-     * Returns whether there is a previous process that still runs. After {@link #begin} its end is noticed with a short
-     * delay, before {@code begin} not at all. False if {@code begin} has failed.
+     * Returns whether there is a previous process that still runs. Its end is not noticed before {@link #begin}, and
+     * with a short delay afterwards. Returns false if {@code begin} has failed, and after {@link #close}.
      */
     public boolean hasPredecessor() {
         return takeover.hasPredecessor();
     }
 
     /**
-     * Starts to serve: takes over all ports bound so far from the previous process, and offers them to the next
-     * process. Returns when this process accepts new connections. Blocks; must not be called on an event loop.
+     * Starts to serve. Takes over the ports that both this and the previous process have bound, with the same device,
+     * address and number. Wait for {@code bind} before the call: a port that is bound later is not taken over. The
+     * previous process keeps its other ports. Then offers the ports of this process to the next process. Returns when
+     * this process accepts new connections. Blocks; must not be called on an event loop.
      *
      * @param listener receives events about the next process
-     * @throws IOException if the previous process continues to serve, or if there is none and the socket cannot be
-     *         created; this process should then exit. After a takeover a missing socket is no error: creating it is
-     *         retried
+     * @throws IOException if the previous process continues to serve, for example because no port is common to both; or
+     *         if there is no previous process and the socket cannot be created. This process should then exit. After a
+     *         takeover a missing socket is no error: creating it is retried
      * @throws IllegalStateException if this method was called before
      */
     public void begin(Listener listener) throws IOException {
@@ -90,9 +95,10 @@ public final class RdmaRawTakeover implements AutoCloseable {
     }
 
     /**
-     * Waits until all connections of the handed-over ports have ended. Connections of closed channels with
-     * unacknowledged data are included. Blocks; must not be called on an event loop, because the loops count the
-     * connections.
+     * Waits until all connections that were accepted on this process's ports have ended. Connections of closed channels
+     * with unacknowledged data are included. Outgoing connections are not included. If a server channel is closed, its
+     * connections are not included any more; keep it open. Blocks; must not be called on an event loop, because the
+     * loops count the connections.
      *
      * @param limit maximum time to wait
      * @return false if connections remain after that time, or if a loop does not answer
@@ -108,7 +114,8 @@ public final class RdmaRawTakeover implements AutoCloseable {
     }
 
     /**
-     * Stops handing over. Call this last, after the event loops have ended: the successor then answers all segments.
+     * Stops offering ports. A successor keeps the ports that it has taken over. Call this last, after the event loops
+     * have ended: from then on the successor answers all segments.
      */
     @Override
     public void close() {

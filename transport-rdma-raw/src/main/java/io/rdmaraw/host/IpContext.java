@@ -74,7 +74,10 @@ public final class IpContext {
         return known == null ? 0 : known.refusedSolicitations();
     }
 
-    /** Returns how many packets were dropped because too many waited for next hops. May be called on any thread. */
+    /**
+     * Returns how many packets that waited for a next hop were dropped in favour of packets to other hops. May be
+     * called on any thread.
+     */
     public long displacedPackets() {
         LoopNeighbors known = neighbors;
         return known == null ? 0 : known.displacedPackets();

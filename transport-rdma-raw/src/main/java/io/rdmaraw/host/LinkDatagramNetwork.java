@@ -17,9 +17,10 @@ import java.util.List;
 import java.util.concurrent.ScheduledExecutorService;
 
 /**
- * The flow rules and next hops of one datagram channel on the device of a network interface. Rules match the host's MAC
- * and IP addresses; paths come from its routes and neighbours. Subclasses define the host that owns the addresses and
- * ports.
+ * The flow rules and next hops of one datagram channel on the device of a network interface. Unicast rules match the
+ * host's MAC and IP addresses. Rules for multicast and broadcast match the destination, and the kernel may get a copy
+ * of these datagrams. Paths come from the host's routes and neighbours. Subclasses define the host that owns the
+ * addresses and ports.
  */
 public abstract class LinkDatagramNetwork extends IpDatagramNetwork {
     private final String linkName;
@@ -64,8 +65,11 @@ public abstract class LinkDatagramNetwork extends IpDatagramNetwork {
     protected abstract FlowSpec togetherWithKernel(FlowSpec rule);
 
     /**
-     * Returns the path to a destination that the device cannot reach: this host, a host on another link, or one without
-     * a route or source address.
+     * Returns the path to a destination that the device cannot reach: this host, a host or broadcast address on another
+     * link, or a host or group without a route or source address. The kernel's socket or the userspace host sends to
+     * some of them.
+     *
+     * @throws IOException if the destination cannot be reached at all
      */
     protected abstract DatagramPath elsewhere(NetworkSnapshot snapshot, InetSocketAddress destination, IpAddress target,
             IpAddress source) throws IOException;
@@ -116,8 +120,8 @@ public abstract class LinkDatagramNetwork extends IpDatagramNetwork {
     }
 
     /**
-     * Returns whether the port's rule is shared with other loops. The rule of a connected channel is not: no other
-     * socket can have the same pair of addresses and ports.
+     * Returns whether channels on other loops may share the port's rule. A connected channel does not share its
+     * rule, which matches the peer's address and port too.
      */
     private boolean isSharedPort() {
         BoundPort bound = bound();
@@ -142,7 +146,7 @@ public abstract class LinkDatagramNetwork extends IpDatagramNetwork {
         }
     }
 
-    /** Returns the MAC address of the link, or the last known one if the link no longer exists. */
+    /** Returns the MAC address of the link. If the link no longer exists, returns the last one seen here, or 0. */
     private long mac(NetworkSnapshot snapshot) {
         Link link = snapshot.link(linkIndex);
         if (link != null) {

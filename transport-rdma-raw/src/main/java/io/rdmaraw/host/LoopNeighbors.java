@@ -15,9 +15,10 @@ import java.util.concurrent.atomic.LongAdder;
 import java.util.function.Consumer;
 
 /**
- * The next hops that one loop uses in a host's network. Unknown hops are solicited through the host, waiting packets
- * are sent when a hop is resolved, and hops in use are kept reachable. Used on the loop's thread only, unless a method
- * says otherwise.
+ * The next hops that one loop uses in a host's network. Unknown hops are solicited through the host. Packets wait in
+ * the {@link NeighborTable}. It sends them when the hop is resolved, and discards them if the hop does not answer or
+ * too many packets wait. Hops in use are confirmed at intervals; unused ones are removed. Used on the loop's thread
+ * only, unless a method says otherwise.
  */
 final class LoopNeighbors {
     private static final long MAX_TIMER_NANOS = TimeUnit.SECONDS.toNanos(10);
@@ -72,7 +73,11 @@ final class LoopNeighbors {
         }
     }
 
-    /** Applies the host's results to the table. A known address stays valid until the host reports a failure. */
+    /**
+     * Applies the host's results to the table. If the host has only removed an address, the hop is solicited again and
+     * the address stays valid. It becomes invalid when the host reports a failure, or when the hop has not been used
+     * for minutes.
+     */
     private void onSnapshot(NetworkSnapshot snapshot) {
         long now = System.nanoTime();
         table.forEachHop((linkIndex, hop) -> {
@@ -128,7 +133,10 @@ final class LoopNeighbors {
         table.suspect(hop.linkIndex(), hop.address(), System.nanoTime());
     }
 
-    /** Returns how many packets were dropped because too many waited. May be called on any thread. */
+    /**
+     * Returns how many waiting packets were dropped in favour of packets to other hops. Packets displaced by later ones
+     * to the same hop are not counted. May be called on any thread.
+     */
     long displacedPackets() {
         return table.displacedCount();
     }

@@ -13,6 +13,6 @@ public interface PendingPacket {
     /** Sends the packet to the resolved MAC address. */
     void send(long mac);
 
-    /** Releases the packet because the hop is unreachable, too many packets wait, or the loop ends. */
+    /** Releases the packet because the hop is unreachable, too many packets or hops wait, or the loop ends. */
     void discard();
 }

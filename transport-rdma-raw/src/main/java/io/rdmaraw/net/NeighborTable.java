@@ -18,7 +18,8 @@ import java.util.concurrent.TimeUnit;
  * valid while in use, until it is reported lost: a busy hop may not answer a confirmation.
  *
  * <p>Peers can cause packets to any number of non-existent hops. Therefore the numbers of waiting packets and
- * of unresolved hops are limited, and the oldest are discarded first.
+ * of unresolved hops are limited, and the oldest are discarded first. If the table has the maximum number of
+ * resolved and unresolved hops, packets to further hops are discarded until hops become unused.
  *
  * <p>Never reads the clock; callers pass the current time in nanoseconds. Not thread-safe.
  *
@@ -59,8 +60,8 @@ public final class NeighborTable<P> {
         void send(P packet, long mac);
 
         /**
-         * Called when the packet is discarded: the hop does not answer, newer packets displace it, or the table
-         * closes.
+         * Called when the packet is discarded: the hop does not answer, newer packets displace it, the table is
+         * full of hops, or it closes.
          */
         void discard(P packet);
     }
@@ -361,8 +362,8 @@ public final class NeighborTable<P> {
     }
 
     /**
-     * Returns the number of packets displaced by packets of other hops. Thread-safe; the value may be slightly
-     * stale.
+     * Returns the number of packets displaced by packets to other hops, not by later ones to the same hop. May be
+     * called on any thread; the value may then be slightly stale.
      */
     public long displacedCount() {
         return displaced;

@@ -8,7 +8,8 @@ import io.rdmaraw.verbs.objects.VerbsContext;
 import io.rdmaraw.verbs.objects.WorkQueue;
 
 /**
- * Direct access to the rings of one vendor's devices, instead of through libibverbs.
+ * Direct access to the rings of one vendor's devices. A frame queue then writes work requests and reads completions in
+ * the device's memory, without calls of libibverbs.
  *
  * <p>Implementations are stateless services, declared both in {@code module-info.java} and in
  * {@code META-INF/services}. The optional features (compressed completions, striding receive, multi-packet
@@ -21,17 +22,21 @@ public interface DirectRings {
     /** Returns why the rings of this device cannot be accessed directly, or null if they can. */
     String unavailability(VerbsContext context);
 
-    /** Returns whether TSO sends posted through libibverbs work on this device. */
+    /**
+     * Returns whether TSO sends posted through libibverbs work on this device. Some vendors' libraries have defects. If
+     * the device belongs to another vendor, returns true.
+     */
     default boolean callsCanSegment(VerbsContext context) {
         return true;
     }
 
     /**
-     * Registers a queue pair that sends through libibverbs. Rings of this process that share its doorbell register
-     * must then not write whole requests to the register (BlueFlame). The driver's lock does not cover these
-     * rings, and two concurrent writes would be mixed.
+     * Records that a queue pair sends through libibverbs. The vendor's library may give this queue pair the same
+     * doorbell register as a send ring of this class. The library's lock does not protect the register against such a
+     * ring. A ring that shares a register therefore writes doorbells only, and no whole requests (BlueFlame): the
+     * device would see a mixture of two requests. Does nothing if the device belongs to another vendor.
      *
-     * @return an action to run once, after the queue pair has been destroyed
+     * @return an action to run once, after the queue pair has been destroyed. It ends the restriction
      */
     default Runnable noteCalls(VerbsContext context, QueuePair queuePair) {
         return () -> { };
@@ -52,9 +57,10 @@ public interface DirectRings {
     }
 
     /**
-     * Returns the size of the send ring, as a number of work requests of maximum length. The default is
-     * {@code sendQueueDepth}. Drivers should return less, because most frames need only a fraction of such a
-     * request: a ring of the default size would exceed the cache, and every send would evict other data.
+     * Returns the size of the send ring, as a number of work requests of maximum length. The default,
+     * {@code sendQueueDepth}, has room for that many frames of any form. Most frames need only a fraction of such a
+     * request, so implementations should return less: a ring of the default size may exceed the cache, and every
+     * send would evict other data.
      */
     default int maxSendRequests(FrameQueueOptions options, int maxHeaderBytes) {
         return options.sendQueueDepth();

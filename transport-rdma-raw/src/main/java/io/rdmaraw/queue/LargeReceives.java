@@ -9,16 +9,20 @@ import io.rdmaraw.verbs.objects.WorkQueue;
 import io.rdmaraw.verbs.softverbs.Softverbs;
 
 /**
- * Reception of TCP packets larger than the MTU. softverbs receives such packets from senders on the same host
- * (GSO). They have a separate work queue with receive buffers of maximum packet length. If no buffer is posted,
- * softverbs segments the packet.
+ * Reception of TCP packets larger than the MTU, of up to 64 KB. softverbs receives such packets from senders on the
+ * same host, which leave segmentation to the device (GSO). They have a separate work queue, the <i>large queue</i>,
+ * with receive buffers of maximum packet length.
+ *
+ * <p>softverbs segments a packet to the MTU instead if no large buffer is posted, if the packet fills less than half of
+ * a buffer, if several rules match, if its checksum is not verified, or while it filters a flood. So any receiver must
+ * expect both forms.
  */
 final class LargeReceives {
     /** Number of posted receives. It is small so that received data is still in the cache when it is read. */
     static final int DEPTH = 32;
-    /** Number of buffers, including those that connections and handlers hold. */
+    /** Number of buffers: those that are posted, and those that connections and handlers hold. */
     private static final int FRAMES = 2 * DEPTH;
-    /** If fewer buffers than this are free, received packets are copied out. */
+    /** If fewer buffers than this would be free after a refill, received packets are copied out. */
     private static final int RESERVED = 8;
 
     private LargeReceives() {
@@ -33,9 +37,9 @@ final class LargeReceives {
     }
 
     /**
-     * Returns whether arriving packets must be copied out because slow readers hold too many buffers. Otherwise
-     * a few stalled readers could hold all buffers, and the packets of every connection would be segmented.
-     * Call once per poll.
+     * Returns whether arriving packets must be copied to memory outside the pool, because connections and handlers
+     * hold too many buffers. Otherwise a few stalled readers could hold all buffers, and the packets of every
+     * connection would be segmented. The answer is valid for one poll.
      */
     static boolean mustCopyOut(SlotPool slots, ReceiveRequests posted) {
         return slots.availableChunks() - posted.missing() < RESERVED;

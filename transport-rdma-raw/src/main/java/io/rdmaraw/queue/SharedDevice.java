@@ -27,7 +27,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 /**
  * An open device, shared by all loops of the process. It has one context and one protection domain, so that
  * each loop can send memory registered by another. Reference-counted; releasing the last reference closes the
- * device. After a failure of the device, a second object with the same name can exist until the loops have
+ * device. After a fatal event of the device, a second object with the same name can exist until the loops have
  * released the first. Thread-safe.
  */
 public final class SharedDevice {
@@ -65,7 +65,8 @@ public final class SharedDevice {
 
     /**
      * Receives asynchronous events of the device. Called on the thread that has read the event, which may be any
-     * loop. Other loops may wait for the return; see {@link #dispatchAsyncEvents}.
+     * loop. Other loops may wait for the return, so an implementation must not wait for a loop; see
+     * {@link #dispatchAsyncEvents}.
      */
     public interface AsyncListener {
         /** Called for each asynchronous event. */
@@ -88,7 +89,8 @@ public final class SharedDevice {
     }
 
     /**
-     * Opens a device, or adds a reference if it is already open and has not failed.
+     * Opens a device, or adds a reference if it is already open. A device whose fatal event has been dispatched does
+     * not count as open.
      *
      * @throws io.rdmaraw.verbs.VerbsException if the device does not exist, cannot be opened, or cannot carry
      *         the transport
@@ -121,7 +123,7 @@ public final class SharedDevice {
         }
     }
 
-    /** Adds a reference. */
+    /** Adds a reference. The caller must have one, or know that another owner keeps the device open. */
     public SharedDevice retain() {
         synchronized (OPEN) {
             references++;

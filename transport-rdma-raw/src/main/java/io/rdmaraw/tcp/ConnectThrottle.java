@@ -5,20 +5,24 @@ import java.util.Collection;
 import java.util.List;
 
 /**
- * Limits the number of unanswered SYNs of an engine if many connections are opened at once. The receive queues and
- * the backlog on the way are bounded, and a lost SYN is retransmitted only after a second (RFC 6298 section 2.1).
- * Each answer permits the next SYN. A few SYNs are sent per tick even without answers, so that peers that never
- * answer cannot block other connects. The number of unanswered SYNs then exceeds {@link #MAX_UNANSWERED}.
+ * Limits the number of unanswered SYNs of an engine if many connections are opened at once. Otherwise a burst of SYNs,
+ * or of answers to them, could overflow a receive queue or a listener's backlog. A lost SYN is retransmitted only after
+ * a second (RFC 6298 section 2.1).
+ *
+ * <p>Up to {@link #MAX_UNANSWERED} SYNs are sent without delay; further connections are queued. Each answer, and the
+ * end of an attempt, permits the next SYN. Peers that never answer must not block other connects, so at least
+ * {@link #PER_TICK} SYNs per tick are permitted in any case. The number of unanswered SYNs may then exceed
+ * {@link #MAX_UNANSWERED}. Retransmitted SYNs are not limited.
  */
 final class ConnectThrottle {
     /**
-     * Number of unanswered SYNs up to which SYNs are sent without delay. A receive queue has room for more than
-     * these and the ACKs among them while its loop is busy.
+     * Number of unanswered SYNs up to which SYNs are sent without delay. A receive queue has room for this number of
+     * SYNs or SYN-ACKs, and for the other segments that arrive while its loop is busy.
      */
     static final int MAX_UNANSWERED = 128;
     /**
-     * Minimum number of SYNs per tick of {@link TimerWheel}, even without answers. A receive queue has room for a
-     * tenth of a second of them.
+     * Minimum number of SYNs per tick of {@link TimerWheel}, even without answers. A receive queue has room for those
+     * of a tenth of a second.
      */
     static final int PER_TICK = 4;
 
@@ -81,8 +85,8 @@ final class ConnectThrottle {
     }
 
     /**
-     * Removes a connection that moves to another engine, or that need not wait any longer. Returns false if it was
-     * not waiting here.
+     * Removes a queued connection that moves to another engine, or that has received the peer's SYN before its own was
+     * sent (simultaneous open). Returns false if it was not queued.
      */
     boolean remove(TcpConnection c) {
         return !isEmpty() && waiting.remove(c);

@@ -3,14 +3,19 @@ package io.rdmaraw.tcp;
 import io.rdmaraw.tcp.segment.Segment;
 import io.rdmaraw.tcp.segment.TcpFlags;
 
-/** Processes segments in LISTEN (RFC 9293 section 3.10.7.2), with the SYN queue and SYN cookies of RFC 4987. */
+/**
+ * Processes segments in LISTEN (RFC 9293 section 3.10.7.2). A SYN creates a half-open connection, which occupies a
+ * place of the backlog. If the backlog is full, the SYN is answered with a SYN cookie (RFC 4987) or dropped, as
+ * configured; cookies can also be configured for every SYN. A SYN that is answered with a cookie creates no connection,
+ * and its Fast Open option is ignored.
+ */
 final class ListenInput {
     private ListenInput() {
     }
 
     /** @param isn initial sequence number of the connection that a SYN creates */
     static void process(TcpEngine engine, TcpListener listener, Segment s, int isn, long now) {
-        // First check: RST is ignored. Second: an ACK is refused unless it returns a cookie. Third: SYN.
+        // First check: RST is ignored. Second: an ACK is answered with RST, unless it returns a cookie. Third: SYN.
         if (s.has(TcpFlags.RST)) {
             return;
         }
@@ -50,9 +55,9 @@ final class ListenInput {
     }
 
     /**
-     * Handles a SYN with the Fast Open option (RFC 7413 section 4.2.2). Data with a valid cookie is delivered at
-     * once if the listener has a place for another such connection. Otherwise the peer retransmits the data after
-     * the handshake. A SYN without a valid cookie is answered with one.
+     * Handles a SYN with the Fast Open option (RFC 7413 section 4.2.2). If the cookie is valid and the listener has a
+     * place for another early connection, the data of the SYN is delivered at once. Otherwise the data is ignored, and
+     * the peer retransmits it after the handshake. If the cookie is missing or invalid, the SYN-ACK carries a new one.
      */
     private static void fastOpen(TcpEngine engine, TcpListener listener, TcpConnection c, Segment s, long now) {
         if (!engine.fastOpen.isOurs(s)) {
@@ -100,8 +105,8 @@ final class ListenInput {
     }
 
     /**
-     * Creates a connection from the ACK that returns a SYN cookie. Returns false if the segment must be answered
-     * with RST.
+     * Creates a connection from the ACK that returns a SYN cookie. Segments without a valid cookie create none. Returns
+     * false if the segment must be answered with RST.
      */
     private static boolean acceptCookie(TcpEngine engine, TcpListener listener, Segment s, long now) {
         TcpConfig.SynCookieMode mode = engine.config.synCookies;
@@ -120,15 +125,16 @@ final class ListenInput {
             return s.sequenceLength() > 0 && engine.synCookies.isRecent(s, now);
         }
         if (s.timestamps && !SynCookies.echoesOurTime(engine, s, now)) {
-            // The segment answers another host's SYN-ACK, or none (RFC 7323 section 3.2). See
-            // Handshake.onAckInSynReceived.
+            // The echoed timestamp is not one of this host's recent ones, so the segment does not answer a SYN-ACK
+            // of this listener (RFC 7323 section 3.2). No RST: see Handshake.onAckInSynReceived.
             engine.counters.synCookiesRejected++;
             return true;
         }
         Segment syn = engine.scratch;
         SynCookies.restoreSyn(s, syn, mss);
         TcpConnection c = Handshake.accept(listener, syn, s.ack - 1, now);
-        // Set the state as after sending a SYN-ACK. The arrival time of the SYN and the RTT are not known.
+        // Set the state as after sending a SYN-ACK. When the SYN arrived is not known; the earliest possible time is
+        // used, so that every timestamp echo accepted above is accepted again below. The RTT is not known either.
         c.lastReceiveNanos = now - SynCookies.oldestEchoNanos();
         c.sndNxt = c.iss + 1;
         c.clear(Tcb.SYN_DUE);

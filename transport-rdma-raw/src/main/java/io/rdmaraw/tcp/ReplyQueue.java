@@ -4,10 +4,10 @@ import io.rdmaraw.tcp.segment.Segment;
 import io.rdmaraw.tcp.segment.TcpFlags;
 
 /**
- * A bounded ring of segments that belong to no live connection: RSTs, ACKs from TIME-WAIT and SYN cookies. A
- * segment that does not fit is dropped and counted. Replies to unknown senders have a small limit, because the
- * sender retransmits. The final segments of connections are sent only once; their limit covers all connections
- * that may end before the device accepts more frames.
+ * A bounded ring of segments that are not built from the state of a live connection: RSTs, ACKs from TIME-WAIT, SYN
+ * cookies, and ACKs that must describe the state before a change. A segment that does not fit is dropped and counted.
+ * Replies to unknown senders have a small limit, because the sender retransmits. The final segments of connections
+ * are sent only once; their limit covers all connections that may end before the device accepts more frames.
  */
 final class ReplyQueue {
     private static final int CAPACITY = 256;

@@ -167,7 +167,8 @@ public final class TcpConnection extends Tcb implements CongestionWindow, Segmen
 
     /**
      * Sets TCP_CORK. If set, only full-sized segments are sent, even with {@link #noDelay}. The rest is sent when
-     * the option is cleared, with the FIN, or 200 ms after all data in flight was acknowledged.
+     * the option is cleared, at a call of {@code noDelay(true)}, with the FIN, or 200 ms after all data in flight was
+     * acknowledged.
      */
     public void cork(boolean on) {
         if (on != isCorked()) {

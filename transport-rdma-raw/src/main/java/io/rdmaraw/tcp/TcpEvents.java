@@ -9,37 +9,47 @@ import io.rdmaraw.wire.IcmpErrorKind;
  * {@link TcpConnection#attachment()}.
  *
  * <p>All methods are called on the engine's thread, within {@link TcpEngine#onSegment},
- * {@link TcpEngine#advance}, {@link TcpEngine#onIcmp}, {@link TcpEngine#pollSegment} or a call of the user. They may
- * call every method of
- * {@link TcpConnection} and {@link TcpEngine} except {@code onSegment}, {@code onIcmp}, {@code advance} and
+ * {@link TcpEngine#advance}, {@link TcpEngine#onIcmp}, {@link TcpEngine#pollSegment} or a call of the user. For
+ * example, a call of {@link TcpConnection#abort} reports {@code closed} before it returns. The methods may call every
+ * method of {@link TcpConnection} and {@link TcpEngine} except {@code onSegment}, {@code onIcmp}, {@code advance} and
  * {@code pollSegment}. They must not throw: an exception propagates to the engine's caller, and the rest of that
  * call is not performed.
  *
- * <p>The order of events for a connection is: {@code connected} or {@code accepted}; then any number of
- * {@code data} and {@code acked}; {@code peerFinished} at most once, after the last {@code data}; {@code closed}
- * exactly once, at the end. Exceptions:
+ * <p>The events of a connection come in this order:
+ * <ol>
+ * <li>{@code connected} or {@code accepted}, once.
+ * <li>Any number of {@code data} and {@code acked}. {@code peerFinished} comes at most once, after the last
+ *     {@code data}; {@code acked} may follow it.
+ * <li>{@code closed}, exactly once. Nothing follows it.
+ * </ol>
+ *
+ * <p>Exceptions:
  * <ul>
  * <li>A failed connect reports {@code closed} without {@code connected}.
- * <li>{@code softError} and {@code pathSuspect} may come at any time before {@code closed}, also before
- *     {@code connected} or {@code accepted}.
+ * <li>{@code softError}, {@code pathSuspect} and {@code notSentLow} may come at any time before {@code closed}, also
+ *     before {@code connected} or {@code accepted}.
  * <li>A passive open that ends before {@code accepted} reports no {@code closed}. Until {@code accepted} its
  *     attachment is null.
  * </ul>
  */
 public interface TcpEvents {
-    /** Reports that an active open has reached ESTABLISHED. */
+    /**
+     * Reports that an active open has completed its handshake. The state is ESTABLISHED, or FIN-WAIT-1 if the user has
+     * shut down the output before.
+     */
     void connected(TcpConnection connection);
 
     /**
-     * Reports that a passive open has reached ESTABLISHED, or that a SYN with data and a valid Fast Open cookie has
-     * arrived; the connection is then in SYN-RECEIVED. Set the {@link TcpConnection#attachment(Object) attachment}
-     * here. Abort the connection to refuse it.
+     * Reports that a passive open has completed its handshake and is in ESTABLISHED. A connection of Fast Open is
+     * reported earlier, in SYN-RECEIVED, when its SYN with data and a valid cookie has arrived. Set the
+     * {@link TcpConnection#attachment(Object) attachment} here. Abort the connection to refuse it.
      */
     void accepted(TcpListener listener, TcpConnection connection);
 
     /**
-     * Returns whether a new connection may be accepted now. If not, SYNs and the ACKs that complete a handshake
-     * are dropped, as Linux does when its accept queue is full. The peer's retransmission, or its answer to the
+     * Returns whether a new connection may be accepted now. The engine asks when a SYN arrives, and again when an ACK
+     * completes a handshake, unless Fast Open has reported the connection already. If the answer is false, the SYN or
+     * ACK is dropped, as Linux does when its accept queue is full. The peer's retransmission, or its answer to the
      * next SYN-ACK, is a new attempt.
      */
     default boolean mayAccept(TcpListener listener) {
@@ -80,8 +90,8 @@ public interface TcpEvents {
     void acked(TcpConnection connection, int bytes);
 
     /**
-     * Reports that fewer than half of the bytes allowed by {@link TcpConnection#notSentLowWater} are unsent,
-     * after {@link TcpConnection#notSentRoom} had returned 0.
+     * Reports that fewer than half of the bytes allowed by {@link TcpConnection#notSentLowWater} are unsent, or that
+     * the limit was removed, after {@link TcpConnection#notSentRoom} had returned 0.
      */
     default void notSentLow(TcpConnection connection) {
     }
@@ -109,9 +119,9 @@ public interface TcpEvents {
     }
 
     /**
-     * Handles a segment that belongs to no connection of this engine. By default the engine passes it to a
-     * listener or answers it with RST. Implementations may find the connection in another engine with the same
-     * addresses, or recognize that the segment is not for this host.
+     * Handles a segment that belongs to no connection of this engine, not even to one in TIME-WAIT. By default the
+     * engine passes it to a listener or answers it with RST. Implementations may find the connection in another engine
+     * with the same addresses, or recognize that the segment is not for this host.
      *
      * @return true if the segment was handled; false to let the engine answer it
      */

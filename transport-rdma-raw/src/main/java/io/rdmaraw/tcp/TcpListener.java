@@ -176,7 +176,10 @@ public final class TcpListener {
         mark = value;
     }
 
-    /** Stops listening. Accepted connections continue. Half-open ones are dropped when their SYN-ACK times out. */
+    /**
+     * Stops listening. Accepted connections continue. Half-open ones are not accepted any more: they end at the
+     * client's ACK, or at the latest when their SYN-ACK times out.
+     */
     public void close() {
         if (!closed) {
             closed = true;

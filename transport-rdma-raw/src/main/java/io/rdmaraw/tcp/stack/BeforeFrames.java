@@ -7,9 +7,10 @@ import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
 
 /**
- * Tasks from other threads that must run before the loop processes its next frame. An ordinary task of the loop would
- * be too late: the loop may be in the middle of a burst, and that burst may contain a frame that depends on the task.
- * For example, when {@code bind()} has returned, a client may send its SYN at once.
+ * Tasks from other threads that must run before the loop processes a frame that arrives later. An ordinary task of the
+ * loop would be too late: the loop runs it after a whole burst, and the burst may contain a frame that depends on the
+ * task. For example, when {@code bind()} has returned, a client may send its SYN at once. Frames of a run that the loop
+ * is processing already are not affected.
  */
 final class BeforeFrames {
     private static final InternalLogger LOGGER = InternalLoggerFactory.getInstance(BeforeFrames.class);

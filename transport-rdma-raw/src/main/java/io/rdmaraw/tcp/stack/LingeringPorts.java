@@ -8,7 +8,10 @@ import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Predicate;
 
-/** The ports of a stack that are reserved only for connections in TIME-WAIT. Used on the loop's thread only. */
+/**
+ * The ports of a stack that are reserved only for connections in TIME-WAIT. No other program may use such a port yet. A
+ * new connection to the same peer may, if no other port is free. Used on the loop's thread only.
+ */
 final class LingeringPorts {
     /** Maximum number of ports examined, oldest first, to find one for a new connection. */
     private static final int MAX_LOOKS = 1024;
@@ -22,7 +25,7 @@ final class LingeringPorts {
         this.loop = loop;
     }
 
-    /** Reserves a port for {@code nanos} nanoseconds. */
+    /** Keeps a port reserved for {@code nanos} nanoseconds. If the stack has ended, releases the port at once. */
     void add(TcpPort port, long nanos) {
         if (closed) {
             port.closeIfUnused();
@@ -38,7 +41,10 @@ final class LingeringPorts {
         }, nanos, TimeUnit.NANOSECONDS);
     }
 
-    /** Takes a suitable port for another connection and retains it. Returns null if there is none. */
+    /**
+     * Removes a suitable port from this set and retains it for another connection. Returns null if there is none among
+     * the {@value #MAX_LOOKS} oldest ports.
+     */
     TcpPort take(Predicate<TcpPort> suitable) {
         int looks = MAX_LOOKS;
         for (TcpPort port : ports.keySet()) {

@@ -15,9 +15,10 @@ import io.rdmaraw.wire.InternetChecksum;
 
 /**
  * Encodes segments of the TCP engine as frames. The headers are written to a slot. Payload in registered memory is sent
- * in place as further parts of the frame; other payload is copied. The device divides payload that is longer than the
- * segment size (TSO). If it supports checksum offload, it also computes the checksums of longer payloads. Used on the
- * loop's thread only.
+ * in place as further parts of the frame, and on software devices payload in any direct memory. Other payload is
+ * copied, and so is payload below {@value #MIN_IN_PLACE_BYTES} bytes or with more parts than a frame may have. The
+ * device cuts segments that are longer than the segment size (TSO). If it supports checksum offload, it also computes
+ * the checksums of longer payloads. Used on the loop's thread only.
  */
 final class TcpFrameBuilder {
     /**

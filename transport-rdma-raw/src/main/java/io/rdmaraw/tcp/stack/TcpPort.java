@@ -7,7 +7,8 @@ import java.util.concurrent.TimeUnit;
 
 /**
  * A port that is bound for a connection, or for a server and its connections, with its flow rules. It is reserved until
- * the last listener or connection on any loop has released it and TIME-WAIT has ended. Thread-safe.
+ * the last listener or connection on any loop has released it and TIME-WAIT has ended. If the loop ends earlier, the
+ * reservation ends with it. Thread-safe.
  */
 abstract class TcpPort {
     /** Duration of TIME-WAIT in the TCP engine. */

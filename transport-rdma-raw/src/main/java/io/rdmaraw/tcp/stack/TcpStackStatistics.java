@@ -16,8 +16,8 @@ import java.util.function.LongSupplier;
 import java.util.function.ToLongFunction;
 
 /**
- * Counters of the TCP of one loop on one device. The loop writes the fields with plain stores; any thread may read
- * them.
+ * Counters of the TCP of one loop on one device. The loop writes the fields with plain stores, except the adders, which
+ * other threads increment too. Any thread may read them.
  */
 public final class TcpStackStatistics implements RdmaRawTcpStatistics {
     public static final MetricTable<TcpStackStatistics> TABLE = new MetricTable<TcpStackStatistics>()
