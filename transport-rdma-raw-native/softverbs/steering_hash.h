@@ -3,12 +3,18 @@
 #define SV_STEERING_HASH_H
 
 /*
- * Hashes that the library and the eBPF programs must agree on. Callers start each hash with the secret of struct
- * sv_steer_traffic, so that senders cannot predict collisions. Words are in network byte order. The local address comes
- * before the peer's.
+ * Hashes of connections and local endpoints, by which the filters against floods find their entries. The library and
+ * the eBPF programs must compute the same values.
+ *
+ * To hash a connection, start with `secret` of struct sv_steer_traffic and call sv_steer_mix() with each 32-bit word of
+ * the local address, then with those of the peer's address, and then call sv_steer_connection(). For a local endpoint,
+ * stop after the local address and call sv_steer_endpoint(). Words are loaded from the packet without conversion, on a
+ * little-endian processor. Senders do not know the secret, so they cannot choose addresses and ports whose hashes
+ * collide. The hash is not cryptographic.
  */
 #include "steering_maps.h"
 
+/* Adds one word to a hash. */
 static inline __attribute__((always_inline)) unsigned long long sv_steer_mix(unsigned long long hash, unsigned int word)
 {
     hash = (hash ^ word) * 0x9e3779b97f4a7c15ull;
@@ -16,8 +22,8 @@ static inline __attribute__((always_inline)) unsigned long long sv_steer_mix(uns
 }
 
 /*
- * Hashes a connection. `addresses` mixes the local address and the peer's. `ports` are those of a received segment, the
- * peer's first.
+ * Completes the hash of a connection. `addresses` is the hash of both addresses, see above. `ports` is the first word
+ * of the TCP header of a received segment: the peer's port, then the local port.
  */
 static inline __attribute__((always_inline)) unsigned long long sv_steer_connection(unsigned long long addresses,
                                                                                     unsigned int ports)
@@ -26,8 +32,9 @@ static inline __attribute__((always_inline)) unsigned long long sv_steer_connect
 }
 
 /*
- * Hashes a connection together with an acknowledgment number, in network byte order. Only the receiver of our SYN knows
- * the number that acknowledges it; others have to guess it.
+ * Hashes a connection together with the acknowledgment number of its peer's first segment, in network byte order. A
+ * segment whose number gives the stored hash proves that its sender has received our SYN; others have to guess the
+ * number.
  */
 static inline __attribute__((always_inline)) unsigned long long sv_steer_proof(unsigned long long connection,
                                                                                unsigned int acknowledgement)
@@ -35,7 +42,7 @@ static inline __attribute__((always_inline)) unsigned long long sv_steer_proof(u
     return sv_steer_mix(connection ^ SV_STEER_PROOF, acknowledgement);
 }
 
-/* Hashes a local endpoint. `address` mixes the local address. */
+/* Completes the hash of a local endpoint. `address` is the hash of the local address; `ports` is the same as above. */
 static inline __attribute__((always_inline)) unsigned long long sv_steer_endpoint(unsigned long long address,
                                                                                   unsigned int ports)
 {
@@ -49,8 +56,9 @@ static inline __attribute__((always_inline)) unsigned int sv_steer_bucket(unsign
 }
 
 /*
- * Returns the mark under which a table stores a hash: its upper bits, with room for the time in the lowest bits. It is
- * never 0, the value of an empty entry.
+ * Returns the mark under which a table stores a hash: 32 upper bits of the hash, of which those of the mask
+ * SV_STEER_MARK_TIMES are 0 and make room for a time. Different hashes can have the same mark. A mark is never 0, which
+ * is the value of an empty entry.
  */
 static inline __attribute__((always_inline)) unsigned int sv_steer_mark(unsigned long long hash)
 {
