@@ -110,7 +110,7 @@ struct sv_steer_traffic {
     unsigned long long syns_too_long;
     unsigned long long unserved;                    /* frames of receive queues without sockets, left to the kernel */
     unsigned long long datagrams_passed;            /* UDP frames with several datagrams, left to the kernel */
-    unsigned int longest_datagram;                  /* in bytes; longer frames are super-frames (super_frame.h) */
+    unsigned int longest_datagram;                  /* in bytes; longer frames are GSO frames (gso_frame.h) */
     unsigned int reserved;
 };
 
