@@ -635,7 +635,8 @@ public final class RdmaRawIoHandlerConfig {
          */
         public Builder fastOpenKey(long high, long low) {
             if (high == 0 || low == 0) {
-                throw new IllegalArgumentException("each half of the fast open key must be non-zero: pass 16 random bytes");
+                throw new IllegalArgumentException("each half of the fast open key must be non-zero: pass 16 random"
+                        + " bytes");
             }
             fastOpenKeyHigh = high;
             fastOpenKeyLow = low;

@@ -55,8 +55,8 @@ final class DropRemedies {
                     + " PEER; ip link"),
             entry("other-link", "the route to the peers is by another link than the device's, and rp_filter of the"
                     + " device's interface forbids that: give it a route to them, or set rp_filter to 2"),
-            entry("route-lookup-limited", "the host has policy rules (ip rule), and very many addresses send: block forged"
-                    + " senders with a firewall in front"),
+            entry("route-lookup-limited", "the host has policy rules (ip rule), and very many addresses send: block"
+                    + " forged senders with a firewall in front"),
             entry("unresolved", NEXT_HOP),
             entry("timeouts", "peers do not answer, or our packets do not reach them: " + NEXT_HOP
                     + "; 'tcpdump' at the peer shows what arrives"),

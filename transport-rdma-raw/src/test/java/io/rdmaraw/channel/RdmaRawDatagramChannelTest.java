@@ -426,7 +426,8 @@ class RdmaRawDatagramChannelTest {
         assertEquals(0, server.packets.size());
         RdmaRawDatagramStatistics statistics = server.channel.statistics();
         assertTrue(statistics.droppedMalformed() + statistics.droppedBadChecksum() > 20,
-                "those that still match a rule: " + statistics.droppedMalformed() + " and " + statistics.droppedBadChecksum());
+                "those that still match a rule: " + statistics.droppedMalformed() + " and "
+                        + statistics.droppedBadChecksum());
         assertTrue(statistics.droppedBadChecksum() >= 8, "those with damaged payload: "
                 + statistics.droppedBadChecksum());
     }
