@@ -192,7 +192,7 @@ run_pair_suite() {
   # The devices are for the tests' own JVM: Maven itself runs without.
   # shellcheck disable=SC2016
   env -u LD_PRELOAD -u SYSFS_PATH -u CONNECTX_EMULATOR_WIRES bash -c '
-    cd "$1" && timeout 1800 ./mvnw -B -ntp -pl testsuite -am test-compile surefire:test@device-pair \
+    cd "$1" && timeout 1800 ./mvnw -B -ntp -Pfull -pl testsuite -am test-compile surefire:test@device-pair \
       -Dtest="DevicePairConformanceTest*" -Dsurefire.failIfNoSpecifiedTests=false \
       "-Dpair.preload=$2" "-Dpair.sysfs=$3" "-Dpair.wires=$4" "-Dpair.sender=$5" "-Dpair.receiver=$6"
     ' suite "$ROOT" "$preload" "$sysfs" "$wires" "$1" "$2"

@@ -98,7 +98,7 @@ run_aarch64_c_tests() {
 
 run_aarch64_java_tests() {
   local directory="$1" execution="$2" classes="$3"
-  run_maven -B -ntp -fae -Dmaven.test.failure.ignore=true -pl transport-rdma-raw -am -DskipNativeTests test-compile \
+  run_maven -B -ntp -Pfull -fae -Dmaven.test.failure.ignore=true -pl transport-rdma-raw -am -DskipNativeTests test-compile \
     "$execution" "-Dtest=$classes" -Dsurefire.failIfNoSpecifiedTests=false "-Djvm=$directory/jvm/bin/java" \
     "-Demulator.dir=$directory/native/emulator" "-Dtest.jvmArgs=--enable-native-access=ALL-UNNAMED \
 -Drdmaraw.namespaces=never -Drdmaraw.cc=aarch64-linux-gnu-gcc -Drdmaraw.run=$directory/run \

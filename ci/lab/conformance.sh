@@ -109,7 +109,7 @@ run_conformance_tests() {
     esac
   done
   remove_old_test_reports "$ROOT"
-  run_maven -B -ntp -Dmaven.test.failure.ignore=true -pl examples -am test -DskipNativeTests -Dtest.skipEmulated=true \
+  run_maven -B -ntp -Pfull -Dmaven.test.failure.ignore=true -pl examples -am test -DskipNativeTests -Dtest.skipEmulated=true \
     -Dtest.excludedGroups=emulated,device-pair,kernel-interface -Dgroups=conformance -Dsurefire.failIfNoSpecifiedTests=false \
     -Dtest="$(IFS=, && echo "${classes[*]}")" "${options[@]}" || status=$?
   touch "$directory/rows.md"

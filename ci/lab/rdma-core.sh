@@ -71,10 +71,10 @@ run_rdma_core_tests() {
   over_rdma_core "$directory" bash "${BASH_SOURCE[0]}" emulator-tests "$ROOT" || status=1
   # The executions on the emulated device alone: no other test uses rdma-core.
   remove_old_test_reports "$ROOT"
-  over_rdma_core "$directory" "$ROOT/mvnw" -f "$ROOT/pom.xml" -B -ntp -fae -Dmaven.test.failure.ignore=true \
+  over_rdma_core "$directory" "$ROOT/mvnw" -f "$ROOT/pom.xml" -B -ntp -Pfull -fae -Dmaven.test.failure.ignore=true \
     -pl transport-rdma-raw -am test-compile -DskipNativeTests surefire:test@emulated-calls \
     surefire:test@emulated-rings surefire:test@emulated-compressed surefire:test@emulated-striding "$@" || status=$?
-  over_rdma_core "$directory" "$ROOT/mvnw" -f "$ROOT/pom.xml" -B -ntp -fae -Dmaven.test.failure.ignore=true \
+  over_rdma_core "$directory" "$ROOT/mvnw" -f "$ROOT/pom.xml" -B -ntp -Pfull -fae -Dmaven.test.failure.ignore=true \
     -pl testsuite -am test-compile -DskipNativeTests surefire:test@emulated-ioctl surefire:test@emulated-write \
     -Dtest='EmulatedConformanceTest*' -Dsurefire.failIfNoSpecifiedTests=false "$@" || status=$?
   print_test_summary "$ROOT" "$status" || status=1
