@@ -41,7 +41,7 @@ public final class Smoke {
     }
 
     public static void main(String[] args) throws Exception {
-        RdmaRawIoHandlerConfig config = RdmaRawIoHandlerConfig.builder().ipDevice("soft:loop").build();
+        RdmaRawIoHandlerConfig config = RdmaRawIoHandlerConfig.builder().device("soft:loop").build();
         EventLoopGroup group = new MultiThreadIoEventLoopGroup(2, RdmaRawIoHandler.newFactory(config));
         try {
             Channel server = new ServerBootstrap().group(group).channel(RdmaRawServerSocketChannel.class)

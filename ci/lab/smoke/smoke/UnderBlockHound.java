@@ -31,7 +31,7 @@ public final class UnderBlockHound {
     }
 
     private static void requireThatASleepIsFound() throws Exception {
-        RdmaRawIoHandlerConfig config = RdmaRawIoHandlerConfig.builder().ipDevice("soft:loop").build();
+        RdmaRawIoHandlerConfig config = RdmaRawIoHandlerConfig.builder().device("soft:loop").build();
         var group = new MultiThreadIoEventLoopGroup(1, RdmaRawIoHandler.newFactory(config));
         group.submit(() -> {
             Thread.sleep(1);

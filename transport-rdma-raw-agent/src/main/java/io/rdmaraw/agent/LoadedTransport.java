@@ -149,7 +149,7 @@ final class LoadedTransport {
         Class<?> nioChannels = Class.forName(CHANNEL_PACKAGE + "NioChannels", true, classes);
         Object builder = configType.getMethod("builder").invoke(null);
         Class<?> builderType = builder.getClass();
-        builderType.getMethod("ipDevice", String.class).invoke(builder, options.device());
+        builderType.getMethod("device", String.class).invoke(builder, options.device());
         builderType.getMethod("nioChannels", nioChannels).invoke(builder,
                 nioChannels.getField("ALLOWED").get(null));
         builderType.getMethod("listensByDevice", Predicate.class).invoke(builder, options.listensByDevice());

@@ -59,7 +59,7 @@ class RdmaRawGrpcTest {
             .setResponseMarshaller(BYTES).build();
 
     private final RdmaRawEventLoopGroup loops = new RdmaRawEventLoopGroup(2, RdmaRawIoHandlerConfig.builder()
-            .ipDevice("soft:loop:grpc").nioChannels(NioChannels.REFUSED).build());
+            .device("soft:loop:grpc").nioChannels(NioChannels.REFUSED).build());
     private Server server;
     private ManagedChannel channel;
 

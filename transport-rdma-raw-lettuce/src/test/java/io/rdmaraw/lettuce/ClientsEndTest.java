@@ -20,7 +20,7 @@ class ClientsEndTest {
     @Test
     void theChannelsThatAskedForNamesEnd() throws InterruptedException {
         RdmaRawEventLoopGroup loops = new RdmaRawEventLoopGroup(1, RdmaRawIoHandlerConfig.builder()
-                .ipDevice("soft:loop:lettuce").build());
+                .device("soft:loop:lettuce").build());
         try {
             RdmaRawRedisClient client = RdmaRawRedisClient.create(loops, RedisURI.builder().withHost("redis.invalid")
                     .withTimeout(Duration.ofSeconds(2)).build());

@@ -63,7 +63,7 @@ class LettuceOverVethTest {
         assumeTrue(peer.attempt("redis-server", "--version").exitCode() == 0, "redis-server is not installed");
         server = startServer(PORT);
         loops = new RdmaRawEventLoopGroup(2, pair.ours().namespace().threadFactory(), RdmaRawIoHandlerConfig.builder()
-                .ipDevice("soft:xdp:" + pair.ours().name()).nioChannels(NioChannels.REFUSED).build());
+                .device("soft:xdp:" + pair.ours().name()).nioChannels(NioChannels.REFUSED).build());
         client = RdmaRawRedisClient.create(loops, RedisURI.create(theirs, PORT));
     }
 

@@ -36,7 +36,7 @@ final class RdmaRawEventLoopGroupFactory implements EventLoopGroupFactory {
 
     /** Called by Micronaut. */
     RdmaRawEventLoopGroupFactory(@Value("${" + DEVICE + "}") String device) {
-        config = RdmaRawIoHandlerConfig.builder().ipDevice(device).build();
+        config = RdmaRawIoHandlerConfig.builder().device(device).build();
     }
 
     RdmaRawIoHandlerConfig config() {

@@ -37,7 +37,7 @@ class RdmaRawLoopResourcesTest {
     private static final AtomicInteger DEVICES = new AtomicInteger();
 
     private final RdmaRawLoopResources loops = new RdmaRawLoopResources(2, RdmaRawIoHandlerConfig.builder()
-            .ipDevice("soft:loop:reactor" + DEVICES.incrementAndGet()).nioChannels(NioChannels.REFUSED).build());
+            .device("soft:loop:reactor" + DEVICES.incrementAndGet()).nioChannels(NioChannels.REFUSED).build());
     private final ConnectionProvider connections = ConnectionProvider.create("test", 8);
 
     @AfterEach

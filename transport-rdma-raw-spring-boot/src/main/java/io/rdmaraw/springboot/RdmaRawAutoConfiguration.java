@@ -37,7 +37,7 @@ public final class RdmaRawAutoConfiguration {
     @ConditionalOnMissingBean
     ReactorResourceFactory reactorResourceFactory(Environment environment) {
         RdmaRawIoHandlerConfig config = RdmaRawIoHandlerConfig.builder()
-                .ipDevice(environment.getRequiredProperty("rdmaraw.device")).build();
+                .device(environment.getRequiredProperty("rdmaraw.device")).build();
         int loops = environment.getProperty("rdmaraw.loops", Integer.class, LoopResources.DEFAULT_IO_WORKER_COUNT);
         ReactorResourceFactory factory = new ReactorResourceFactory();
         factory.setUseGlobalResources(false);

@@ -15,7 +15,7 @@ import reactor.netty.resources.LoopResources;
 /** Clients without explicitly configured loops use the loops of the transport. */
 class ClientBeansTest {
     private static final RdmaRawLoopResources LOOPS = new RdmaRawLoopResources(1,
-            RdmaRawIoHandlerConfig.builder().ipDevice("soft:loop").build());
+            RdmaRawIoHandlerConfig.builder().device("soft:loop").build());
 
     @AfterAll
     static void end() {
@@ -49,7 +49,7 @@ class ClientBeansTest {
     @Test
     void aClientFollowsItsFactoryToNewLoops() {
         RdmaRawLoopResources later = new RdmaRawLoopResources(1,
-                RdmaRawIoHandlerConfig.builder().ipDevice("soft:loop").build());
+                RdmaRawIoHandlerConfig.builder().device("soft:loop").build());
         ReactorResourceFactory factory = factory(LOOPS);
         LoopResources loops = loopsOf(HttpClient.create(), factory);
         factory.setLoopResources(later);

@@ -56,7 +56,7 @@ class RdmaRawTransportTest {
 
     /** Creating an NIO channel for TCP or UDP would fail. */
     private final Vertx vertx = Vertx.builder().withTransport(new RdmaRawTransport(RdmaRawIoHandlerConfig.builder()
-            .ipDevice("soft:loop:vertx" + DEVICES.incrementAndGet()).nioChannels(NioChannels.REFUSED).build())).build();
+            .device("soft:loop:vertx" + DEVICES.incrementAndGet()).nioChannels(NioChannels.REFUSED).build())).build();
 
     @AfterEach
     void close() throws Exception {

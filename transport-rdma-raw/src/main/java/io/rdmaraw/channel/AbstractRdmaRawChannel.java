@@ -216,7 +216,7 @@ abstract class AbstractRdmaRawChannel extends AbstractChannel {
      */
     String carrierOrNull() {
         RdmaRawIoHandler handler = ioHandler;
-        return handler == null ? null : handler.config().ipDevice();
+        return handler == null ? null : handler.config().device();
     }
 
     /** Returns the text of Netty's channels, which has the id and both addresses, followed by the carrier. */

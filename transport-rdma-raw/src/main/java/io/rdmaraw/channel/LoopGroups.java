@@ -107,7 +107,7 @@ final class LoopGroups {
 
     /** Returns whether groups with these settings use the same device and the same addresses. */
     static boolean areOfOneHost(RdmaRawIoHandlerConfig config, RdmaRawIoHandlerConfig other) {
-        return config.ipDevice().equals(other.ipDevice()) && config.takeoverOrNull() == other.takeoverOrNull()
+        return config.device().equals(other.device()) && config.takeoverOrNull() == other.takeoverOrNull()
                 && Objects.equals(config.userspaceHostOrNull(), other.userspaceHostOrNull());
     }
 

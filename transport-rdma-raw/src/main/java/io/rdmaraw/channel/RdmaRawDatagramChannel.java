@@ -155,7 +155,7 @@ public final class RdmaRawDatagramChannel extends MulticastDatagramChannel {
         }
         RdmaRawIoHandlerConfig group = requireIoHandler().config();
         if (!endpoint.hasNetwork()) {
-            endpoint.setNetwork(newNetwork(group.ipDevice()));
+            endpoint.setNetwork(newNetwork(group.device()));
         }
         InetSocketAddress bound = endpoint.bind(local);
         localAddress = bound;

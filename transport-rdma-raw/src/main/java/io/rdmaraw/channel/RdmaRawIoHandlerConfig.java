@@ -69,7 +69,7 @@ public final class RdmaRawIoHandlerConfig {
     private final int maxReceiveBufferBytes;
     private final int receiveBufferBytes;
     private final int maxUnresolvedPackets;
-    private final String ipDevice;
+    private final String device;
     private final UnnamedDevice unnamedDevice;
     private final NioChannels nioChannels;
     private final UserspaceHostConfig userspaceHost;
@@ -94,8 +94,8 @@ public final class RdmaRawIoHandlerConfig {
                 : (int) Math.min(MAX_RECEIVE_BUFFER_BYTES,
                         (long) builder.slotCount * builder.slotBytes / RECEIVE_BUFFER_SHARE);
         maxUnresolvedPackets = builder.maxUnresolvedPackets;
-        ipDevice = builder.ipDevice != null ? builder.ipDevice : DeviceName.HOST_LOOPBACK;
-        unnamedDevice = new UnnamedDevice(builder.ipDevice == null && builder.ownMac == 0);
+        device = builder.device != null ? builder.device : DeviceName.HOST_LOOPBACK;
+        unnamedDevice = new UnnamedDevice(builder.device == null && builder.ownMac == 0);
         nioChannels = builder.nioChannels;
         listensByDevice = builder.listensByDevice;
         connectsByDevice = builder.connectsByDevice;
@@ -166,12 +166,7 @@ public final class RdmaRawIoHandlerConfig {
 
     /** Returns the device that datagram, server and socket channels use. */
     public String device() {
-        return ipDevice;
-    }
-
-    /** Returns the same as {@link #device()}. */
-    public String ipDevice() {
-        return ipDevice;
+        return device;
     }
 
     /** Returns the warning for servers that only this process can reach because no device was set. */
@@ -201,7 +196,7 @@ public final class RdmaRawIoHandlerConfig {
 
     /** Returns the origin of the frames that channels with IP addresses receive: this host or a link. */
     FrameOrigin frameOrigin() {
-        return userspaceHost == null && new DeviceName(ipDevice).isLoopback() ? FrameOrigin.HOST : FrameOrigin.LINK;
+        return userspaceHost == null && new DeviceName(device).isLoopback() ? FrameOrigin.HOST : FrameOrigin.LINK;
     }
 
     /** Returns the userspace host of the channels, or null if they use the addresses of the kernel. */
@@ -280,7 +275,7 @@ public final class RdmaRawIoHandlerConfig {
     /** Returns the settings that identify a group in a log. */
     @Override
     public String toString() {
-        return "RdmaRawIoHandlerConfig(device " + ipDevice + (unnamedDevice.isUnnamed() ? " by default" : "")
+        return "RdmaRawIoHandlerConfig(device " + device + (unnamedDevice.isUnnamed() ? " by default" : "")
                 + (userspaceHost == null ? "" : ", host of its own " + userspaceHost.addresses().stream()
                         .map(own -> own.address() + "/" + own.prefixLength()).toList())
                 + ", spin " + spinNanos / 1000.0 + " us, queues " + receiveQueueDepth() + '/' + sendQueueDepth()
@@ -311,7 +306,7 @@ public final class RdmaRawIoHandlerConfig {
                 Long.getLong(DRAIN_TIMEOUT_PROPERTY, TimeUnit.SECONDS.toMillis(5))));
         private int maxUnresolvedPackets = 128;
         /** Null until a device is set. */
-        private String ipDevice;
+        private String device;
         private NioChannels nioChannels = NioChannels.ofProperty();
         private RdmaRawTcpLimits tcpLimits = new RdmaRawTcpLimits();
         private RdmaRawTcpSettings tcp = new RdmaRawTcpSettings();
@@ -567,13 +562,8 @@ public final class RdmaRawIoHandlerConfig {
          * channel is bound there to an address other than loopback.
          */
         public Builder device(String deviceName) {
-            ipDevice = ObjectUtil.checkNonEmpty(deviceName, "deviceName");
+            device = ObjectUtil.checkNonEmpty(deviceName, "deviceName");
             return this;
-        }
-
-        /** Sets the same as {@link #device(String)}. */
-        public Builder ipDevice(String deviceName) {
-            return device(deviceName);
         }
 
         /**

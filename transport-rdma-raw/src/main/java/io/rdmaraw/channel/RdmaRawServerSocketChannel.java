@@ -362,7 +362,7 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
         }
         TcpNetwork network = stacks.getFirst().network();
         Takeover takeover = ioHandler().config().takeoverOrNull();
-        String device = ioHandler().config().ipDevice();
+        String device = ioHandler().config().device();
         InetSocketAddress wanted = address;
         int claimed = -1;
         if (takeover != null) {

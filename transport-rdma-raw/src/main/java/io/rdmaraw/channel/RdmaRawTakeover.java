@@ -19,7 +19,7 @@ import java.time.Duration;
  *
  * <pre>{@code
  * RdmaRawTakeover takeover = RdmaRawTakeover.open(Path.of("/run/www/takeover.sock"));
- * RdmaRawIoHandlerConfig config = RdmaRawIoHandlerConfig.builder().ipDevice("soft:packet:eth1")
+ * RdmaRawIoHandlerConfig config = RdmaRawIoHandlerConfig.builder().device("soft:packet:eth1")
  *         .takeover(takeover).build();
  * // ... bind the servers on loops with this configuration ...
  * takeover.begin(listener);

@@ -32,7 +32,7 @@ final class TcpStackFactory {
      * @throws io.rdmaraw.verbs.VerbsException if the device cannot be opened or does not support raw packets
      */
     static TcpStack open(RdmaRawIoHandler handler, ThreadAwareExecutor loop) {
-        String device = handler.config().ipDevice();
+        String device = handler.config().device();
         TcpNetwork network = networkOf(handler, device, (EventLoop) loop);
         return new TcpStack(handler.port(device, PORT_NUMBER), network,
                 handler.config().tcpOptions(), loop, new SecureRandom());

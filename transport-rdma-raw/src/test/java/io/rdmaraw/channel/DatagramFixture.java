@@ -34,7 +34,7 @@ final class DatagramFixture implements AutoCloseable {
     private final List<Inbox> inboxes = new ArrayList<>();
 
     DatagramFixture(int loops) {
-        group = new RdmaRawEventLoopGroup(loops, RdmaRawIoHandlerConfig.builder().ipDevice(device.name)
+        group = new RdmaRawEventLoopGroup(loops, RdmaRawIoHandlerConfig.builder().device(device.name)
                 .receiveQueueDepth(256).sendQueueDepth(256).slotCount(1024).build());
     }
 

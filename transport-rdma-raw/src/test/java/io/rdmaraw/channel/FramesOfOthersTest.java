@@ -57,7 +57,7 @@ class FramesOfOthersTest {
 
     private final LoopDevice device = LoopDevice.inMemory();
     private final EventLoopGroup group = new RdmaRawEventLoopGroup(1, RdmaRawIoHandlerConfig.builder()
-            .ipDevice(device.name).detectDuplicateAddresses(false).receiveQueueDepth(256).sendQueueDepth(256)
+            .device(device.name).detectDuplicateAddresses(false).receiveQueueDepth(256).sendQueueDepth(256)
             .slotCount(1024).ownAddress("02:00:00:0d:00:01", "10.13.0.1/24", null)
             .ownAddress("02:00:00:0d:00:01", "fd13::1/64", null).build());
     private final RdmaRawEventLoopGroup wires = new RdmaRawEventLoopGroup(1);

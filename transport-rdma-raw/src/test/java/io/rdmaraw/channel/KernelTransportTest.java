@@ -41,7 +41,7 @@ class KernelTransportTest {
 
     private final LoopDevice device = new LoopDevice();
     private final RdmaRawEventLoopGroup group = new RdmaRawEventLoopGroup(LOOPS,
-            RdmaRawIoHandlerConfig.builder().ipDevice(device.name).build());
+            RdmaRawIoHandlerConfig.builder().device(device.name).build());
     private RdmaRawSocketChannel channel;
     private KernelTransport connection;
 
@@ -114,7 +114,7 @@ class KernelTransportTest {
     @Test
     void failedWriteClosesTheChannelBeforeItIsReported() throws Exception {
         CompletableFuture<Boolean> openWhenReported = new CompletableFuture<>();
-        RdmaRawIoHandlerConfig byKernel = RdmaRawIoHandlerConfig.builder().ipDevice(device.name)
+        RdmaRawIoHandlerConfig byKernel = RdmaRawIoHandlerConfig.builder().device(device.name)
                 .connectsByDevice(remote -> false).build();
         RdmaRawEventLoopGroup kernelGroup = new RdmaRawEventLoopGroup(1, byKernel);
         try (ServerSocket server = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
@@ -138,7 +138,7 @@ class KernelTransportTest {
     void nothingIsReadBeforeTheRegistrationIsComplete() throws Exception {
         List<String> events = new CopyOnWriteArrayList<>();
         RdmaRawEventLoopGroup kernelGroup = new RdmaRawEventLoopGroup(1, RdmaRawIoHandlerConfig.builder()
-                .ipDevice(device.name).connectsByDevice(remote -> false).build());
+                .device(device.name).connectsByDevice(remote -> false).build());
         try (ServerSocket server = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
             RdmaRawSocketChannel client = (RdmaRawSocketChannel) new Bootstrap().group(kernelGroup)
                     .channel(RdmaRawSocketChannel.class).handler(new ChannelInboundHandlerAdapter() {

@@ -54,7 +54,7 @@ class MalformedFramesTest {
 
     @BeforeEach
     void open() throws InterruptedException {
-        host = new RdmaRawEventLoopGroup(1, RdmaRawIoHandlerConfig.builder().ipDevice(device.name)
+        host = new RdmaRawEventLoopGroup(1, RdmaRawIoHandlerConfig.builder().device(device.name)
                 .ownAddress("02:00:00:0f:00:01", "10.15.0.1/24", "10.15.0.2")
                 .ownAddress("02:00:00:0f:00:01", "fd15::1/64",
                         null).detectDuplicateAddresses(false).build());
@@ -176,7 +176,7 @@ class MalformedFramesTest {
     }
 
     private void answersAsBefore() throws InterruptedException {
-        IoEventLoopGroup other = new RdmaRawEventLoopGroup(1, RdmaRawIoHandlerConfig.builder().ipDevice(device.name)
+        IoEventLoopGroup other = new RdmaRawEventLoopGroup(1, RdmaRawIoHandlerConfig.builder().device(device.name)
                 .ownAddress("02:00:00:0f:00:03", "10.15.0.3/24", null).detectDuplicateAddresses(false).build());
         try {
             long before = bound.statistics().receivedDatagrams();

@@ -46,7 +46,7 @@ class MovedDatagramChannelTest {
     private final CountDownLatch end = new CountDownLatch(1);
 
     private EventLoopGroup host(String mac, String address) {
-        EventLoopGroup host = new RdmaRawEventLoopGroup(2, RdmaRawIoHandlerConfig.builder().ipDevice(device.name)
+        EventLoopGroup host = new RdmaRawEventLoopGroup(2, RdmaRawIoHandlerConfig.builder().device(device.name)
                 .detectDuplicateAddresses(false).receiveQueueDepth(256).sendQueueDepth(256).slotCount(1024)
                 .ownAddress(mac, address + "/24", null).build());
         hosts.add(host);

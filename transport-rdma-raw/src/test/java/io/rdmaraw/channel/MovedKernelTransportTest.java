@@ -39,7 +39,7 @@ import java.util.concurrent.TimeUnit;
 class MovedKernelTransportTest {
     private static final int LOOPS = 3;
 
-    private final Loops group = new Loops(RdmaRawIoHandlerConfig.builder().ipDevice(LoopDevice.inMemory().name)
+    private final Loops group = new Loops(RdmaRawIoHandlerConfig.builder().device(LoopDevice.inMemory().name)
             .build());
     private final CountDownLatch goOn = new CountDownLatch(1);
     private ServerSocket server;

@@ -105,7 +105,7 @@ class RdmaRawSocketChannelBuffersTest {
 
     private void connect(Consumer<ServerBootstrap> server, Consumer<Bootstrap> client,
                          Consumer<RdmaRawIoHandlerConfig.Builder> settings) throws InterruptedException {
-        RdmaRawIoHandlerConfig.Builder config = RdmaRawIoHandlerConfig.builder().ipDevice(device.name);
+        RdmaRawIoHandlerConfig.Builder config = RdmaRawIoHandlerConfig.builder().device(device.name);
         settings.accept(config);
         servers = new RdmaRawEventLoopGroup(1, config.build());
         clients = new RdmaRawEventLoopGroup(1, config.build());

@@ -63,7 +63,7 @@ class RdmaRawSocketChannelTest {
     private static final int FREE_PORTS = 3;
 
     private final LoopDevice device = new LoopDevice();
-    private final RdmaRawIoHandlerConfig config = RdmaRawIoHandlerConfig.builder().ipDevice(device.name)
+    private final RdmaRawIoHandlerConfig config = RdmaRawIoHandlerConfig.builder().device(device.name)
             .receiveQueueDepth(256).sendQueueDepth(256).slotCount(1024).build();
     private final List<EventLoopGroup> groups = new ArrayList<>();
     private final BlockingQueue<Channel> children = new LinkedBlockingQueue<>();

@@ -45,7 +45,7 @@ class RdmaRawTcpMetricsTest {
 
     private final LoopDevice device = new LoopDevice();
     private final RdmaRawEventLoopGroup group = new RdmaRawEventLoopGroup(1, RdmaRawIoHandlerConfig.builder()
-            .ipDevice(device.name).receiveQueueDepth(256).sendQueueDepth(256).slotCount(1024).build());
+            .device(device.name).receiveQueueDepth(256).sendQueueDepth(256).slotCount(1024).build());
     private final BlockingQueue<Integer> read = new LinkedBlockingQueue<>();
 
     @AfterEach

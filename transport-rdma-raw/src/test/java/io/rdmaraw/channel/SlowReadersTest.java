@@ -44,7 +44,7 @@ class SlowReadersTest {
 
     @BeforeEach
     void listen() throws InterruptedException {
-        RdmaRawIoHandlerConfig.Builder config = RdmaRawIoHandlerConfig.builder().ipDevice(device.name)
+        RdmaRawIoHandlerConfig.Builder config = RdmaRawIoHandlerConfig.builder().device(device.name)
                 .receiveQueueDepth(256).sendQueueDepth(128);
         servers = new RdmaRawEventLoopGroup(1, config.slotCount(SLOTS).build());
         clients = new RdmaRawEventLoopGroup(1, config.slotCount(8 * SLOTS).build());

@@ -31,7 +31,7 @@ import java.util.concurrent.TimeUnit;
 @Timeout(60)
 class StreamConnectorTest {
     private final LoopDevice device = LoopDevice.inMemory();
-    private final RdmaRawIoHandlerConfig config = RdmaRawIoHandlerConfig.builder().ipDevice(device.name).build();
+    private final RdmaRawIoHandlerConfig config = RdmaRawIoHandlerConfig.builder().device(device.name).build();
     private final EventLoopGroup servers = new RdmaRawEventLoopGroup(1, config);
     private final EventLoopGroup clients = new RdmaRawEventLoopGroup(1, config);
     private final CountDownLatch silence = new CountDownLatch(1);

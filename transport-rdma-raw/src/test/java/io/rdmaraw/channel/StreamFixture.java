@@ -51,7 +51,7 @@ final class StreamFixture implements AutoCloseable {
 
     /** Configures queues that are large enough for a few connections. */
     static RdmaRawIoHandlerConfig.Builder config(String device) {
-        return RdmaRawIoHandlerConfig.builder().ipDevice(device).receiveQueueDepth(256).sendQueueDepth(256)
+        return RdmaRawIoHandlerConfig.builder().device(device).receiveQueueDepth(256).sendQueueDepth(256)
                 .slotCount(2048);
     }
 

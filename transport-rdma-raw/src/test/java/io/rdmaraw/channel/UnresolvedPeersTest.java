@@ -109,7 +109,7 @@ class UnresolvedPeersTest {
     private RdmaRawDatagramChannel datagrams;
 
     private EventLoopGroup group(String mac, String address) {
-        return new RdmaRawEventLoopGroup(1, RdmaRawIoHandlerConfig.builder().ipDevice(device.name)
+        return new RdmaRawEventLoopGroup(1, RdmaRawIoHandlerConfig.builder().device(device.name)
                 .detectDuplicateAddresses(false).receiveQueueDepth(256).sendQueueDepth(256).slotCount(SLOTS)
                 .maxUnresolvedPackets(MAX_UNRESOLVED).ownAddress(mac, address, null).build());
     }

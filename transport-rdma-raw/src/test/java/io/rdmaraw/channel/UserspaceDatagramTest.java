@@ -58,7 +58,7 @@ class UserspaceDatagramTest {
     }
 
     private IoEventLoopGroup group(String mac, String... addresses) {
-        RdmaRawIoHandlerConfig.Builder config = RdmaRawIoHandlerConfig.builder().ipDevice(device.name)
+        RdmaRawIoHandlerConfig.Builder config = RdmaRawIoHandlerConfig.builder().device(device.name)
                 .detectDuplicateAddresses(false).receiveQueueDepth(256).sendQueueDepth(256).slotCount(1024);
         for (String address : addresses) {
             config.ownAddress(mac, address, null);

@@ -45,7 +45,7 @@ class UserspaceStreamTest {
     private final IoEventLoopGroup clients = group("02:00:00:0a:00:02", "10.10.0.2/24", "fd10::2/64");
 
     private IoEventLoopGroup group(String mac, String... addresses) {
-        RdmaRawIoHandlerConfig.Builder config = RdmaRawIoHandlerConfig.builder().ipDevice(device.name)
+        RdmaRawIoHandlerConfig.Builder config = RdmaRawIoHandlerConfig.builder().device(device.name)
                 .detectDuplicateAddresses(false).receiveQueueDepth(512).sendQueueDepth(512).slotCount(4096);
         for (String address : addresses) {
             config.ownAddress(mac, address, null);

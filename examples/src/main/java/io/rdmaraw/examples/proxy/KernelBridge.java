@@ -29,7 +29,7 @@ public final class KernelBridge {
      */
     public static void open(String device, Channel server) throws Exception {
         RdmaRawEventLoopGroup group = new RdmaRawEventLoopGroup(1,
-                RdmaRawIoHandlerConfig.builder().ipDevice(device).nioChannels(NioChannels.ALLOWED).build());
+                RdmaRawIoHandlerConfig.builder().device(device).nioChannels(NioChannels.ALLOWED).build());
         server.closeFuture().addListener(closed -> group.shutdownGracefully(0, 5, TimeUnit.SECONDS));
         new ServerBootstrap().group(group).channel(NioServerSocketChannel.class)
                 .childOption(ChannelOption.AUTO_READ, false).childOption(ChannelOption.ALLOW_HALF_CLOSURE, true)

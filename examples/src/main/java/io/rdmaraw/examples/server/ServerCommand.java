@@ -130,7 +130,7 @@ public abstract class ServerCommand implements Callable<Integer> {
         bossThreads = threadFactory;
         groups.clear();
         EventLoopGroup group = restart == null ? transport.newGroup(threads, threadFactory, device, slotBytes, tuning)
-                : new RdmaRawEventLoopGroup(threads, threadFactory, RdmaRawIoHandlerConfig.builder().ipDevice(device)
+                : new RdmaRawEventLoopGroup(threads, threadFactory, RdmaRawIoHandlerConfig.builder().device(device)
                         .slotBytes(slotBytes).takeover(restart.open()).build());
         groups.add(group);
         try {

@@ -89,7 +89,7 @@ public enum Transport {
         public EventLoopGroup newGroup(int threads, ThreadFactory factory, String device, int slotBytes,
                 Set<Tuning> tuning) {
             return new RdmaRawEventLoopGroup(threads, factory,
-                    RdmaRawIoHandlerConfig.builder().ipDevice(device).slotBytes(slotBytes).build());
+                    RdmaRawIoHandlerConfig.builder().device(device).slotBytes(slotBytes).build());
         }
 
         @Override

@@ -28,7 +28,7 @@ final class StreamLoop {
     static EventLoopGroup open(TunedTransport transport, String device, String name, long spinNanos) {
         ThreadFactory threads = new DefaultThreadFactory(name);
         return transport.isOurs()
-                ? new RdmaRawEventLoopGroup(1, threads, RdmaRawIoHandlerConfig.builder().ipDevice(device)
+                ? new RdmaRawEventLoopGroup(1, threads, RdmaRawIoHandlerConfig.builder().device(device)
                         .receiveQueueDepth(RECEIVE_QUEUE_FRAMES).slotCount(SLOTS)
                         .spin(spinNanos, TimeUnit.NANOSECONDS).build())
                 : transport.transport().newGroup(1, threads, device,

@@ -58,7 +58,7 @@ enum WireTransport {
         return switch (this) {
             case XDP, PACKET -> new RdmaRawEventLoopGroup(1);
             case XDP_DATAGRAM -> new MultiThreadIoEventLoopGroup(1, RdmaRawIoHandler.newFactory(
-                    RdmaRawIoHandlerConfig.builder().ipDevice(deviceOn(networkInterface)).build()));
+                    RdmaRawIoHandlerConfig.builder().device(deviceOn(networkInterface)).build()));
             case EPOLL, EPOLL_RECVMMSG -> new MultiThreadIoEventLoopGroup(1, EpollIoHandler.newFactory());
             case NIO -> new MultiThreadIoEventLoopGroup(1, NioIoHandler.newFactory());
         };

@@ -29,7 +29,7 @@ class PolledDatagramsTest {
     private static final int IS_ANSWER = 0x8000;
 
     private final EventLoopGroup group = new RdmaRawEventLoopGroup(1,
-            RdmaRawIoHandlerConfig.builder().ipDevice("soft:loop:polled-datagrams").build());
+            RdmaRawIoHandlerConfig.builder().device("soft:loop:polled-datagrams").build());
     private final PolledDatagrams client = new PolledDatagrams();
     private final AtomicInteger questions = new AtomicInteger();
 

@@ -51,7 +51,7 @@ record Transport(String name, IntFunction<EventLoopGroup> newGroup, IntFunction<
     }
 
     private static EventLoopGroup own(int loops, String device, boolean byDevice) {
-        RdmaRawIoHandlerConfig config = RdmaRawIoHandlerConfig.builder().ipDevice(device).receiveQueueDepth(QUEUE_DEPTH)
+        RdmaRawIoHandlerConfig config = RdmaRawIoHandlerConfig.builder().device(device).receiveQueueDepth(QUEUE_DEPTH)
                 .sendQueueDepth(QUEUE_DEPTH).slotCount(SLOTS).spin(1, TimeUnit.MICROSECONDS)
                 .listensByDevice(local -> byDevice)
                 .connectsByDevice(remote -> byDevice).build();

@@ -88,7 +88,7 @@ final class NettyHost implements AutoCloseable {
     static NettyHost onDevice(NetworkNamespace namespace, String device) throws Exception {
         NettyHost host = new NettyHost(device,
                 new RdmaRawEventLoopGroup(1, namespace.threadFactory(),
-                        RdmaRawIoHandlerConfig.builder().ipDevice(device).build()),
+                        RdmaRawIoHandlerConfig.builder().device(device).build()),
                 RdmaRawDatagramChannel::new, RdmaRawServerSocketChannel::new, RdmaRawSocketChannel::new);
         host.start();
         return host;

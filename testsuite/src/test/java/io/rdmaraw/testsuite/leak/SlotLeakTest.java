@@ -36,7 +36,7 @@ class SlotLeakTest {
     private final ResourceLeakDetector.Level levelBefore = ResourceLeakDetector.getLevel();
     private final BlockingQueue<ByteBuf> slots = new LinkedBlockingQueue<>();
     private final RdmaRawEventLoopGroup group = new RdmaRawEventLoopGroup(1,
-            RdmaRawIoHandlerConfig.builder().ipDevice("soft:loop:slotleak").slotCount(2048).build());
+            RdmaRawIoHandlerConfig.builder().device("soft:loop:slotleak").slotCount(2048).build());
     private int heldBefore;
 
     @BeforeEach

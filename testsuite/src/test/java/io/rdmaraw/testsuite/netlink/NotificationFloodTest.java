@@ -72,7 +72,7 @@ class NotificationFloodTest {
         host = network.namespace();
         pair = network.withoutCapture().vethPair(host, network.namespace());
         group = new RdmaRawEventLoopGroup(1, host.threadFactory(),
-                RdmaRawIoHandlerConfig.builder().ipDevice("soft:xdp:" + pair.ours().name()).build());
+                RdmaRawIoHandlerConfig.builder().device("soft:xdp:" + pair.ours().name()).build());
         bind(pair.ours().ipv4()).sync().channel().close().sync();
     }
 

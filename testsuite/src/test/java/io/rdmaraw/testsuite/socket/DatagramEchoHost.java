@@ -40,7 +40,7 @@ final class DatagramEchoHost implements AutoCloseable {
      */
     void start(String provider, RdmaRawIoHandlerConfig.Builder config) throws InterruptedException {
         group = new RdmaRawEventLoopGroup(1, namespace.threadFactory(),
-                config.ipDevice(provider + pair.ours().name()).build());
+                config.device(provider + pair.ours().name()).build());
         server = serve(new InetSocketAddress(0));
     }
 

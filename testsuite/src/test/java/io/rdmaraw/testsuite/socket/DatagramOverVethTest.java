@@ -69,7 +69,7 @@ class DatagramOverVethTest {
         // Solicitations that no packet triggers are sent from a link-local address.
         host.run("ip", "-6", "addr", "add", "fe80::1/64", "dev", pair.ours().name(), "nodad");
         group = new RdmaRawEventLoopGroup(1, host.threadFactory(),
-                RdmaRawIoHandlerConfig.builder().ipDevice(provider() + pair.ours().name()).build());
+                RdmaRawIoHandlerConfig.builder().device(provider() + pair.ours().name()).build());
     }
 
     @AfterEach
@@ -232,7 +232,7 @@ class DatagramOverVethTest {
     @Test
     void loopsShareAPort() throws Exception {
         IoEventLoopGroup two = new RdmaRawEventLoopGroup(2, host.threadFactory(),
-                RdmaRawIoHandlerConfig.builder().ipDevice(provider() + pair.ours().name()).build());
+                RdmaRawIoHandlerConfig.builder().device(provider() + pair.ours().name()).build());
         try {
             Bootstrap bootstrap = new Bootstrap().group(two).channel(RdmaRawDatagramChannel.class)
                     .option(RdmaRawChannelOption.SO_REUSEPORT, true).handler(new Echo());

@@ -48,7 +48,7 @@ final class EmulatedCard implements AutoCloseable {
         configure(host, INTERFACE, IPV4, IPV6);
         configure(peer, WIRE, PEER_IPV4, PEER_IPV6);
         ours = new RdmaRawEventLoopGroup(2, host.threadFactory(),
-                RdmaRawIoHandlerConfig.builder().ipDevice(DEVICE).build());
+                RdmaRawIoHandlerConfig.builder().device(DEVICE).build());
         nio = new MultiThreadIoEventLoopGroup(2, peer.threadFactory(), NioIoHandler.newFactory());
     }
 

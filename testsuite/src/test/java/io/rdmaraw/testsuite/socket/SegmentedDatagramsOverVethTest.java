@@ -63,7 +63,7 @@ class SegmentedDatagramsOverVethTest {
         assumeTrue(pair.peer().namespace().attempt("python3", "--version").exitCode() == 0,
                 "needs python3: apt-get install python3");
         group = new RdmaRawEventLoopGroup(1, pair.ours().namespace().threadFactory(),
-                RdmaRawIoHandlerConfig.builder().ipDevice(kind.on(pair.ours().name())).build());
+                RdmaRawIoHandlerConfig.builder().device(kind.on(pair.ours().name())).build());
         String address = version == 4 ? pair.ours().ipv4() : pair.ours().ipv6();
         int port = ((InetSocketAddress) new Bootstrap().group(group).channel(RdmaRawDatagramChannel.class)
                 .handler(new Receiver()).bind(new InetSocketAddress(InetAddress.ofLiteral(address), 0)).sync()

@@ -47,7 +47,7 @@ class StreamOverVethTest extends AbstractStreamTest {
     void open(TestNetwork network) {
         pair = network.vethPair();
         ours = new RdmaRawEventLoopGroup(2, network.current().threadFactory(),
-                RdmaRawIoHandlerConfig.builder().ipDevice(provider() + pair.ours().name()).build());
+                RdmaRawIoHandlerConfig.builder().device(provider() + pair.ours().name()).build());
         nio = new MultiThreadIoEventLoopGroup(2, pair.peer().namespace().threadFactory(), NioIoHandler.newFactory());
     }
 

@@ -64,7 +64,7 @@ class UserspaceHostOverVethTest {
 
     private RdmaRawDatagramChannel server(String provider, boolean detect) throws InterruptedException {
         group = new RdmaRawEventLoopGroup(2, host.threadFactory(), RdmaRawIoHandlerConfig.builder()
-                .ipDevice(provider + pair.ours().name())
+                .device(provider + pair.ours().name())
                 .ownAddress(MAC, IPV4 + "/24", GATEWAY).ownAddress(MAC, IPV6 + "/64", null)
                 .detectDuplicateAddresses(detect).build());
         return (RdmaRawDatagramChannel) new Bootstrap().group(group).channel(RdmaRawDatagramChannel.class)

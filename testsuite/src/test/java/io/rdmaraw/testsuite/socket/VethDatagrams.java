@@ -34,7 +34,7 @@ final class VethDatagrams implements AutoCloseable {
         // Solicitations that no packet triggers are sent from a link-local address.
         network.current().run("ip", "-6", "addr", "add", "fe80::1/64", "dev", pair.ours().name(), "nodad");
         ours = new RdmaRawEventLoopGroup(2, network.current().threadFactory(),
-                RdmaRawIoHandlerConfig.builder().ipDevice(provider + pair.ours().name()).build());
+                RdmaRawIoHandlerConfig.builder().device(provider + pair.ours().name()).build());
         nio = new MultiThreadIoEventLoopGroup(2, pair.peer().namespace().threadFactory(), NioIoHandler.newFactory());
     }
 

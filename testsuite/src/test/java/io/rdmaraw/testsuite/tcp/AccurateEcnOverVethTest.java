@@ -100,7 +100,7 @@ class AccurateEcnOverVethTest {
         assumeTrue(kernel.attempt("sysctl", "-qw", "net.ipv4.tcp_ecn=" + kernels).exitCode() == 0,
                 "needs a kernel whose net.ipv4.tcp_ecn may be " + kernels + ": Linux 7");
         group = new RdmaRawEventLoopGroup(1, pair.ours().namespace().threadFactory(),
-                RdmaRawIoHandlerConfig.builder().ipDevice(device()).tcp(new RdmaRawTcpSettings().ecn(ours)).build());
+                RdmaRawIoHandlerConfig.builder().device(device()).tcp(new RdmaRawTcpSettings().ecn(ours)).build());
     }
 
     /** Marks one of {@code oneOf} ECN-capable packets that arrive at or leave the kernel's end. */

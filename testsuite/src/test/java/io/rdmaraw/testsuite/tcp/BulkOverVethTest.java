@@ -104,7 +104,7 @@ class BulkOverVethTest {
         assumeTrue((provider + ' ' + impairment).strip().matches(PATH), "another path was asked for");
         ImpairedPair pair = network.withoutCapture().impairedPair(Impairment.parse(impairment), SEED);
         ours = new RdmaRawEventLoopGroup(1, network.current().threadFactory(),
-                RdmaRawIoHandlerConfig.builder().ipDevice("soft:" + provider + ':' + pair.ours().name()).build());
+                RdmaRawIoHandlerConfig.builder().device("soft:" + provider + ':' + pair.ours().name()).build());
         for (int i = 0; i < CONNECTIONS; i++) {
             exchanges.add(new Exchange(i));
         }

@@ -70,7 +70,7 @@ class ChangingLoopsOverVethTest {
     /** Binds a server on a separate loop that shares the port with others; port 0 selects a new port. */
     private Channel join(int port) throws InterruptedException {
         EventLoopGroup group = new RdmaRawEventLoopGroup(1, host.threadFactory(),
-                RdmaRawIoHandlerConfig.builder().ipDevice(device).build());
+                RdmaRawIoHandlerConfig.builder().device(device).build());
         groups.add(group);
         return join(group, port);
     }
@@ -158,7 +158,7 @@ class ChangingLoopsOverVethTest {
     void serversWithAndWithoutReusePortFollowEachOtherWhileConnectionsLive(String provider) throws Exception {
         device = provider + pair.ours().name();
         EventLoopGroup group = new RdmaRawEventLoopGroup(2, host.threadFactory(),
-                RdmaRawIoHandlerConfig.builder().ipDevice(device).build());
+                RdmaRawIoHandlerConfig.builder().device(device).build());
         groups.add(group);
         int port = 0;
         int accepted = 0;

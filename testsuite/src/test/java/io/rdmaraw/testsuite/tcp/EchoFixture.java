@@ -55,7 +55,7 @@ final class EchoFixture implements AutoCloseable {
         pair.ours().namespace().run("ip", "route", "add", "default", "via", pair.peer().ipv4());
         device = "soft:" + provider + ':' + pair.ours().name();
         group = new RdmaRawEventLoopGroup(1, pair.ours().namespace().threadFactory(),
-                RdmaRawIoHandlerConfig.builder().ipDevice(device).receiveQueueDepth(QUEUE_FRAMES)
+                RdmaRawIoHandlerConfig.builder().device(device).receiveQueueDepth(QUEUE_FRAMES)
                         .slotCount(4 * QUEUE_FRAMES).build());
         server = new ServerBootstrap().group(group).channel(RdmaRawServerSocketChannel.class)
                 .option(ChannelOption.SO_BACKLOG, BACKLOG).childHandler(new Echo())

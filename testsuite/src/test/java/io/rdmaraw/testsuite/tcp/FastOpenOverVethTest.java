@@ -62,7 +62,7 @@ class FastOpenOverVethTest {
         pair.peer().namespace().run("sh", "-c",
                 "echo " + CLIENTS_AND_ALL_SERVERS + " > /proc/sys/net/ipv4/tcp_fastopen");
         ours = new RdmaRawEventLoopGroup(1, pair.ours().namespace().threadFactory(),
-                RdmaRawIoHandlerConfig.builder().ipDevice("soft:xdp:" + pair.ours().name()).build());
+                RdmaRawIoHandlerConfig.builder().device("soft:xdp:" + pair.ours().name()).build());
         return pair;
     }
 

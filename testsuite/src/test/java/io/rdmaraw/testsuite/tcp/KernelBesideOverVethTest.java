@@ -118,7 +118,7 @@ class KernelBesideOverVethTest {
     private void openGroup(String provider) {
         device = "soft:" + provider + ':' + pair.ours().name();
         group = new RdmaRawEventLoopGroup(2, host.threadFactory(),
-                RdmaRawIoHandlerConfig.builder().ipDevice(device).build());
+                RdmaRawIoHandlerConfig.builder().device(device).build());
     }
 
     /**

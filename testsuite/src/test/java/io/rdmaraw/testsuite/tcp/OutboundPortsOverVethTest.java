@@ -68,7 +68,7 @@ class OutboundPortsOverVethTest {
         pair = network.vethPair(network.namespace(), network.namespace());
         pair.ours().namespace().run("sysctl", "-qw", "net.ipv4.ip_local_port_range=40000 " + (40_000 + PORTS - 1));
         group = new RdmaRawEventLoopGroup(1, pair.ours().namespace().threadFactory(),
-                RdmaRawIoHandlerConfig.builder().ipDevice("soft:xdp:" + pair.ours().name()).build());
+                RdmaRawIoHandlerConfig.builder().device("soft:xdp:" + pair.ours().name()).build());
     }
 
     @AfterEach

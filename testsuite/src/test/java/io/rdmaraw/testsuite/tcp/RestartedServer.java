@@ -144,7 +144,7 @@ final class RestartedServer implements AutoCloseable {
         try {
             takeover = RdmaRawTakeover.open(Path.of(arguments[3]));
             group = new RdmaRawEventLoopGroup(LOOPS,
-                    RdmaRawIoHandlerConfig.builder().ipDevice(device).takeover(takeover).build());
+                    RdmaRawIoHandlerConfig.builder().device(device).takeover(takeover).build());
             TcpHost.listen(group, group, TcpHost.address(arguments[1], Integer.parseInt(arguments[2])),
                     new TcpHost.Echo());
             takeover.begin(new RdmaRawTakeover.Listener() {

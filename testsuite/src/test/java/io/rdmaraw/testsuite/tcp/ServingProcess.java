@@ -108,7 +108,7 @@ final class ServingProcess implements AutoCloseable {
     public static void main(String[] arguments) throws Exception {
         String device = arguments[0];
         RdmaRawEventLoopGroup group = new RdmaRawEventLoopGroup(1,
-                RdmaRawIoHandlerConfig.builder().ipDevice(device).build());
+                RdmaRawIoHandlerConfig.builder().device(device).build());
         try {
             RdmaRawServerSocketChannel server = TcpHost.listen(group, group,
                     TcpHost.address(arguments[1], Integer.parseInt(arguments[2])), new TcpHost.Echo());

@@ -97,7 +97,7 @@ class SeveralLinksOverVethTest {
 
     private RdmaRawEventLoopGroup on(VethPair pair) {
         RdmaRawEventLoopGroup group = new RdmaRawEventLoopGroup(1, host.threadFactory(),
-                RdmaRawIoHandlerConfig.builder().ipDevice(device(pair)).build());
+                RdmaRawIoHandlerConfig.builder().device(device(pair)).build());
         groups.add(group);
         return group;
     }

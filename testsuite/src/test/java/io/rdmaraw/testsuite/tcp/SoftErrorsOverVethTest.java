@@ -59,7 +59,7 @@ class SoftErrorsOverVethTest {
         far.peer().namespace().run("ip", "route", "add", pair.ours().ipv4(), "via", far.ours().ipv4());
         host.run("ip", "route", "add", far.peer().ipv4(), "via", pair.peer().ipv4());
         RdmaRawEventLoopGroup group = new RdmaRawEventLoopGroup(1, host.threadFactory(), RdmaRawIoHandlerConfig
-                .builder().ipDevice("soft:xdp:" + pair.ours().name()).build());
+                .builder().device("soft:xdp:" + pair.ours().name()).build());
         Failure failure = new Failure();
         try (ServerSocket server = far.peer().namespace().call(() ->
                 new ServerSocket(0, 1, InetAddress.ofLiteral(far.peer().ipv4())))) {

@@ -64,7 +64,7 @@ class StockClientsOverVethTest {
         pair.ours().namespace().run("ip", "-6", "addr", "add", "fe80::1/64", "dev", pair.ours().name(), "nodad");
         device = kind.on(pair.ours().name());
         group = new RdmaRawEventLoopGroup(1, pair.ours().namespace().threadFactory(),
-                RdmaRawIoHandlerConfig.builder().ipDevice(device).build());
+                RdmaRawIoHandlerConfig.builder().device(device).build());
         String address = version == 4 ? pair.ours().ipv4() : pair.ours().ipv6();
         Channel server = TcpHost.listen(group, group, TcpHost.address(address, 0), new ContentSite(down));
         int port = ((InetSocketAddress) server.localAddress()).getPort();

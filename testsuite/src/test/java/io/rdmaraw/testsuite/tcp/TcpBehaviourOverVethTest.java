@@ -70,7 +70,7 @@ class TcpBehaviourOverVethTest {
     void open(TestNetwork network) {
         pair = network.withoutCapture().vethPair(network.namespace(), network.namespace());
         group = new RdmaRawEventLoopGroup(2, pair.ours().namespace().threadFactory(),
-                RdmaRawIoHandlerConfig.builder().ipDevice("soft:xdp:" + pair.ours().name()).build());
+                RdmaRawIoHandlerConfig.builder().device("soft:xdp:" + pair.ours().name()).build());
     }
 
     @AfterEach

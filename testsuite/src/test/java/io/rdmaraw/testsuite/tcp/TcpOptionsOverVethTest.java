@@ -69,7 +69,7 @@ class TcpOptionsOverVethTest {
         // A router would report an unreachable network. New namespaces inherit this setting from the host.
         pair.peer().namespace().run("sysctl", "-qw", "net.ipv4.ip_forward=0");
         group = new RdmaRawEventLoopGroup(1, pair.ours().namespace().threadFactory(),
-                RdmaRawIoHandlerConfig.builder().ipDevice(device()).build());
+                RdmaRawIoHandlerConfig.builder().device(device()).build());
     }
 
     @AfterEach

@@ -63,7 +63,7 @@ class TcpPathsOverVethTest {
     }
 
     private RdmaRawIoHandlerConfig.Builder config() {
-        return RdmaRawIoHandlerConfig.builder().ipDevice("soft:xdp:" + pair.ours().name());
+        return RdmaRawIoHandlerConfig.builder().device("soft:xdp:" + pair.ours().name());
     }
 
     @AfterEach

@@ -76,7 +76,7 @@ class TcpPlacementOverVethTest {
 
     private RdmaRawIoHandlerConfig config(String provider) {
         device = provider + pair.ours().name();
-        return RdmaRawIoHandlerConfig.builder().ipDevice(device).build();
+        return RdmaRawIoHandlerConfig.builder().device(device).build();
     }
 
     private <G extends EventLoopGroup> G keep(G group) {

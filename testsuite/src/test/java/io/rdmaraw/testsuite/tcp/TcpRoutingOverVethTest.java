@@ -74,7 +74,7 @@ class TcpRoutingOverVethTest {
 
     private RdmaRawEventLoopGroup on(VethPair pair) {
         RdmaRawEventLoopGroup group = new RdmaRawEventLoopGroup(1, host.threadFactory(),
-                RdmaRawIoHandlerConfig.builder().ipDevice(device(pair)).build());
+                RdmaRawIoHandlerConfig.builder().device(device(pair)).build());
         groups.add(group);
         return group;
     }

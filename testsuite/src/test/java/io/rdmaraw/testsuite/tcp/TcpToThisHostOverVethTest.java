@@ -63,7 +63,7 @@ class TcpToThisHostOverVethTest {
         host = network.namespace();
         pair = network.vethPair(host, network.namespace());
         group = new RdmaRawEventLoopGroup(2, host.threadFactory(),
-                RdmaRawIoHandlerConfig.builder().ipDevice(device()).build());
+                RdmaRawIoHandlerConfig.builder().device(device()).build());
     }
 
     @AfterEach

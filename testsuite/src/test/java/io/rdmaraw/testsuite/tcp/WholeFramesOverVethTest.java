@@ -72,7 +72,7 @@ class WholeFramesOverVethTest {
         clients = pair.peer().namespace();
         device = kind.on(pair.ours().name());
         group = new RdmaRawEventLoopGroup(1, pair.ours().namespace().threadFactory(),
-                RdmaRawIoHandlerConfig.builder().ipDevice(device).build());
+                RdmaRawIoHandlerConfig.builder().device(device).build());
         server = TcpHost.listen(group, group, TcpHost.address(pair.ours().ipv4(), 0),
                 new ChannelInitializer<>() {
                     private int opened;

@@ -102,7 +102,7 @@ class WildcardServerOverVethTest {
 
     private RdmaRawIoHandlerConfig.Builder config(String provider) {
         device = "soft:" + provider + ':' + pair.ours().name();
-        return RdmaRawIoHandlerConfig.builder().ipDevice(device);
+        return RdmaRawIoHandlerConfig.builder().device(device);
     }
 
     private Channel serve(RdmaRawIoHandlerConfig.Builder config, String address, int port)

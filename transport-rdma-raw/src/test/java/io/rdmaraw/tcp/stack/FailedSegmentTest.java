@@ -32,7 +32,7 @@ class FailedSegmentTest {
             + "4500002812340000" + "4006e748" + "c0a80001c0a80002" + "33330050010203040a0b0c0d50107fff00000000");
 
     private final RdmaRawEventLoopGroup group = new RdmaRawEventLoopGroup(1, RdmaRawIoHandlerConfig.builder()
-            .ipDevice(DEVICE).receiveQueueDepth(256).sendQueueDepth(256).slotCount(1024).build());
+            .device(DEVICE).receiveQueueDepth(256).sendQueueDepth(256).slotCount(1024).build());
     private SharedDevice device;
     private TcpStack stack;
     private int seen;

@@ -38,7 +38,7 @@ record Settings(String address, int port, int threads, String deviceOrNull) {
 
     /** Returns the settings of event loops on the device. */
     RdmaRawIoHandlerConfig config() {
-        return RdmaRawIoHandlerConfig.builder().ipDevice(deviceOrNull).build();
+        return RdmaRawIoHandlerConfig.builder().device(deviceOrNull).build();
     }
 
     /** Prints that a server is listening. */

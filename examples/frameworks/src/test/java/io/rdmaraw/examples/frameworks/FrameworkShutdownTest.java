@@ -132,7 +132,7 @@ class FrameworkShutdownTest {
     }
 
     private static RdmaRawIoHandlerConfig config(ImpairedPair pair) {
-        return RdmaRawIoHandlerConfig.builder().ipDevice(device(pair)).build();
+        return RdmaRawIoHandlerConfig.builder().device(device(pair)).build();
     }
 
     private static String device(ImpairedPair pair) {
