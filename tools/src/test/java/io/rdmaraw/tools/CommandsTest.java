@@ -73,6 +73,18 @@ class CommandsTest {
         assertTrue(missing.out().contains("there is no network device 'no-such-netdev'"), missing.out());
     }
 
+    /** Without a device the doctor leaves no device out silently: it checks it, or prints the command that does. */
+    @Test
+    void doctorWithoutADeviceNamesEveryDevice() throws Exception {
+        ToolRun run = ToolRun.of("doctor");
+        for (JsonNode name : ToolRun.of("devinfo", "--list", "--json").json().get("devices")) {
+            assertTrue(run.out().lines().anyMatch(line -> line.equals(name.asText())
+                    || line.startsWith("  ./rdma-raw doctor " + name.asText() + ' ')), name + ": " + run.out());
+        }
+        assertTrue(ToolRun.of("doctor", "--json").json().has("notChecked"));
+        assertFalse(ToolRun.of("doctor", "-d", "soft:loop", "--json").json().has("notChecked"));
+    }
+
     @Test
     void pktgenSendsWhatPktgenReceives(@TempDir Path directory) throws Exception {
         Path sent = directory.resolve("sent.pcap");

@@ -9,14 +9,14 @@ import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
 /** The network interfaces that AF_XDP can open as devices. Softverbs itself lists only those that are already open. */
-final class NetworkInterfaces {
+public final class NetworkInterfaces {
     private static final String XDP_PREFIX = "soft:xdp:";
 
     private NetworkInterfaces() {
     }
 
     /** Returns the device names. Loopback interfaces are excluded, because their frames have no MAC addresses. */
-    static List<String> onThisHost() {
+    public static List<String> onThisHost() {
         try {
             return NetworkInterface.networkInterfaces().filter(NetworkInterfaces::isOfUse)
                     .map(each -> XDP_PREFIX + each.getName()).sorted().toList();
@@ -34,7 +34,7 @@ final class NetworkInterfaces {
     }
 
     /** Returns the state, addresses and MTU of an interface; empty for other devices. */
-    static String describe(String device) {
+    public static String describe(String device) {
         if (!device.startsWith(XDP_PREFIX)) {
             return "";
         }

@@ -4,6 +4,7 @@ import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.rdmaraw.tools.command.DeviceChoice;
 import io.rdmaraw.tools.command.ExitCode;
+import io.rdmaraw.tools.devinfo.NetworkInterfaces;
 import io.rdmaraw.tools.doctor.Finding.Severity;
 import io.rdmaraw.tools.output.Json;
 import io.rdmaraw.verbs.objects.VerbsDevices;
@@ -29,8 +30,8 @@ import picocli.CommandLine.Spec;
 /** The command {@code rdma-raw doctor}. */
 @Command(name = "doctor", mixinStandardHelpOptions = true,
         description = "Says what a device lacks on this host and how to put it right: capabilities, locked memory,"
-                + " kernel options, interface, MTU, offloads. Without a device: every one there is. Ends with 1 if"
-                + " the device cannot work.")
+                + " kernel options, interface, MTU, offloads. Without a device it checks the RDMA devices"
+                + " and soft:loop, and names the network interfaces. Ends with 1 if the device cannot work.")
 public final class DoctorCommand implements Callable<Integer> {
     @ArgGroup
     private DeviceChoice choice;
@@ -43,11 +44,18 @@ public final class DoctorCommand implements Callable<Integer> {
 
     private String device;
 
+    /** The devices that a run without a device leaves out. */
+    private List<String> notChecked = List.of();
+
     @Override
     public Integer call() {
         device = DeviceChoice.nameOrNull(choice);
         Map<String, List<Finding>> findings = new LinkedHashMap<>();
-        devices().forEach(name -> findings.put(name, examine(name)));
+        Set<String> devices = devices();
+        devices.forEach(name -> findings.put(name, examine(name)));
+        if (device == null) {
+            notChecked = NetworkInterfaces.onThisHost().stream().filter(name -> !devices.contains(name)).toList();
+        }
         PrintWriter out = spec.commandLine().getOut();
         if (json) {
             Json.print(out, toJson(findings));
@@ -69,7 +77,7 @@ public final class DoctorCommand implements Callable<Integer> {
 
     private static List<Finding> examine(String device) {
         Host host = new Host(Path.of("/"));
-        NetdevChecks netdevs = new NetdevChecks(host, new Ethtool());
+        NetdevChecks netdevs = new NetdevChecks(host, new Ethtool(), InterfaceFacts::of);
         DeviceKind kind = DeviceKind.of(device);
         String behind = kind.behind(device);
         List<Finding> findings = new ArrayList<>();
@@ -87,7 +95,7 @@ public final class DoctorCommand implements Callable<Integer> {
             findings.addAll(new ProgramChecks(InterfaceProgram::of).check(kind, behind));
         }
         findings.addAll(new HostChecks(host).check(kind, behind));
-        findings.addAll(OpenCheck.check(device));
+        findings.addAll(OpenCheck.check(host, device));
         return findings;
     }
 
@@ -96,21 +104,33 @@ public final class DoctorCommand implements Callable<Integer> {
                 .noneMatch(finding -> finding.severity() == Severity.FAIL);
     }
 
-    private static ObjectNode toJson(Map<String, List<Finding>> findings) {
+    private ObjectNode toJson(Map<String, List<Finding>> findings) {
         ObjectNode report = Json.object();
         ArrayNode devices = report.putArray("devices");
         findings.forEach((name, list) -> {
             ArrayNode array = devices.addObject().put("device", name).putArray("findings");
             list.forEach(finding -> array.add(finding.toJson()));
         });
+        if (device == null) {
+            notChecked.forEach(report.putArray("notChecked")::add);
+        }
         return report;
     }
 
-    private static void printText(PrintWriter out, Map<String, List<Finding>> findings) {
+    /**
+     * Prints the findings. Network interfaces are only named, because a check attaches a program to the interface, and
+     * some drivers reset the card for that.
+     */
+    private void printText(PrintWriter out, Map<String, List<Finding>> findings) {
         findings.forEach((name, list) -> {
             out.println(name);
             list.forEach(finding -> out.println(coloured(finding).indent(2).stripTrailing()));
         });
+        if (!notChecked.isEmpty()) {
+            out.println("not checked, because that opens the interface:");
+            notChecked.forEach(name -> out.println("  ./rdma-raw doctor " + name + "    (" + NetworkInterfaces
+                    .describe(name) + ')'));
+        }
         out.flush();
     }
 

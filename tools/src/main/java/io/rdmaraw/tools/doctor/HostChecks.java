@@ -58,7 +58,7 @@ final class HostChecks {
             seccomp().ifPresent(findings::add);
             kernelBacklog().ifPresent(findings::add);
         }
-        findings.add(hugePages());
+        findings.add(hugePages(kind));
         return findings;
     }
 
@@ -248,10 +248,14 @@ final class HostChecks {
                         + " examples/containers/seccomp.json does"));
     }
 
-    private Finding hugePages() {
+    /** Checks for free huge pages. A card translates the address of each slot, so its users get a warning. */
+    private Finding hugePages(DeviceKind kind) {
         long free = host.valueOf("proc/meminfo", "HugePages_Free:").map(Long::parseLong).orElse(0L);
-        return free > 0 ? Finding.ok("huge pages", free + " are free")
-                : Finding.warn("huge pages", "none is free: normal pages serve, with more TLB misses",
-                        "sudo sysctl vm.nr_hugepages=64");
+        if (free > 0) {
+            return Finding.ok("huge pages", free + " are free");
+        }
+        String text = "none is free: normal pages serve, with more TLB misses";
+        return kind == DeviceKind.RDMA ? Finding.warn("huge pages", text, "sudo sysctl vm.nr_hugepages=64")
+                : Finding.ok("huge pages", text);
     }
 }

@@ -1,9 +1,11 @@
 package io.rdmaraw.tools.doctor;
 
+import io.rdmaraw.verbs.softverbs.InterfaceFacts;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.function.Function;
 
 /** Checks the network device under a device: state, MTU, and offloads that merge or change frames. */
 final class NetdevChecks {
@@ -16,9 +18,11 @@ final class NetdevChecks {
             "generic-receive-offload", "gro",
             "large-receive-offload", "lro",
             "rx-vlan-offload", "rxvlan");
+    private static final String VETH = "veth";
 
     private final Host host;
     private final Features features;
+    private final Function<String, Optional<InterfaceFacts>> query;
 
     /** Reads the offloads of a network device with {@code ethtool -k}. */
     interface Features {
@@ -26,9 +30,15 @@ final class NetdevChecks {
         Optional<String> of(String netdev);
     }
 
-    NetdevChecks(Host host, Features features) {
+    /**
+     * Creates the checks.
+     *
+     * @param query {@link InterfaceFacts#of}, or a replacement in tests
+     */
+    NetdevChecks(Host host, Features features, Function<String, Optional<InterfaceFacts>> query) {
         this.host = host;
         this.features = features;
+        this.query = query;
     }
 
     /**
@@ -81,9 +91,11 @@ final class NetdevChecks {
             return List.of(Finding.warn("offloads", "not known, as there is no ethtool",
                     "sudo apt-get install -y ethtool"));
         }
+        // A veth pair removes no tags: its peer decides whether a frame has one. softverbs opens it with rxvlan on.
+        boolean isVeth = query.apply(netdev).filter(facts -> facts.driver().equals(VETH)).isPresent();
         List<String> on = MERGING_OFFLOADS.entrySet().stream()
                 .filter(offload -> output.get().contains(offload.getKey() + ": on"))
-                .map(Map.Entry::getValue).sorted().toList();
+                .map(Map.Entry::getValue).filter(name -> !isVeth || !name.equals("rxvlan")).sorted().toList();
         if (on.isEmpty()) {
             return List.of(Finding.ok("offloads", "none that merges frames or takes VLAN tags off"));
         }

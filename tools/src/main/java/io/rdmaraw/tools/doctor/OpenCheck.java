@@ -1,5 +1,6 @@
 package io.rdmaraw.tools.doctor;
 
+import io.rdmaraw.ffi.Errno;
 import io.rdmaraw.verbs.DeviceName;
 import io.rdmaraw.verbs.VerbsException;
 import io.rdmaraw.verbs.objects.CompletionQueue;
@@ -16,9 +17,17 @@ import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.Supplier;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 
-/** Opens the device and a raw-packet queue pair. If this succeeds, the other checks do not matter. */
+/**
+ * Opens the device and a raw-packet queue pair. If this succeeds, the other checks do not matter. A device that another
+ * process of this transport uses is not opened, because that process has shown that it can be.
+ */
 final class OpenCheck {
+    /** The message of softverbs (guard.c). The process is missing if it is in another PID namespace. */
+    private static final Pattern IN_USE = Pattern.compile(
+            "another process uses '[^']+' as soft:\\S+ \\((?:process (\\d+) )?of user (\\d+)\\)");
     private static final int ENTRIES = 64;
     /**
      * Maximum time to wait for a link. Some drivers reset the card when a program is attached, and the link needs
@@ -30,7 +39,7 @@ final class OpenCheck {
     private OpenCheck() {
     }
 
-    static List<Finding> check(String device) {
+    static List<Finding> check(Host host, String device) {
         List<Finding> findings = new ArrayList<>();
         try (VerbsContext context = VerbsDevices.open(device)) {
             findings.add(Finding.ok("open", device + " can be opened"));
@@ -49,9 +58,25 @@ final class OpenCheck {
             }
             findings.add(queuePair(context));
         } catch (VerbsException e) {
-            findings.add(Finding.fail("open", e.getMessage(), "see the other findings"));
+            findings.add(refused(host, device, e));
         }
         return findings;
+    }
+
+    /** Describes why a device was not opened. */
+    static Finding refused(Host host, String device, VerbsException e) {
+        Matcher user = IN_USE.matcher(e.getMessage());
+        if (user.find()) {
+            return Finding.ok("open", device + " is in use by " + process(host, user.group(1)) + " of user "
+                    + user.group(2) + ", a server or client of this transport");
+        }
+        return Finding.fail("open", e.getMessage(), e.errno() == Errno.EBUSY
+                ? "end the program that uses the interface, or choose another device" : "see the other findings");
+    }
+
+    private static String process(Host host, String pidOrNull) {
+        return pidOrNull == null ? "a process of another PID namespace" : "process " + pidOrNull
+                + host.read("proc/" + pidOrNull + "/comm").map(name -> " (" + name + ')').orElse("");
     }
 
     /** Waits until the port is active or the time is over. */

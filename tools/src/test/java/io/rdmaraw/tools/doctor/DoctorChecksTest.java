@@ -3,9 +3,12 @@ package io.rdmaraw.tools.doctor;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.rdmaraw.ffi.Errno;
 import io.rdmaraw.tools.doctor.Finding.Severity;
+import io.rdmaraw.verbs.VerbsException;
 import io.rdmaraw.verbs.objects.PortAttributes;
 import io.rdmaraw.verbs.port.PortInterfaces;
+import io.rdmaraw.verbs.softverbs.InterfaceFacts;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
@@ -30,12 +33,14 @@ class DoctorChecksTest {
     private HostChecks hostChecks;
     private NetdevChecks netdevChecks;
     private String features = "";
+    private String driver = "igb";
 
     @BeforeEach
     void aHostWithoutAnything() throws IOException {
         host = new Host(root);
         hostChecks = new HostChecks(host);
-        netdevChecks = new NetdevChecks(host, netdev -> Optional.ofNullable(features));
+        netdevChecks = new NetdevChecks(host, netdev -> Optional.ofNullable(features), netdev -> Optional.of(
+                new InterfaceFacts(driver, false, 0, 0, 0, 0, 0, false, 0)));
         write("proc/self/status", "Name:\tjava\nCapEff:\t0000000000000000\n");
         write("proc/self/limits", "Limit                     Soft Limit           Hard Limit           Units\n"
                 + "Max locked memory         8388608              8388608              bytes\n");
@@ -56,6 +61,29 @@ class DoctorChecksTest {
         assertEquals(Severity.FAIL, OpenCheck.port(1, () -> portIn(PortAttributes.STATE_DOWN), 0).severity());
     }
 
+    /** The interface of a running server passes: the server has opened it. */
+    @Test
+    void processOfThisTransportThatUsesTheDeviceIsNoFault() throws IOException {
+        write("proc/1234/comm", "java\n");
+        assertEquals(Finding.ok("open", "soft:xdp:eth0 is in use by process 1234 (java) of user 0, a server or client"
+                + " of this transport"), OpenCheck.refused(host, "soft:xdp:eth0", busy("another process uses 'eth0' as"
+                + " soft:xdp:eth0 (process 1234 of user 0), and in this mode an interface has one user at a time")));
+        assertFinding(Severity.OK, "in use by a process of another PID namespace of user 7", "",
+                List.of(OpenCheck.refused(host, "soft:xdp:eth0", busy("another process uses 'eth0' as soft:xdp:eth0"
+                        + " (of user 7), and in this mode an interface has one user at a time"))));
+    }
+
+    @Test
+    void otherProgramThatUsesTheDeviceIsNamed() {
+        assertFinding(Severity.FAIL, "'eth0' has the XDP program 'firewall' (id 12)", "end the program",
+                List.of(OpenCheck.refused(host, "soft:xdp:eth0",
+                        busy("'eth0' has the XDP program 'firewall' (id 12)"))));
+    }
+
+    private static VerbsException busy(String explanation) {
+        return VerbsException.explained("ibv_open_device", Errno.EBUSY, "cannot open soft:xdp:eth0", explanation);
+    }
+
     private static PortAttributes portIn(int state) {
         return new PortAttributes(state, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, PortAttributes.LINK_LAYER_ETHERNET, 0,
                 Map.of());
@@ -63,8 +91,15 @@ class DoctorChecksTest {
 
     @Test
     void theLoopDeviceNeedsNothing() {
-        assertEquals(List.of(Severity.WARN),
+        assertEquals(List.of(Severity.OK),
                 hostChecks.check(DeviceKind.LOOP, "eth0").stream().map(Finding::severity).toList());
+    }
+
+    @Test
+    void onlyUsersOfACardAreAdvisedToReserveHugePages() {
+        assertFinding(Severity.WARN, "none is free", "vm.nr_hugepages", hostChecks.check(DeviceKind.RDMA, "eth0"));
+        assertFinding(Severity.OK, "none is free", "", hostChecks.check(DeviceKind.XDP, "eth0"));
+        assertFinding(Severity.OK, "none is free", "", hostChecks.check(DeviceKind.PACKET, "eth0"));
     }
 
     @Test
@@ -267,6 +302,17 @@ class DoctorChecksTest {
         assertTrue(netdevChecks.check("eth0", false).stream().noneMatch(f -> f.subject().equals("offloads")));
         features = null;
         assertFinding(Severity.WARN, "no ethtool", "apt-get", netdevChecks.check("eth0", true));
+    }
+
+    /** A veth end has {@code rxvlan} on from its creation, and the library opens it so. */
+    @Test
+    void vethPairKeepsItsVlanOffload() throws IOException {
+        netdev("veth0", "0x1003", "1", "1500");
+        driver = "veth";
+        features = "generic-receive-offload: off\nrx-vlan-offload: on\n";
+        assertTrue(netdevChecks.check("veth0", true).stream().allMatch(f -> f.severity() == Severity.OK));
+        features = "generic-receive-offload: on\nrx-vlan-offload: on\n";
+        assertFinding(Severity.WARN, "gro on", "ethtool -K veth0 gro off", netdevChecks.check("veth0", true));
     }
 
     @Test
