@@ -194,6 +194,7 @@ class CommandsTest {
         "pktgen --echo                          | pktgen has no option --echo",
         "pktgen rx                              | Missing required option",
         "pktgen rx -M all -n -1                 | --count must not be",
+        "pktgen rx -M all -r 100                | --rx-depth must be a power of two",
         "pktgen tx --rate -1                    | is not a rate",
         "pktgen tx -T eth -f x                  | mutually exclusive",
         "pktgen tx -f x -s 100                  | go with --template",
@@ -238,6 +239,23 @@ class CommandsTest {
         assertEquals(1, rx.exitCode(), rx.out());
         assertTrue(rx.err().contains("no frame matched \"ether-type 0x88b5\" on soft:loop:nobody, which is in memory"),
                 rx.err());
+    }
+
+    /** A sender without a limit overruns a short receive queue. The device counts these frames, not the channel. */
+    @Test
+    void framesThatTheDeviceDropsAreCountedAsDropped() throws Exception {
+        CompletableFuture<ToolRun> rx = CompletableFuture.supplyAsync(() -> ToolRun.of("pktgen", "rx", "-d",
+                "soft:loop:overrun", "-M", "dst-mac 02:00:00:00:00:02 udp dst-port 7", "-r", "64", "-D", "2",
+                "--json"));
+        while (!rx.isDone()) {
+            assertEquals(0, ToolRun.of("pktgen", "tx", "-d", "soft:loop:overrun", "-T",
+                    "eth(dst=02:00:00:00:00:02)/ipv4/udp(dst=7)", "-n", "100000").exitCode());
+        }
+        ToolRun run = rx.get(30, TimeUnit.SECONDS);
+        assertEquals(0, run.exitCode(), run.err());
+        long counted = run.json().get("counts").get("received.noReceive").asLong();
+        assertEquals(counted, run.json().get("dropped").asLong(), run.out());
+        assertTrue(run.err().contains("use a larger --rx-depth than 64"), run.err());
     }
 
     /**

@@ -7,9 +7,13 @@ import io.rdmaraw.verbs.softverbs.SoftverbsQueueCounters;
 import java.lang.reflect.RecordComponent;
 import java.util.Map;
 import java.util.TreeMap;
+import java.util.stream.Stream;
 
 /** Counters of a softverbs device since this was opened: frames, and drops and copies by reason. */
 final class DeviceCounts implements AutoCloseable {
+    /** Frames for which the receiver had posted no receive. */
+    static final String NO_RECEIVE = "received.noReceive";
+
     private final VerbsContext context;
     private final Map<String, Long> before;
 
@@ -33,6 +37,16 @@ final class DeviceCounts implements AutoCloseable {
     /** Returns the number of sent frames that matched no rule of a receiver. */
     long unmatched() {
         return grown().getOrDefault("sent.noMatch", 0L);
+    }
+
+    /**
+     * Returns the number of received frames that the device dropped because the receiver did not poll in time. 0 for
+     * cards.
+     */
+    long lost() {
+        Map<String, Long> grown = grown();
+        return Stream.of("received.wireFull", "received.driverFull", NO_RECEIVE)
+                .mapToLong(name -> grown.getOrDefault(name, 0L)).sum();
     }
 
     private Map<String, Long> all() {

@@ -11,8 +11,8 @@ import java.util.Map;
  *
  * @param direction  "tx" or "rx"
  * @param frameBytes bytes of all frames, without FCS
- * @param dropped    for a reception, frames that the channel dropped; for a transmission on softverbs, frames that
- *                   matched no rule
+ * @param dropped    for a reception, frames that the channel or the device of softverbs dropped; for a transmission on
+ *                   softverbs, frames that matched no rule
  * @param counts     counters of softverbs that changed during the run
  */
 record TrafficResult(String direction, String device, long frames, long frameBytes, long dropped, double seconds,

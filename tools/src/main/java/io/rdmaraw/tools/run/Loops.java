@@ -2,6 +2,7 @@ package io.rdmaraw.tools.run;
 
 import io.netty.channel.EventLoopGroup;
 import io.rdmaraw.channel.RdmaRawEventLoopGroup;
+import io.rdmaraw.channel.RdmaRawIoHandlerConfig;
 import java.util.concurrent.TimeUnit;
 
 /**
@@ -14,7 +15,11 @@ public final class Loops implements AutoCloseable {
     private final RdmaRawEventLoopGroup group;
 
     public Loops(int count) {
-        group = new RdmaRawEventLoopGroup(count);
+        this(count, RdmaRawIoHandlerConfig.defaults());
+    }
+
+    public Loops(int count, RdmaRawIoHandlerConfig config) {
+        group = new RdmaRawEventLoopGroup(count, config);
     }
 
     public EventLoopGroup group() {
