@@ -65,6 +65,15 @@ class DocumentedNamesTest {
         assertTrue(complaints(text).size() == 1, text);
     }
 
+    /** Servers without capabilities need a newer kernel than others, so their files begin with it. */
+    @ParameterizedTest
+    @ValueSource(strings = {"pod.yaml", "daemonset.yaml", "server.yaml"})
+    void kubernetesFilesBeginWithTheKernelTheyNeed(String file) throws IOException {
+        List<String> head = Files.readAllLines(ROOT.resolve("examples/kubernetes").resolve(file)).stream()
+                .takeWhile(line -> line.startsWith("#")).toList();
+        assertTrue(String.join(" ", head).replace(" # ", " ").contains("Linux 6.17 or newer"), head::toString);
+    }
+
     /** `top` shows every drop, copy and error, so the reference explains each of them. */
     @Test
     void referenceListsEachDropCopyAndError() throws IOException {
