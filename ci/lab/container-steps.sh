@@ -383,7 +383,8 @@ hardened_steps() {
 }
 
 run_container_steps() {
-  make_java_image docker.io/library/eclipse-temurin:25-jre
+  make_java_image docker.io/library/eclipse-temurin:25-jdk
+  podman tag docker.io/library/eclipse-temurin:25-jdk docker.io/library/eclipse-temurin:25-jre
   make_client_image
   fetch_http3_curl "$ROOT/target/http3-curl"
   cp -r "$ROOT/target/http3-curl" "$container_work/work/"
