@@ -117,9 +117,10 @@ build_usage() {
   cat <<'USAGE'
 usage: ./rdma-raw build
 
-Builds what is not built or has changed, without tests.
+Builds what is not built or has changed, without tests, and the tools as one jar for other hosts.
 
-Maven's messages go to target/rdma-raw.log, and to the terminal if the build fails. Ends with 2 then.
+The jar is tools/target/all/netty-transport-rdma-raw-tools-VERSION-all.jar (docs/reference/tools.md). Maven's messages
+go to target/rdma-raw.log, and to the terminal if the build fails. Ends with 2 then.
 USAGE
 }
 

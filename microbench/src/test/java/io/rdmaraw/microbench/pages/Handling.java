@@ -65,6 +65,7 @@ record Handling(String page, Pattern command, Way way, String word, String serve
             instead("docs/design/simulation.md", "(\\./rdma-raw sim) --seeds 200000 (.*)", "$1 --seeds 20 $2"),
             leftOut("docs/design/simulation.md", "\\./rdma-raw sim scripts", "ScriptTest plays them"),
             until("docs/design/simulation.md", "\\./rdma-raw sim link .*", "3"),
+            leftOut("docs/reference/tools.md", "java -jar .*", "ToolsJarTest runs the jar"),
             instead("docs/reference/tools.md", "(\\./rdma-raw bw -a|\\./rdma-raw bw -q 4 .* 64) .*", "$1 -n 1000"),
             server("docs/reference/tools.md", "(\\./rdma-raw lat .* -Z .*?) +#.*", "answers until"),
             instead("docs/reference/tools.md", "(\\./rdma-raw lat) -d soft:xdp:eth1 (-P .*?) +#.*",

@@ -49,8 +49,7 @@ public final class SsCommand implements Callable<Integer> {
 
     @Override
     public Integer call() {
-        String pid = process.pid();
-        try (JavaProcess attached = pid == null ? JavaProcess.find() : JavaProcess.attach(pid)) {
+        try (JavaProcess attached = process.attach()) {
             List<Snapshot.Row> sockets = attached.snapshot().sockets();
             if (json) {
                 ObjectNode root = Json.object();

@@ -55,14 +55,13 @@ public final class TopCommand implements Callable<Integer> {
 
     @Override
     public Integer call() throws InterruptedException {
-        String pid = process.pid();
         if (intervalSeconds < 0.1 || intervalSeconds > 3600 || count < 0 || channels < 0) {
             throw new ParameterException(spec.commandLine(), "--interval must be 0.1 to 3600, --count and"
                     + " --channels not"
                     + " negative");
         }
         try (EndOnSignal goOn = new EndOnSignal();
-                JavaProcess attached = pid == null ? JavaProcess.find() : JavaProcess.attach(pid);
+                JavaProcess attached = process.attach();
                 TerminalKeys keys = TerminalKeys.open()) {
             Snapshot before = attached.snapshot();
             for (int shown = 0; goOn.getAsBoolean() && (count == 0 || shown < count); shown++) {
