@@ -22,7 +22,8 @@ usage: ./rdma-raw COMMAND [OPTIONS]
             test --aarch64: what a processor decides, on an emulated one of 64-bit Arm;
             test --jcstress: what threads share without locks in Java, and faults planted there;
             test --host-model: generated hosts in namespaces, beside the kernel's own sockets on a twin
-            test --litmus: the same in C, under the memory models of C11 and Arm
+            test --litmus: the same in C, under the memory models of C11 and Arm;
+            test --recipes: the patches that follow the recipes of CONTRIBUTING.md
   devinfo   what each device can do, for every provider
   pktgen    send or receive frames from a template or a pcap file
   example   run a server, such as http or dns, on any of Netty's transports
@@ -83,7 +84,7 @@ test_usage() {
 usage: ./rdma-raw test [--fast | --containers | --kernels | --conformance | --contract [--seeds N] [--from N] |
                        --host-model | --frameworks | --netty-versions | --matrix | --engine | --programs |
                        --faults SEEDS | --rdma-core 44|56|65 | --aarch64 [machine] | --jcstress | --litmus | --musl |
-                       CLASS[,CLASS...]]
+                       --recipes | CLASS[,CLASS...]]
                        [OPTIONS of Maven, such as -pl testsuite -am]
 
 Runs tests: all of them, those that are quick, or one class.
@@ -107,6 +108,7 @@ Runs tests: all of them, those that are quick, or one class.
   --host-model          generated hosts in namespaces, beside the kernel's own sockets on a twin; root
   --litmus              memory orders in C and across the kernel, by herd7 under the models of C11 and Arm
   --musl                softverbs, the broker and their tests in C against musl, Alpine's C library
+  --recipes             the patches of ci/recipes, which follow the recipes of CONTRIBUTING.md: built and tested in a copy
   CLASS                 classes of Java tests, such as CongestionTest, or CLASS#method
 
 The last line says how many passed and failed. Ends with 1 if one failed.

@@ -24,7 +24,7 @@ final class ProjectNames {
     private static final Pattern TEXT_FILE =
             Pattern.compile(".*(\\.(java|c|h|sh|py|xml|map)|/Makefile|/rdma-raw|/run)");
     private static final Pattern FILE =
-            Pattern.compile("\\S*/\\S*|[\\w*.-]+\\.(c|h|md|py|sh|map|xml|yml|java)|rdma-raw");
+            Pattern.compile("\\S*/\\S*|[\\w*.-]+\\.(c|h|md|py|sh|map|xml|yml|java|txt)|rdma-raw");
     private static final Pattern CLASS = Pattern.compile("((?:[a-z0-9]+\\.)*)([A-Z*][A-Za-z0-9*]*)((?:\\.\\w+)*)");
     private static final Pattern CONSTANT = Pattern.compile("[A-Z][A-Z0-9_]+");
     private static final Pattern SETTING = Pattern.compile("(?:-D)?([\\w.]+)=\\S+");
@@ -73,6 +73,24 @@ final class ProjectNames {
     /** Returns why a name is wrong, or empty if it exists. */
     Optional<String> complaint(String name) {
         return isKnown(name) ? Optional.empty() : Optional.of("`" + name + "` leads to nothing");
+    }
+
+    /**
+     * Returns a pattern for the paths of the files that a name stands for, or empty if it stands for no class and no
+     * file. Paths begin with a slash.
+     */
+    static Optional<Pattern> pathsOf(String name) {
+        Matcher type = CLASS.matcher(name);
+        if (FILE.matcher(name).matches()) {
+            return Optional.of(Pattern.compile(".*/" + glob(name)));
+        }
+        return !type.matches() ? Optional.empty() : Optional.of(Pattern.compile(
+                ".*/" + type.group(1).replace('.', '/') + glob(type.group(2)) + "\\.java"));
+    }
+
+    /** Returns whether the path of a file matches. */
+    boolean hasFile(Pattern paths) {
+        return files.stream().anyMatch(path -> paths.matcher(path).matches());
     }
 
     private boolean isKnown(String name) {
