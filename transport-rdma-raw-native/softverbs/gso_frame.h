@@ -3,13 +3,13 @@
 #define SV_GSO_FRAME_H
 
 /*
- * Segmentation of received GSO frames: frames beyond the MTU, up to 64 KB. They have two origins. A sender
- * on the same host leaves segmentation to the device (TSO, USO), and a veth pair passes its frames on as they are. GRO
- * and LRO merge frames that were received.
+ * Segmentation of received GSO frames: frames beyond the MTU, up to 64 KB. They have two origins. A sender on the same
+ * host leaves segmentation to the device (TSO, USO), and a veth pair passes its frames on as they are. GRO and LRO merge
+ * frames that were received.
  *
- * This file segments them as the kernel does (tcp_gso_segment(), __udp_gso_segment()), so that the layers
- * above see frames of at most the MTU. It rejects frames that it cannot segment; see enum sv_gso_verdict. Callers
- * drop and count these.
+ * This file segments them as the kernel does (tcp_gso_segment(), __udp_gso_segment()), so that the layers above see
+ * frames of at most the MTU. It rejects frames that it cannot segment; see enum sv_gso_verdict. Callers drop and count
+ * these.
  *
  * A GSO frame may lie in several pieces of memory. A segment consists of a new header and a reference into these
  * pieces. Its payload is not copied before delivery, except the beginning of a datagram's payload, where steering looks
@@ -80,8 +80,8 @@ struct sv_gso_facts {
 enum sv_gso_verdict sv_gso_begin(struct sv_gso *super, const struct iovec *pieces, uint32_t count,
                                      const struct sv_gso_facts *facts);
 /*
- * Returns true if the sender left out the TCP or UDP checksum: the field holds the sum of the pseudo header. For
- * GSO frames that sv_gso_begin() has accepted.
+ * Returns true if the sender left out the TCP or UDP checksum: the field holds the sum of the pseudo header. Requires a
+ * frame that sv_gso_begin() has accepted.
  */
 bool sv_gso_has_partial_checksum(const struct sv_gso *super);
 /*

@@ -90,8 +90,8 @@ static void drop_unsolicited(struct gathered *gathered)
  * Computes the checksums that senders on this host left out, and writes them to the frames. The library owns the chunks
  * until return_chunks(), so it may write to them.
  *
- * Later steps verify the checksum of a frame unless `rest` is set. So the frame gets a `rest` that means "checksum
- * good". It names no pieces: head_bytes exceed the length, so all bytes of the frame are at `data`.
+ * Delivery does not verify the checksum of a frame whose `rest` is set (frame.h). So these frames get a `rest` without
+ * pieces. Its head_bytes exceed every length, which means that all bytes of the frame are at `data`.
  */
 static void complete_checksums(struct gathered *gathered)
 {
@@ -150,8 +150,8 @@ static bool copy_chain(const struct sv_whole *whole, uint8_t *to)
 }
 
 /*
- * Tries to deliver a GSO frame whole, to a receive of 64 KB. The caller has dispatched the earlier frames. Returns
- * false if the GSO frame has to be segmented. Returns true if it was delivered, or lost at delivery and counted.
+ * Tries to copy a GSO frame unsegmented to a receive of 64 KB. The caller has dispatched the earlier frames. Returns
+ * false if the frame has to be segmented. Returns true if it was delivered, or lost at delivery and counted.
  */
 static bool deliver_whole(struct gathered *gathered, const struct sv_gso *super)
 {
@@ -169,8 +169,9 @@ static bool deliver_whole(struct gathered *gathered, const struct sv_gso *super)
 }
 
 /*
- * Handles a GSO frame: delivers it whole, or as segments, or drops and counts it. Dispatches the earlier frames
- * first, and its segments before it returns, because the caller's pieces are valid during this call only.
+ * Handles a GSO frame: delivers it unsegmented or as segments, or drops and counts it if it is malformed. Dispatches the
+ * earlier frames first, to keep the order. Dispatches all segments before it returns, because the caller's pieces are
+ * valid during this call only.
  */
 static void segment_gso_frame(struct gathered *gathered, const struct iovec *pieces, uint32_t count)
 {

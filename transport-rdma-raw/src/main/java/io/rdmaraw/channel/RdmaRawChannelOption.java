@@ -31,8 +31,8 @@ public final class RdmaRawChannelOption {
 
     /**
      * Allows several datagram or server channels of this process to bind the same port, if all of them set the option.
-     * The channels share the flows of the port; each flow belongs to one channel. On a network interface, channels of
-     * different processes would both answer the same flow. Must be set before binding. Default false. Same option as
+     * Each connection or flow is assigned to one of the channels. Do not share a port of a network interface between
+     * processes: both would answer each segment. Must be set before binding. Default false. Same option as
      * {@code UnixChannelOption.SO_REUSEPORT}.
      */
     public static final ChannelOption<Boolean> SO_REUSEPORT =
@@ -57,8 +57,8 @@ public final class RdmaRawChannelOption {
     /**
      * Mark for policy routing ({@code ip rule add fwmark}), like {@code SO_MARK} of Linux. Default 0, no mark.
      *
-     * <p>The mark selects the kernel's routing rule for a peer. It has no effect on a userspace host or an in-memory
-     * device. Netfilter does not see the mark, because the device sends without the kernel.
+     * <p>The transport looks up routes with the mark, so the routing rules of the kernel apply. The mark has no effect
+     * on a userspace host or an in-memory device. Netfilter does not see the mark, because frames bypass the kernel.
      *
      * <p>Accepted connections inherit the mark of their server channel. SYN-ACKs carry it too, and replies in TIME-WAIT
      * use the mark of the connection. On server and datagram channels the option must be set before binding.

@@ -31,8 +31,8 @@ import java.time.Duration;
  * reset.
  *
  * <p>Works on devices that two processes can use at the same time: {@code soft:packet:}, and {@code soft:xdp:} in mode
- * {@code tap}, with the kernel's addresses. On other devices, and with {@link RdmaRawChannelOption#SO_REUSEPORT}, bind
- * fails. UDP ports are not handed over.
+ * {@code tap}. A TCP server on another device, on an address of a userspace host, or with
+ * {@link RdmaRawChannelOption#SO_REUSEPORT} cannot be bound on these loops. UDP ports are not handed over.
  */
 @UnstableApi
 public final class RdmaRawTakeover implements AutoCloseable {
@@ -64,7 +64,8 @@ public final class RdmaRawTakeover implements AutoCloseable {
      *
      * @param path path of a Unix socket, in a directory that only the user of the processes may write to
      * @throws IOException if a process serves but does not hand over its ports: it belongs to another user, does not
-     *         answer, has no ports, or is in another takeover. Also if the path exists and is not a socket
+     *         answer, has no ports, or already hands them over to a third process. Also if the path exists and is not a
+     *         socket
      */
     public static RdmaRawTakeover open(Path path) throws IOException {
         return new RdmaRawTakeover(Takeover.open(ObjectUtil.checkNotNull(path, "path")));

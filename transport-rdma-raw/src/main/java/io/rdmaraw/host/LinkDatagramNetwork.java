@@ -66,8 +66,8 @@ public abstract class LinkDatagramNetwork extends IpDatagramNetwork {
 
     /**
      * Returns the path to a destination that the device cannot reach: this host, a host or broadcast address on another
-     * link, or a host or group without a route or source address. The kernel's socket or the userspace host sends to
-     * some of them.
+     * link, a host without a route or source address, or a group if the link is down or has no source address. The
+     * kernel's socket or the userspace host sends to some of them.
      *
      * @throws IOException if the destination cannot be reached at all
      */

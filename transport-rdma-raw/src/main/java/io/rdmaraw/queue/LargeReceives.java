@@ -13,9 +13,14 @@ import io.rdmaraw.verbs.softverbs.Softverbs;
  * same host, which leave segmentation to the device (GSO). They have a separate work queue, the <i>large queue</i>,
  * with receive buffers of maximum packet length.
  *
- * <p>softverbs segments a packet to the MTU instead if no large buffer is posted, if the packet fills less than half of
- * a buffer, if several rules match, if its checksum is not verified, or while it filters a flood. So any receiver must
- * expect both forms.
+ * <p>Any receiver must expect segmented packets too. softverbs segments a packet to the MTU in these cases:
+ * <ul>
+ * <li>No large buffer is posted, or the packet fills less than half of one.
+ * <li>Several rules match, or the rule does not accept large packets
+ *     ({@link io.rdmaraw.verbs.flow.FlowSpecBuilder#whole}).
+ * <li>The checksum was neither left out by the sender nor verified by the kernel.
+ * <li>softverbs filters a flood.
+ * </ul>
  */
 final class LargeReceives {
     /** Number of posted receives. It is small so that received data is still in the cache when it is read. */

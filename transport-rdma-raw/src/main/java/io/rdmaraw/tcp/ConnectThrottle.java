@@ -21,8 +21,8 @@ final class ConnectThrottle {
      */
     static final int MAX_UNANSWERED = 128;
     /**
-     * Minimum number of SYNs per tick of {@link TimerWheel}, even without answers. A receive queue has room for those
-     * of a tenth of a second.
+     * Minimum number of SYNs per tick of {@link TimerWheel} (about 1 ms), even without answers. A receive queue has
+     * room for those of a tenth of a second.
      */
     static final int PER_TICK = 4;
 
