@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See bpf.h. */
+/* The bpf(2) system call and its operations on maps. The functions are described in bpf.h. */
 #define _GNU_SOURCE
 #include "bpf.h"
 

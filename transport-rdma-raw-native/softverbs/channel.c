@@ -3,9 +3,9 @@
  * Completion channels. An eventfd in semaphore mode holds one token per event, so the descriptor can be polled, blocks
  * in ibv_get_cq_event() and obeys O_NONBLOCK. A separate list contains the completion queues with events.
  *
- * On a network interface the descriptor may also be readable for frames (event_source.c). Then ibv_get_cq_event() moves
- * the frames and returns the event, or fails with EAGAIN. So only a non-blocking descriptor becomes readable for
- * frames.
+ * On a network interface, arriving frames may make the descriptor readable too (event_source.c). ibv_get_cq_event()
+ * then moves the frames to the receive queues itself. If they raise no event, it fails with EAGAIN. Therefore this is
+ * done only if the program has made the descriptor non-blocking.
  */
 #define _GNU_SOURCE
 #include "device.h"
@@ -21,6 +21,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+/* After this number of consecutive calls without an event, the receive thread moves the frames again. */
 enum { MAX_FRUITLESS_LOOKS = 4 };
 
 /* ---- life ---- */
@@ -63,7 +64,7 @@ SV_EXPORT struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *c
     return &channel->ibv;
 }
 
-/* The channel's reader no longer has to move frames. */
+/* Returns the interface's sockets from the channel to the receive thread, which then moves the frames. */
 static void relieve(struct sv_channel *channel)
 {
     struct sv_device *device = sv_device_of(channel->ibv.context);
@@ -98,9 +99,10 @@ bool sv_channel_polled(const struct sv_channel *channel)
 /* ---- arming ---- */
 
 /*
- * Returns true if an armed queue counts, which needs a rule that leads to it. Without a rule no frame arrives for it,
- * and the sender completes its sends. Otherwise a loop that only accepts connections for others, and arms its queue
- * once, would keep the sockets from the other loops for ever.
+ * Returns true if arriving frames must wake the readers of a completion queue that is armed, that is, if a rule steers
+ * frames to its receives. Without a rule it gets send completions only, which the sending thread adds. If such queues
+ * counted too, a loop that only accepts connections for others, and arms its queue once, would keep the sockets from
+ * the channels of the other loops for ever.
  */
 static bool counts(const struct sv_cq *cq)
 {
@@ -124,8 +126,8 @@ void sv_channel_disarmed(struct sv_cq *cq)
 }
 
 /*
- * Called before a rule leads to the queue, which may be armed already. If the sockets cannot be watched, the receive
- * thread retries.
+ * Called before a new rule steers frames to the queue, which may be armed already. If the sockets cannot be watched,
+ * the receive thread retries.
  */
 void sv_channel_steered(struct sv_cq *cq)
 {
@@ -139,7 +141,7 @@ void sv_channel_steered(struct sv_cq *cq)
         (void)device->ops->arm(device, cq);
 }
 
-/* Called when a rule no longer leads to the queue. */
+/* Called when a rule no longer steers frames to the queue. */
 void sv_channel_unsteered(struct sv_cq *cq)
 {
     sv_spin_lock(&cq->produce_lock);
@@ -189,7 +191,10 @@ static void remove_first(struct sv_channel *channel)
         channel->last = NULL;
 }
 
-/* Returns the oldest event, or NULL if its queue has been destroyed. The caller holds the mutex. */
+/*
+ * Removes the oldest event and returns its queue. Returns NULL if there is none, because the queue of a token has been
+ * destroyed. The caller holds the mutex.
+ */
 static struct sv_cq *take_first(struct sv_channel *channel)
 {
     struct sv_cq *cq = channel->first;
@@ -218,7 +223,10 @@ void sv_channel_notify(struct sv_cq *cq)
     pthread_mutex_unlock(&channel->mutex);
 }
 
-/* Moves frames in this thread rather than in the receive thread, which saves two context switches per event. */
+/*
+ * Moves frames in this thread rather than in the receive thread, which saves two context switches per event. Returns
+ * the queue of an event, or NULL. Events raised meanwhile get no token, except those that are left for other threads.
+ */
 static struct sv_cq *look(struct sv_channel *channel, struct sv_device *device)
 {
     struct sv_cq *cq = NULL;

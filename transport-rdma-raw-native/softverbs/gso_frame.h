@@ -4,8 +4,8 @@
 
 /*
  * Segmentation of received GSO frames: frames beyond the MTU, up to 64 KB. They have two origins. A sender on the same
- * host leaves segmentation to the device (TSO, USO), and a veth pair passes its frames on as they are. GRO and LRO merge
- * frames that were received.
+ * host leaves segmentation to the device (TSO, USO), and a veth pair passes its frames on as they are. GRO and LRO
+ * merge frames that were received.
  *
  * This file segments them as the kernel does (tcp_gso_segment(), __udp_gso_segment()), so that the layers above see
  * frames of at most the MTU. It rejects frames that it cannot segment; see enum sv_gso_verdict. Callers drop and count

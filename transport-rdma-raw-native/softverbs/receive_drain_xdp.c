@@ -169,9 +169,9 @@ static bool deliver_whole(struct gathered *gathered, const struct sv_gso *super)
 }
 
 /*
- * Handles a GSO frame: delivers it unsegmented or as segments, or drops and counts it if it is malformed. Dispatches the
- * earlier frames first, to keep the order. Dispatches all segments before it returns, because the caller's pieces are
- * valid during this call only.
+ * Handles a GSO frame: delivers it unsegmented or as segments, or drops and counts it if it is malformed. Dispatches
+ * the earlier frames first, to keep the order. Dispatches all segments before it returns, because the caller's pieces
+ * are valid during this call only.
  */
 static void segment_gso_frame(struct gathered *gathered, const struct iovec *pieces, uint32_t count)
 {

@@ -9,8 +9,8 @@
 /* ---- completion queues ---- */
 
 /*
- * Adding completions, with cq->produce_lock held: reserve slots from `produced` on, fill them, publish once. Returns
- * NULL if the queue is full or has overrun before.
+ * Returns the entry for the completion with the index `produced`, or NULL if the queue is full or has overrun before.
+ * To add completions, acquire cq->produce_lock, fill the entries from sv_cq_produced() on, and publish them together.
  */
 static inline struct sv_cqe *sv_cq_slot(struct sv_cq *cq, uint32_t produced)
 {

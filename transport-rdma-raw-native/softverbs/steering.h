@@ -8,8 +8,9 @@
 #include <stdbool.h>
 
 /*
- * The kernel's half of flow steering: eBPF programs that know the device's rules and separate the frames that rules
- * take from the kernel's. The caller holds the device's rules_mutex; the programs run concurrently.
+ * The kernel's half of flow steering: eBPF programs that know the device's rules. They pass the frames that rules match
+ * to the library and all others to the kernel. The caller holds the device's rules_mutex; the programs run
+ * concurrently.
  *
  * Descriptors hold all kernel objects. However the process ends, the kernel closes them and detaches the programs.
  */
@@ -47,18 +48,20 @@ int sv_steering_load(struct sv_steering *steering, enum sv_program program);
 int sv_steering_attach(struct sv_steering *steering, enum sv_program program, int ifindex, enum sv_xdp_mode mode);
 /* Sets the interface to which SV_PROGRAM_REDIRECT redirects, before it is attached. */
 void sv_steering_redirect_to(struct sv_steering *steering, int ifindex);
-/* Sets the AF_XDP sockets of a receive queue: one for SYNs, one for all other frames that rules take. */
+/* Sets the AF_XDP sockets of a receive queue: one for SYNs, one for all other matched frames. Returns 0 or an errno. */
 int sv_steering_set_sockets(struct sv_steering *steering, uint32_t queue, int socket, int syns);
 /* Sets the number of queues with sockets. Frames of queues from this number on go to the kernel. */
 void sv_steering_set_queues(struct sv_steering *steering, uint32_t queues);
 /* Sets the length above which SYNs are dropped, before SV_PROGRAM_CLASSIFY is attached. */
 void sv_steering_set_longest_syn(struct sv_steering *steering, uint32_t bytes);
 
-/* Admits only a few SYNs for a second, when they arrive faster than they are handled. Any thread may call this. */
+/*
+ * Admits only a few SYNs for the next second. Called if the library cannot keep up with them; any thread may call it.
+ */
 void sv_steering_limit_syns(struct sv_steering *steering);
 /*
- * Admits only a few unsolicited segments for a second, when frames arrive faster than they are handled. Any thread may
- * call this.
+ * Admits only a few unsolicited segments for the next second. Called if the library cannot keep up with the frames; any
+ * thread may call it.
  */
 void sv_steering_limit_unsolicited(struct sv_steering *steering);
 /* Return the numbers of dropped segments. */
@@ -78,10 +81,14 @@ uint64_t sv_steering_datagrams_passed(const struct sv_steering *steering);
 /* Returns the connections by which unsolicited segments are recognized. Threads that send frames track them there. */
 const struct sv_connections *sv_steering_connections(const struct sv_steering *steering);
 
-/* Returns true if a rule with this priority and mask exists, so that adding another one changes one map only. */
+/*
+ * Returns true if the programs know the rule's pair of priority and mask, called its shape. Adding the rule then
+ * changes one map only. A shape may outlive its rules.
+ */
 bool sv_steering_has_shape(const struct sv_steering *steering, const struct sv_rule_spec *spec);
 /* Returns the number of pairs of priority and mask among the present rules. */
 uint32_t sv_steering_shapes(const struct sv_steering *steering);
+/* Adds a rule. Returns 0 or an errno: ENOMEM if there are too many shapes or rules. */
 int sv_steering_add(struct sv_steering *steering, const struct sv_rule_spec *spec);
 /* Removes a rule. Returns false if there was no such rule. */
 bool sv_steering_remove(struct sv_steering *steering, const struct sv_rule_spec *spec);

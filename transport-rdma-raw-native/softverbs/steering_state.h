@@ -9,10 +9,11 @@
 
 #include <time.h>
 
+/* The rules with one pair of priority and mask, and their number. */
 struct shape {
     uint32_t priority;
     uint32_t rules;
-    uint64_t id;
+    uint64_t id;                    /* part of the keys of its rules; never reused */
     bool deep;                      /* its rules are in the map with longer keys */
     union sv_key mask;
 };
@@ -23,10 +24,10 @@ struct sv_steering {
     struct sv_steer_traffic *traffic;       /* NULL: the process that the broker serves holds it */
     struct sv_connections connections;
     uint8_t mac[6];
-    uint32_t specials[4];           /* rules by enum ibv_flow_attr_type */
-    uint32_t shapes;
-    time_t published_seconds;       /* on the monotonic clock */
-    uint64_t next_id;
+    uint32_t specials[4];           /* rules other than IBV_FLOW_ATTR_NORMAL, by enum ibv_flow_attr_type */
+    uint32_t shapes;                /* number of entries in `shape` */
+    time_t published_seconds;       /* time of the last publish_rules(), on the monotonic clock */
+    uint64_t next_id;               /* id of the last new shape */
     struct shape shape[SV_STEER_MAX_SHAPES];    /* lowest priority number first */
 };
 
@@ -34,7 +35,10 @@ struct sv_steering {
 
 /* Invalidates the verdicts that programs have cached, after a change of the rules. */
 void sv_steering_invalidate(struct sv_steering *steering);
-/* Computes which bits of an ordinary frame make it ordinary or are matched by rules: see struct sv_steer_head. */
+/*
+ * Computes the mask of the first bytes of a frame: the bits that make a frame ordinary, and those that rules match. See
+ * struct sv_steer_head.
+ */
 void sv_steering_head_mask(const unsigned long long *seen, unsigned long long *head);
 
 #endif

@@ -13,9 +13,10 @@ import java.net.SocketAddress;
 import java.nio.channels.ClosedChannelException;
 
 /**
- * Sends frames from {@code write} to the device without Netty's outbound buffer. The buffer is used only while the
- * device has no room, while the channel is not bound, and while it moves between loops. While the buffer contains
- * frames, all later frames are added to it, which preserves the order.
+ * Sends the frames of a raw channel without Netty's outbound buffer. {@code write} adds a frame to {@link DirectSends},
+ * and {@code flush} passes the frames to the device. The outbound buffer is used only in these cases: the device has no
+ * room, too many frames are not flushed ({@link DirectSends#hasRoom}), the channel is not bound, or it moves between
+ * loops. While the buffer contains frames, all later frames are added to it, which preserves the order.
  */
 final class DirectUnsafe implements Channel.Unsafe {
     private final RdmaRawChannel channel;

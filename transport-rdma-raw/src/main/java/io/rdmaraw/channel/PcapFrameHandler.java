@@ -25,9 +25,10 @@ import java.util.concurrent.LinkedBlockingQueue;
  * pipeline.addFirst(PcapFrameHandler.toFile(Path.of("/tmp/frames.pcap")));
  * }
  *
- * <p>The loop copies frames into a buffer, and a separate thread writes the file. If no buffer is free, the frame is
- * not recorded and counted in {@link #droppedFrames()}. The file is complete after the handler was removed or the
- * channel was closed. A handler serves one channel.
+ * <p>The loop copies frames into a buffer, and a daemon thread writes the file. If no buffer is free, the frame is not
+ * recorded but counted in {@link #droppedFrames()}. An outgoing frame is recorded when it is written, even if it is not
+ * sent later. The thread completes and closes the file soon after the handler was removed or the channel was closed;
+ * the end of the process may truncate it. A handler serves one channel.
  */
 public final class PcapFrameHandler extends ChannelDuplexHandler {
     private static final int BUFFER_BYTES = 1 << 20;

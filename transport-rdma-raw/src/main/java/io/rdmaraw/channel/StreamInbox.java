@@ -13,8 +13,9 @@ import java.io.IOException;
 
 /**
  * Fires the bytes received by a socket channel's transport while the user reads, followed by their end: the peer's FIN
- * or the error that ended the connection. Bytes count as read, and open the receive window, when they are fired.
- * Used on the loop's thread only, except {@link #isShutdown()}.
+ * or the error that ended the connection. The end is reported even while reads are paused, once all bytes have been
+ * fired. Bytes count as read, and open the receive window, just before they are fired. Used on the loop's thread only,
+ * except {@link #isShutdown()}.
  */
 final class StreamInbox {
     private final RdmaRawSocketChannel channel;
@@ -43,7 +44,7 @@ final class StreamInbox {
         if (transport.isPeerFinished()) {
             finished = true;
         }
-        // As on Linux, a reset behind the peer's FIN fails writes, and reads find the end of the stream.
+        // As on Linux, a reset after the peer's FIN fails writes only; reads find the end of the stream.
         if (!endReported && !transport.isPeerFinished()) {
             failure = transport.failure();
         }
@@ -60,7 +61,7 @@ final class StreamInbox {
         return !channel.transport().received().isEmpty();
     }
 
-    /** Starts a read. */
+    /** Handles {@code read()}: fires waiting bytes or the end of the stream in a later task. */
     void beginRead() {
         readPending = true;
         if (!reading && (hasEnd() || isAttached() && hasBytes())) {

@@ -5,9 +5,10 @@ import io.rdmaraw.net.IpAddress;
 import io.rdmaraw.net.NetworkSnapshot;
 
 /**
- * Cache of recent paths between two addresses, for a host that must query its kernel for each path. Such a query is a
- * system call and costs more than the rest of the processing of a segment. Each pair of addresses has one place. Used
- * on one loop only.
+ * Cache of recent paths between two addresses, for a host with policy routing rules. Such a host must query its kernel
+ * for each path. That is a system call and costs more than the rest of the processing of a segment. Without policy
+ * rules nothing is cached. The cache is direct-mapped by the addresses and the mark; a change of the routes invalidates
+ * it. Used on one loop only.
  *
  * <p>A sender may forge a different address for each packet, and each reply would then cause a query. So the queries
  * for replies to unknown senders are limited in rate. A query takes about 1.2 us, or more if there are many policy
@@ -42,7 +43,7 @@ final class RouteCache {
     }
 
     /**
-     * Returns the path from one address to another; null if there is none.
+     * Returns the path from one address to another; null if there is none. Queries the kernel if it is not cached.
      *
      * @param mark {@code SO_MARK} of the sender; 0 if unset
      * @param preferredLink the link to prefer if a route has several next hops

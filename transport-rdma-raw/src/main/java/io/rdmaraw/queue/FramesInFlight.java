@@ -16,8 +16,8 @@ final class FramesInFlight {
     private final SlotPool slots;
     private final QueueCounters counters;
     /**
-     * Slot indices of frames in slots of this queue, or {@link SlotPool#NONE} where {@link #foreignFrames}
-     * holds the frame.
+     * Slot indices of frames in slots of this queue. {@link SlotPool#NONE} if the place is empty or
+     * {@link #foreignFrames} holds the frame: a frame outside the slots, or one with further buffers.
      */
     private final int[] slotIndices;
     private final ByteBuf[] foreignFrames;
@@ -86,7 +86,7 @@ final class FramesInFlight {
         return slotIndex == SlotPool.NONE ? foreignFrames[place] : slots.slot(slotIndex);
     }
 
-    /** Releases frames and returns their number. Hot path. */
+    /** Releases the frames from {@code from} to {@code end} (exclusive) and returns their number. Hot path. */
     int release(long from, long end) {
         int released = 0;
         long sequence = from;

@@ -10,9 +10,9 @@ import io.rdmaraw.verbs.abi.Sge;
 import io.rdmaraw.verbs.abi.WcStatus;
 
 /**
- * The sending half of a {@link FrameQueue}. It accepts frames, holds them while the device may read them, and
- * counts the results. Subclasses determine how a frame is described to the device and how completions are
- * polled.
+ * The sending half of a {@link FrameQueue}. The {@code offer} methods add a frame to the current burst, {@link #post}
+ * passes the burst to the device, and {@link #reclaim} releases the frames that the device has sent. Subclasses
+ * determine how a frame is described to the device and how completions are polled.
  *
  * <p>Frames in flight are stored in a ring and released in order. Only every {@link #SIGNAL_INTERVAL}th frame
  * and the last one of a burst request a completion; it also releases the frames before it.

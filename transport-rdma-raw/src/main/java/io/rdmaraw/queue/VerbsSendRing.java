@@ -9,7 +9,8 @@ import io.rdmaraw.verbs.objects.Wc;
 
 /**
  * Sends through libibverbs. The work requests of a burst stay in native memory, linked to each other. Sending a
- * frame writes only its address, length and lkey.
+ * contiguous frame writes only its address, length, lkey and ID. Frames with several parts and TSO sends also change
+ * other fields, which are restored after posting.
  */
 final class VerbsSendRing extends SendRing {
     private static final int POLL_ENTRIES = 32;

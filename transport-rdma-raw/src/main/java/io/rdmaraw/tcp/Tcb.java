@@ -6,8 +6,8 @@ import io.rdmaraw.tcp.send.Flight;
 
 /**
  * The transmission control block: the variables of a connection (RFC 9293 section 3.3.1) in one object. State
- * that only some connections need is referenced and null if unused. The functions live in classes named after
- * their concern; {@link TcpConnection} adds the API for users.
+ * that only some connections need is referenced and null if unused. Values up to 65,535 are of type {@code char} to
+ * save memory. The functions live in classes named after their concern; {@link TcpConnection} adds the API for users.
  *
  * <p>Grouping the most used fields in a superclass was measured with 100,000 connections and was slower.
  */
@@ -146,12 +146,15 @@ abstract sealed class Tcb permits TcpConnection {
     /** Right edge of the advertised window: rcvNxt + RCV.WND. */
     int rcvAdv;
     byte rcvWndShift;
+    // headers of sent segments
     /** DSCP of sent segments. */
     byte dscp;
     /** TTL or hop limit of sent segments, unsigned. */
     byte hopLimit = Segment.DEFAULT_HOP_LIMIT;
     /** IPv6 flow label; 0 until the first segment is sent. */
     int flowLabel;
+
+    // receive buffer
     int receiveBufferBytes;
     /** Limit to which {@link ReceiveTuning} may grow the receive buffer. */
     int maxReceiveBufferBytes;

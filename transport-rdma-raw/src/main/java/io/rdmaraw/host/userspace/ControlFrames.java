@@ -15,7 +15,10 @@ import io.rdmaraw.wire.Ipv6Header;
 import io.rdmaraw.wire.NeighborDiscovery;
 import io.rdmaraw.wire.ParsedFrame;
 
-/** Creates and sends the control frames of a host: ARP, neighbour discovery and ICMP. */
+/**
+ * Creates and sends the control frames of a host: ARP, neighbour discovery and ICMP. If the output has no free frame,
+ * the packet is not sent; peers and the host's timers repeat their requests.
+ */
 final class ControlFrames {
     private static final int HOP_LIMIT = 64;
     /** RFC 4861: a lower value means that a router has forwarded the packet. */
@@ -165,9 +168,9 @@ final class ControlFrames {
     }
 
     /**
-     * Sends an ICMP error that quotes the packet.
+     * Sends an ICMP error that quotes the beginning of the packet.
      *
-     * @param word the four bytes before the quoted packet: a pointer, or 0
+     * @param word the four bytes between the checksum and the quoted packet: the pointer of a parameter problem, or 0
      */
     void error(ParsedFrame cause, IpAddress local, int type, int code, int word) {
         long frame = output.allocate();

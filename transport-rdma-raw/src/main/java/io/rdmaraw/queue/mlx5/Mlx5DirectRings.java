@@ -29,8 +29,8 @@ public final class Mlx5DirectRings implements DirectRings {
     }
 
     /**
-     * In rdma-core 44 to 65, libmlx5 misplaces the data segments of a TSO request if the headers wrap around the
-     * end of the ring.
+     * Returns false for mlx5 devices, whichever libmlx5 is installed: in rdma-core 44 to 65 it misplaces the data
+     * segments of a TSO request if the headers wrap around the end of the ring.
      */
     @Override
     public boolean callsCanSegment(VerbsContext context) {

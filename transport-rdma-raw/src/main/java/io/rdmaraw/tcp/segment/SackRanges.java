@@ -3,8 +3,8 @@ package io.rdmaraw.tcp.segment;
 import java.util.Arrays;
 
 /**
- * The ranges of sequence numbers received beyond RCV.NXT, sorted, and the order in which they last grew. The SACK
- * option reports them (RFC 2018 section 4). A FIN received out of order is part of its range.
+ * The ranges of sequence numbers received beyond RCV.NXT, sorted, and the order in which segments for them arrived. The
+ * SACK option reports them (RFC 2018 section 4). A FIN received out of order is part of its range.
  */
 public final class SackRanges {
     private static final int INITIAL_CAPACITY = 8;
@@ -12,7 +12,9 @@ public final class SackRanges {
     private int[] starts = new int[INITIAL_CAPACITY];
     private int[] ends = new int[INITIAL_CAPACITY];
     private int count;
-    /** A sequence number in each of the ranges that grew last, most recent first. */
+    /**
+     * First sequence numbers of the last segments added, most recent first. Several may be in one range, or in none.
+     */
     private final int[] recent = new int[Segment.MAX_SACK_BLOCKS];
     private int recentCount;
 
@@ -125,8 +127,8 @@ public final class SackRanges {
     }
 
     /**
-     * Adds the ranges to {@code out} as SACK blocks, up to {@code maxBlocks} in total. The ranges that grew last
-     * come first.
+     * Adds the ranges to {@code out} as SACK blocks, up to {@code maxBlocks} in total. The ranges of the last segments
+     * come first, then the others from the highest sequence number down.
      */
     public void report(Segment out, int maxBlocks) {
         int firstOwn = out.sackCount;
