@@ -163,7 +163,7 @@ struct sv_channel {
     struct sv_cq *first;        /* completion queues with unread events */
     struct sv_cq *last;
     uint32_t lookers;           /* threads in ibv_get_cq_event() that poll the interface themselves */
-    uint32_t bare_events;
+    uint32_t bare_events;       /* unread events without a token, which one of the lookers takes */
     uint32_t fruitless;         /* consecutive checks without an event */
 };
 

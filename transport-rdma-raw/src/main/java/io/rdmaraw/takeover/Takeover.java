@@ -58,7 +58,7 @@ public final class Takeover implements AutoCloseable {
      *
      * @param path path of the Unix socket; only the user of the processes may have write permission to its directory
      * @throws IOException if that process does not hand over its ports: it belongs to another user, does not answer,
-     *         or is in another takeover
+     *         hands them over to another process, or has taken them over from one that still runs
      */
     public static Takeover open(Path path) throws IOException {
         TakeoverListener.requireSocketOrNothing(path);

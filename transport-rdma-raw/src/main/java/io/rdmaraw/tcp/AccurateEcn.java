@@ -151,7 +151,7 @@ final class AccurateEcn {
 
     /**
      * Checks the echo of a segment that was sent without ECT (section 3.2.2.3). If the echo differs, the path
-     * rewrites the ECN field, so later segments are sent without ECT.
+     * rewrites the ECN field, so later segments are sent without ECT. An echoed CE also reduces the window.
      */
     private void checkHandshake(TcpConnection c, int ace) {
         if (ace != ACE_NOT_ECT) {

@@ -6,7 +6,7 @@ import io.rdmaraw.tcp.segment.TcpFlags;
 /**
  * Processes segments in LISTEN (RFC 9293 section 3.10.7.2). A SYN creates a half-open connection, which occupies a
  * place of the backlog. If the backlog is full, the SYN is answered with a SYN cookie (RFC 4987) or dropped, as
- * configured; cookies can also be configured for every SYN. While the server has too many unread accepted connections,
+ * configured; cookies can also be configured for every SYN. While the server's queue of accepted connections is full,
  * every SYN is dropped ({@link TcpEvents#mayAccept}).
  *
  * <p>A SYN that is answered with a cookie creates no connection, and its Fast Open option is ignored. The ACK that
