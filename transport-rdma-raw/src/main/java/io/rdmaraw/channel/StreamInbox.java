@@ -61,7 +61,7 @@ final class StreamInbox {
         return !channel.transport().received().isEmpty();
     }
 
-    /** Handles {@code read()}: fires waiting bytes or the end of the stream in a later task. */
+    /** Handles {@code read()}. Outside a read, schedules a task that fires waiting bytes or the end of the stream. */
     void beginRead() {
         readPending = true;
         if (!reading && (hasEnd() || isAttached() && hasBytes())) {

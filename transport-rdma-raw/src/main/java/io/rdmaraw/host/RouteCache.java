@@ -43,7 +43,8 @@ final class RouteCache {
     }
 
     /**
-     * Returns the path from one address to another; null if there is none. Queries the kernel if it is not cached.
+     * Returns the path from one address to another; null if there is none. With policy rules, queries the kernel if
+     * the path is not cached.
      *
      * @param mark {@code SO_MARK} of the sender; 0 if unset
      * @param preferredLink the link to prefer if a route has several next hops

@@ -18,7 +18,8 @@ import io.rdmaraw.verbs.softverbs.Softverbs;
  * <li>No large buffer is posted, or the packet fills less than half of one.
  * <li>Several rules match, or the rule does not accept large packets
  *     ({@link io.rdmaraw.verbs.flow.FlowSpecBuilder#whole}).
- * <li>The checksum was neither left out by the sender nor verified by the kernel.
+ * <li>On {@code soft:packet:}, the checksum was neither left out by the sender nor verified by the kernel. On
+ *     {@code soft:xdp:} softverbs verifies it itself.
  * <li>softverbs filters a flood.
  * </ul>
  */

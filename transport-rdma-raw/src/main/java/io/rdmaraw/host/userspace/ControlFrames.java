@@ -17,7 +17,7 @@ import io.rdmaraw.wire.ParsedFrame;
 
 /**
  * Creates and sends the control frames of a host: ARP, neighbour discovery and ICMP. If the output has no free frame,
- * the packet is not sent; peers and the host's timers repeat their requests.
+ * the packet is not sent, as if the network had lost it.
  */
 final class ControlFrames {
     private static final int HOP_LIMIT = 64;
