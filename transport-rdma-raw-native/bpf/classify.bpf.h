@@ -182,7 +182,7 @@ INLINE int classify_syn(struct xdp_md *xdp, const struct segment *segment, struc
                         struct sv_steer_scratch *scratch)
 {
     u64 now = ktime();
-    if (xdp_length(xdp) > *(volatile u32 *)&traffic->longest_syn) {
+    if (xdp_length(xdp) > *(volatile u32 *)&traffic->max_syn_bytes) {
         __sync_fetch_and_add(&traffic->syns_too_long, 1);
         return RXC_DROP;
     }

@@ -331,7 +331,7 @@ INLINE int is_super_datagram(const struct frame *frame, u32 segment_bytes, struc
     u8 type[SV_VLAN_HLEN + 2];
     u8 ip[SV_IPV4_PROTOCOL_AT + 1];
     u32 offset = ETH_HLEN;
-    u32 longest = *(volatile u32 *)&traffic->longest_datagram;
+    u32 longest = *(volatile u32 *)&traffic->max_datagram_bytes;
     if ((frame->length <= longest && segment_bytes == 0) || load(frame, SV_ETHERTYPE_AT, type, sizeof type) < 0)
         return 0;
     if ((type[0] == ETH_P_8021Q >> 8 && type[1] == (ETH_P_8021Q & 0xff)) ||

@@ -118,11 +118,11 @@ static uint64_t total_bytes(const struct iovec *pieces, uint32_t count)
 }
 
 /* The kernel adds no trailing padding: the IP length must equal the number of bytes after the Ethernet header. */
-static enum sv_gso_verdict check_ip(const struct sv_gso *super, uint64_t length)
+static enum sv_gso_verdict check_ip(const struct sv_gso *gso, uint64_t length)
 {
-    const uint8_t *ip = super->header + super->layout.l3_offset;
-    uint64_t ip_bytes = length - super->layout.l3_offset;
-    if (super->layout.l3 == 4) {
+    const uint8_t *ip = gso->header + gso->layout.l3_offset;
+    uint64_t ip_bytes = length - gso->layout.l3_offset;
+    if (gso->layout.l3 == 4) {
         if (ip_bytes > SV_GSO_MAX_IP_BYTES)
             return SV_GSO_TOO_LONG;
         if (get_be16(ip + SV_IPV4_TOTAL_LENGTH_AT) != ip_bytes || !sv_checksum_ipv4_header_ok(ip))
@@ -134,122 +134,122 @@ static enum sv_gso_verdict check_ip(const struct sv_gso *super, uint64_t length)
     return get_be16(ip + SV_IPV6_PAYLOAD_LENGTH_AT) == ip_bytes - SV_IPV6_HLEN ? SV_GSO_GOOD : SV_GSO_MALFORMED;
 }
 
-/* `available` is the number of frame bytes in super->header. */
-static enum sv_gso_verdict check_l4(struct sv_gso *super, uint32_t available, bool knows_segments)
+/* `available` is the number of frame bytes in gso->header. */
+static enum sv_gso_verdict check_l4(struct sv_gso *gso, uint32_t available, bool knows_segments)
 {
-    const uint8_t *l4 = super->header + super->layout.l4_offset;
-    if (super->layout.l4 == IPPROTO_UDP) {
-        super->header_bytes = super->layout.l4_offset + SV_UDP_HLEN;
+    const uint8_t *l4 = gso->header + gso->layout.l4_offset;
+    if (gso->layout.l4 == IPPROTO_UDP) {
+        gso->header_bytes = gso->layout.l4_offset + SV_UDP_HLEN;
         return knows_segments ? SV_GSO_GOOD : SV_GSO_OTHER;
     }
     uint32_t tcp_bytes = (l4[SV_TCP_DATA_OFFSET_AT] >> 4) * 4u;
-    if (tcp_bytes < SV_TCP_HLEN || super->layout.l4_offset + tcp_bytes > available)
+    if (tcp_bytes < SV_TCP_HLEN || gso->layout.l4_offset + tcp_bytes > available)
         return SV_GSO_MALFORMED;
     if (l4[SV_TCP_FLAGS_AT] & (SV_TCP_SYN | SV_TCP_RST | SV_TCP_URG))
         return SV_GSO_FLAGS;
-    super->header_bytes = super->layout.l4_offset + tcp_bytes;
+    gso->header_bytes = gso->layout.l4_offset + tcp_bytes;
     return SV_GSO_GOOD;
 }
 
 /* Returns the maximum payload of a frame with these headers. Only an 802.1Q tag adds room for itself. */
-static uint32_t most_payload(const struct sv_gso *super, uint32_t mtu)
+static uint32_t max_payload(const struct sv_gso *gso, uint32_t mtu)
 {
-    bool tagged = get_be16(super->header + SV_ETHERTYPE_AT) == ETH_P_8021Q;
+    bool tagged = get_be16(gso->header + SV_ETHERTYPE_AT) == ETH_P_8021Q;
     uint32_t room = mtu + (tagged ? SV_MAX_OVERHEAD : ETH_HLEN);
-    return room > super->header_bytes ? room - super->header_bytes : 0;
+    return room > gso->header_bytes ? room - gso->header_bytes : 0;
 }
 
-static uint64_t pseudo_sum(const struct sv_gso *super, uint32_t l4_bytes)
+static uint64_t pseudo_sum(const struct sv_gso *gso, uint32_t l4_bytes)
 {
-    return sv_checksum_pseudo_sum(super->header + super->layout.l3_offset, super->layout, l4_bytes);
+    return sv_checksum_pseudo_sum(gso->header + gso->layout.l3_offset, gso->layout, l4_bytes);
 }
 
-static bool is_partial(const struct sv_gso *super, uint64_t pseudo)
+static bool is_partial(const struct sv_gso *gso, uint64_t pseudo)
 {
     uint16_t field;
-    memcpy(&field, super->header + super->layout.l4_offset + sv_checksum_at(super->layout), 2);
+    memcpy(&field, gso->header + gso->layout.l4_offset + sv_checksum_at(gso->layout), 2);
     return field == sv_sum_fold(pseudo);
 }
 
-bool sv_gso_has_partial_checksum(const struct sv_gso *super)
+bool sv_gso_has_partial_checksum(const struct sv_gso *gso)
 {
-    return is_partial(super, pseudo_sum(super, super->header_bytes - super->layout.l4_offset + super->payload_bytes));
+    return is_partial(gso, pseudo_sum(gso, gso->header_bytes - gso->layout.l4_offset + gso->payload_bytes));
 }
 
-static bool has_good_checksum(const struct sv_gso *super, uint32_t l4_bytes, bool partial)
+static bool has_good_checksum(const struct sv_gso *gso, uint32_t l4_bytes, bool partial)
 {
-    uint64_t pseudo = pseudo_sum(super, l4_bytes);
-    if (partial && is_partial(super, pseudo))
+    uint64_t pseudo = pseudo_sum(gso, l4_bytes);
+    if (partial && is_partial(gso, pseudo))
         return true;
-    return sv_sum_fold(sv_pieces_sum(super->pieces, super->layout.l4_offset, l4_bytes, pseudo)) == 0xffff;
+    return sv_sum_fold(sv_pieces_sum(gso->pieces, gso->layout.l4_offset, l4_bytes, pseudo)) == 0xffff;
 }
 
-static bool has_good_udp_length(const struct sv_gso *super, uint32_t l4_bytes)
+static bool has_good_udp_length(const struct sv_gso *gso, uint32_t l4_bytes)
 {
-    const uint8_t *l4 = super->header + super->layout.l4_offset;
-    return super->layout.l4 != IPPROTO_UDP || get_be16(l4 + SV_UDP_LENGTH_AT) == l4_bytes;
+    const uint8_t *l4 = gso->header + gso->layout.l4_offset;
+    return gso->layout.l4 != IPPROTO_UDP || get_be16(l4 + SV_UDP_LENGTH_AT) == l4_bytes;
 }
 
-static void skip_headers(struct sv_gso *super)
+static void skip_headers(struct sv_gso *gso)
 {
-    super->offset = super->header_bytes;
-    while (super->offset >= super->pieces[super->piece].iov_len)
-        super->offset -= (uint32_t)super->pieces[super->piece++].iov_len;
+    gso->offset = gso->header_bytes;
+    while (gso->offset >= gso->pieces[gso->piece].iov_len)
+        gso->offset -= (uint32_t)gso->pieces[gso->piece++].iov_len;
 }
 
-enum sv_gso_verdict sv_gso_begin(struct sv_gso *super, const struct iovec *pieces, uint32_t count,
+enum sv_gso_verdict sv_gso_begin(struct sv_gso *gso, const struct iovec *pieces, uint32_t count,
                                      const struct sv_gso_facts *facts)
 {
     uint64_t length = total_bytes(pieces, count);
     uint32_t available = length < SV_GSO_HEADERS ? (uint32_t)length : SV_GSO_HEADERS;
     struct sv_headers unused;
 
-    memset(super, 0, sizeof *super);
-    super->pieces = pieces;
-    sv_pieces_copy(super->header, pieces, 0, available);
-    super->layout = sv_parse_headers(super->header, available, &unused);
-    if (super->layout.l3 == 0 || super->layout.l4 == 0)
+    memset(gso, 0, sizeof *gso);
+    gso->pieces = pieces;
+    sv_pieces_copy(gso->header, pieces, 0, available);
+    gso->layout = sv_parse_headers(gso->header, available, &unused);
+    if (gso->layout.l3 == 0 || gso->layout.l4 == 0)
         return SV_GSO_OTHER;
-    enum sv_gso_verdict verdict = check_l4(super, available, facts->segment_bytes > 0);
+    enum sv_gso_verdict verdict = check_l4(gso, available, facts->segment_bytes > 0);
     if (verdict == SV_GSO_GOOD)
-        verdict = check_ip(super, length);
+        verdict = check_ip(gso, length);
     if (verdict != SV_GSO_GOOD)
         return verdict;
-    uint32_t most = most_payload(super, facts->mtu);
-    uint32_t l4_bytes = (uint32_t)length - super->layout.l4_offset;
-    bool datagrams = super->layout.l4 == IPPROTO_UDP;
-    super->payload_bytes = (uint32_t)length - super->header_bytes;
-    super->segment_bytes = facts->segment_bytes > 0 && (datagrams || facts->segment_bytes < most) ? facts->segment_bytes
+    uint32_t most = max_payload(gso, facts->mtu);
+    uint32_t l4_bytes = (uint32_t)length - gso->layout.l4_offset;
+    bool datagrams = gso->layout.l4 == IPPROTO_UDP;
+    gso->payload_bytes = (uint32_t)length - gso->header_bytes;
+    gso->segment_bytes = facts->segment_bytes > 0 && (datagrams || facts->segment_bytes < most) ? facts->segment_bytes
                                                                                                   : most;
     /* The sender has set the datagram size. Datagrams cannot be divided further. */
-    if (super->payload_bytes == 0 || super->segment_bytes == 0 || super->segment_bytes > most ||
-        !has_good_udp_length(super, l4_bytes) ||
-        (!facts->verified && !has_good_checksum(super, l4_bytes, facts->partial)))
+    if (gso->payload_bytes == 0 || gso->segment_bytes == 0 || gso->segment_bytes > most ||
+        !has_good_udp_length(gso, l4_bytes) ||
+        (!facts->verified && !has_good_checksum(gso, l4_bytes, facts->partial)))
         return SV_GSO_MALFORMED;
-    skip_headers(super);
+    skip_headers(gso);
     return SV_GSO_GOOD;
 }
 
 /* ---- segmentation ---- */
 
-static void advance(struct sv_gso *super, uint32_t bytes)
+static void advance(struct sv_gso *gso, uint32_t bytes)
 {
-    super->done_bytes += bytes;
-    super->number++;
-    super->offset += bytes;
-    if (super->done_bytes == super->payload_bytes)
+    gso->done_bytes += bytes;
+    gso->number++;
+    gso->offset += bytes;
+    if (gso->done_bytes == gso->payload_bytes)
         return;
-    while (super->offset >= super->pieces[super->piece].iov_len)
-        super->offset -= (uint32_t)super->pieces[super->piece++].iov_len;
+    while (gso->offset >= gso->pieces[gso->piece].iov_len)
+        gso->offset -= (uint32_t)gso->pieces[gso->piece++].iov_len;
 }
 
 /* Writes the IPv4 header checksum. Returns the sum of the headers for TCP or UDP; the checksum field is 0 for now. */
-static uint64_t write_checksums(uint8_t *header, const struct sv_gso *super, uint32_t part)
+static uint64_t write_checksums(uint8_t *header, const struct sv_gso *gso, uint32_t part)
 {
-    struct sv_layout layout = super->layout;
+    struct sv_layout layout = gso->layout;
     uint8_t *ip = header + layout.l3_offset;
     uint8_t *l4 = header + layout.l4_offset;
-    uint32_t l4_header = super->header_bytes - layout.l4_offset;
+    uint32_t l4_header = gso->header_bytes - layout.l4_offset;
     if (layout.l3 == 4)
         sv_checksum_fill_ipv4_header(ip);
     memset(l4 + sv_checksum_at(layout), 0, 2);
@@ -260,39 +260,39 @@ static uint64_t write_checksums(uint8_t *header, const struct sv_gso *super, uin
  * Returns how many payload bytes follow the headers in the head. A datagram may contain the headers of a tunnel, which
  * steering reads.
  */
-static uint32_t payload_in_head(const struct sv_gso *super, uint32_t part)
+static uint32_t payload_in_head(const struct sv_gso *gso, uint32_t part)
 {
-    uint32_t room = SV_GSO_HEADER_ROOM - super->header_bytes;
-    if (super->layout.l4 != IPPROTO_UDP)
+    uint32_t room = SV_GSO_HEADER_ROOM - gso->header_bytes;
+    if (gso->layout.l4 != IPPROTO_UDP)
         return 0;
     return part < room ? part : room;
 }
 
-bool sv_gso_next(struct sv_gso *super, struct sv_gso_slot *slot, struct sv_frame *frame)
+bool sv_gso_next(struct sv_gso *gso, struct sv_gso_slot *slot, struct sv_frame *frame)
 {
-    uint32_t left = super->payload_bytes - super->done_bytes;
+    uint32_t left = gso->payload_bytes - gso->done_bytes;
     if (left == 0)
         return false;
-    uint32_t part = left < super->segment_bytes ? left : super->segment_bytes;
-    const struct iovec *rest = super->pieces + super->piece;
-    memcpy(slot->header, super->header, sizeof slot->header);
-    sv_segment_patch_header(slot->header, super->layout, super->header_bytes + part, super->number, super->done_bytes,
+    uint32_t part = left < gso->segment_bytes ? left : gso->segment_bytes;
+    const struct iovec *rest = gso->pieces + gso->piece;
+    memcpy(slot->header, gso->header, sizeof slot->header);
+    sv_segment_patch_header(slot->header, gso->layout, gso->header_bytes + part, gso->number, gso->done_bytes,
                             part == left);
-    uint64_t sum = write_checksums(slot->header, super, part);
-    uint32_t ahead = payload_in_head(super, part);
-    sv_pieces_copy(slot->header + super->header_bytes, rest, super->offset, ahead);
-    slot->rest = (struct sv_frame_rest){.head_bytes = super->header_bytes + ahead, .offset = super->offset + ahead,
+    uint64_t sum = write_checksums(slot->header, gso, part);
+    uint32_t ahead = payload_in_head(gso, part);
+    sv_pieces_copy(slot->header + gso->header_bytes, rest, gso->offset, ahead);
+    slot->rest = (struct sv_frame_rest){.head_bytes = gso->header_bytes + ahead, .offset = gso->offset + ahead,
                                         .pieces = rest, .headers_sum = sum};
-    *frame = (struct sv_frame){.data = slot->header, .length = super->header_bytes + part, .layout = super->layout,
+    *frame = (struct sv_frame){.data = slot->header, .length = gso->header_bytes + part, .layout = gso->layout,
                                .rest = &slot->rest};
-    uint32_t checksum_at = super->layout.l4_offset + sv_checksum_at(super->layout);
-    if (super->layout.l4 == IPPROTO_TCP) {
+    uint32_t checksum_at = gso->layout.l4_offset + sv_checksum_at(gso->layout);
+    if (gso->layout.l4 == IPPROTO_TCP) {
         slot->rest.checksum_at = checksum_at;
     } else {
         /* The head of a datagram contains a part of the payload. */
-        uint16_t checksum = sv_checksum_of(sv_pieces_sum(rest, super->offset, part, sum), super->layout);
+        uint16_t checksum = sv_checksum_of(sv_pieces_sum(rest, gso->offset, part, sum), gso->layout);
         memcpy(slot->header + checksum_at, &checksum, 2);
     }
-    advance(super, part);
+    advance(gso, part);
     return true;
 }

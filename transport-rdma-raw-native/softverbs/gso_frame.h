@@ -77,18 +77,18 @@ struct sv_gso_facts {
  * Checks a GSO frame and prepares its segmentation. Checks all lengths in the headers. The caller keeps the pieces
  * until the last segment has been delivered.
  */
-enum sv_gso_verdict sv_gso_begin(struct sv_gso *super, const struct iovec *pieces, uint32_t count,
+enum sv_gso_verdict sv_gso_begin(struct sv_gso *gso, const struct iovec *pieces, uint32_t count,
                                      const struct sv_gso_facts *facts);
 /*
  * Returns true if the sender left out the TCP or UDP checksum: the field holds the sum of the pseudo header. Requires a
  * frame that sv_gso_begin() has accepted.
  */
-bool sv_gso_has_partial_checksum(const struct sv_gso *super);
+bool sv_gso_has_partial_checksum(const struct sv_gso *gso);
 /*
  * Creates the next segment as a frame. Returns false if none is left. The caller keeps the slot until the frame has
  * been delivered. The checksum of a TCP segment is not computed before sv_frame_copy(); that of a datagram is.
  */
-bool sv_gso_next(struct sv_gso *super, struct sv_gso_slot *slot, struct sv_frame *frame);
+bool sv_gso_next(struct sv_gso *gso, struct sv_gso_slot *slot, struct sv_frame *frame);
 
 /* Copies a part of a frame, contiguous or not. Computes the TCP checksum first if it is missing. */
 void sv_frame_copy(uint8_t *to, const struct sv_frame *frame, uint32_t offset, uint32_t length);

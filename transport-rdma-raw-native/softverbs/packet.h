@@ -20,7 +20,7 @@ enum { SV_PACKET_RESERVE_BYTES = 64 };
 
 /* A packet larger than a slot, and its segments. */
 struct sv_packet_segmenter {
-    struct sv_gso super;
+    struct sv_gso gso;
     struct sv_gso_slot slots[SV_BURST];
     uint8_t whole[SV_PACKET_RESERVE_BYTES + SV_GSO_MAX_BYTES];
 };

@@ -137,13 +137,13 @@ static unsigned cut(struct sv_packet_ring *ring, struct sv_device *device, const
     struct sv_frame frames[SV_BURST];
     unsigned total = 0;
     unsigned count;
-    enum sv_gso_verdict verdict = sv_gso_begin(&segmenter->super, whole, 1, facts);
+    enum sv_gso_verdict verdict = sv_gso_begin(&segmenter->gso, whole, 1, facts);
     if (verdict != SV_GSO_GOOD) {
         count_refused(counters, verdict);
         return 0;
     }
     do {
-        for (count = 0; count < SV_BURST && sv_gso_next(&segmenter->super, &segmenter->slots[count], &frames[count]);)
+        for (count = 0; count < SV_BURST && sv_gso_next(&segmenter->gso, &segmenter->slots[count], &frames[count]);)
             count++;
         if (count > 0)
             sv_receiver_dispatch(&ring->receiver, device, frames, count);
@@ -214,14 +214,14 @@ static bool copy_unread(const struct sv_whole *whole, uint8_t *to)
  * or the sender omitted it.
  */
 static bool is_whole_tcp(const struct sv_device *device, const struct packet *packet, const uint8_t *head,
-                         uint32_t head_bytes, uint32_t length, struct sv_gso *super)
+                         uint32_t head_bytes, uint32_t length, struct sv_gso *gso)
 {
     /* The second piece is in the socket. Nothing reads it. */
     const struct iovec pieces[] = {{(void *)(uintptr_t)head, head_bytes}, {NULL, length - head_bytes}};
     const struct sv_gso_facts facts = {.mtu = sv_wire_segment_mtu(device), .verified = true,
                                          .segment_bytes = packet->offload.gso_size};
-    return sv_gso_begin(super, pieces, 2, &facts) == SV_GSO_GOOD && super->layout.l4 == IPPROTO_TCP &&
-           ((packet->offload.flags & VIRTIO_NET_HDR_F_DATA_VALID) || sv_gso_has_partial_checksum(super));
+    return sv_gso_begin(gso, pieces, 2, &facts) == SV_GSO_GOOD && gso->layout.l4 == IPPROTO_TCP &&
+           ((packet->offload.flags & VIRTIO_NET_HDR_F_DATA_VALID) || sv_gso_has_partial_checksum(gso));
 }
 
 /* Returns false if the packet must be segmented instead. The packet was not read then. */
@@ -235,8 +235,8 @@ static bool deliver_whole(struct sv_packet_ring *ring, struct sv_device *device,
         sv_offload_of(&packet.offload, packet.data, head_bytes) != SV_OFFLOAD_GSO)
         return false;
     uint8_t *head = put_tag_back(header, packet.data, &head_bytes);
-    struct sv_gso super;
-    if (!is_whole_tcp(device, &packet, head, head_bytes, packet.length + tag_bytes, &super))
+    struct sv_gso gso;
+    if (!is_whole_tcp(device, &packet, head, head_bytes, packet.length + tag_bytes, &gso))
         return false;
     const struct unread unread = {
         .whole = {.head = head, .head_bytes = head_bytes, .length = packet.length + tag_bytes, .copy = copy_unread},

@@ -153,12 +153,12 @@ static bool copy_chain(const struct sv_whole *whole, uint8_t *to)
  * Tries to copy a GSO frame unsegmented to a receive of 64 KB. The caller has dispatched the earlier frames. Returns
  * false if the frame has to be segmented. Returns true if it was delivered, or lost at delivery and counted.
  */
-static bool deliver_whole(struct gathered *gathered, const struct sv_gso *super)
+static bool deliver_whole(struct gathered *gathered, const struct sv_gso *gso)
 {
     const struct whole_chain chain = {
-        .whole = {.head = super->header, .head_bytes = SV_GSO_HEADERS, .copy = copy_chain,
-                  .length = super->header_bytes + super->payload_bytes},
-        .pieces = super->pieces,
+        .whole = {.head = gso->header, .head_bytes = SV_GSO_HEADERS, .copy = copy_chain,
+                  .length = gso->header_bytes + gso->payload_bytes},
+        .pieces = gso->pieces,
     };
     /* The filter against floods works on segments of at most the MTU. */
     if (gathered->filters || sv_receiver_deliver_whole(&gathered->lane->receiver, gathered->device, &chain.whole) ==
@@ -180,18 +180,18 @@ static void segment_gso_frame(struct gathered *gathered, const struct iovec *pie
         .mtu = sv_wire_segment_mtu(gathered->device),
         .partial = true,
     };
-    struct sv_gso super;
-    enum sv_gso_verdict verdict = sv_gso_begin(&super, pieces, count, &facts);
+    struct sv_gso gso;
+    enum sv_gso_verdict verdict = sv_gso_begin(&gso, pieces, count, &facts);
     if (verdict != SV_GSO_GOOD) {
         ++*refusal_counter(counters, verdict);
         return;
     }
-    counters->partial_checksums += sv_gso_has_partial_checksum(&super);
+    counters->partial_checksums += sv_gso_has_partial_checksum(&gso);
     dispatch_gathered(gathered);
-    if (deliver_whole(gathered, &super))
+    if (deliver_whole(gathered, &gso))
         return;
     struct sv_gso_slot *slots = gathered->queue->slots;
-    while (sv_gso_next(&super, &slots[gathered->count], &gathered->frame[gathered->count])) {
+    while (sv_gso_next(&gso, &slots[gathered->count], &gathered->frame[gathered->count])) {
         counters->gso_segments++;
         if (++gathered->count == SV_BURST)
             dispatch_gathered(gathered);

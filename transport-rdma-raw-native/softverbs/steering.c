@@ -116,12 +116,12 @@ void sv_steering_set_queues(struct sv_steering *steering, uint32_t queues)
 
 void sv_steering_set_longest_syn(struct sv_steering *steering, uint32_t bytes)
 {
-    __atomic_store_n(&steering->traffic->longest_syn, bytes, __ATOMIC_RELAXED);
+    __atomic_store_n(&steering->traffic->max_syn_bytes, bytes, __ATOMIC_RELAXED);
 }
 
 void sv_steering_set_longest_datagram(struct sv_steering *steering, uint32_t bytes)
 {
-    __atomic_store_n(&steering->traffic->longest_datagram, bytes, __ATOMIC_RELAXED);
+    __atomic_store_n(&steering->traffic->max_datagram_bytes, bytes, __ATOMIC_RELAXED);
 }
 
 uint64_t sv_steering_datagrams_passed(const struct sv_steering *steering)

@@ -106,11 +106,11 @@ struct sv_steer_traffic {
     unsigned long long unsolicited_limited_until_nanos; /* 0: not limited */
     unsigned long long unsolicited_dropped;
     unsigned int queues;                            /* number of receive queues with sockets, from queue 0 on */
-    unsigned int longest_syn;                       /* bytes; longer SYNs are dropped */
+    unsigned int max_syn_bytes;                       /* bytes; longer SYNs are dropped */
     unsigned long long syns_too_long;
     unsigned long long unserved;                    /* frames of receive queues without sockets, left to the kernel */
     unsigned long long datagrams_passed;            /* UDP frames with several datagrams, left to the kernel */
-    unsigned int longest_datagram;                  /* in bytes; longer frames are GSO frames (gso_frame.h) */
+    unsigned int max_datagram_bytes;                  /* in bytes; longer frames are GSO frames (gso_frame.h) */
     unsigned int reserved;
 };
 

@@ -94,12 +94,12 @@ void make(struct made *m, const struct shape *shape)
 
 void cut(struct cut *cut, const struct iovec *pieces, uint32_t count, const struct sv_gso_facts *facts)
 {
-    struct sv_gso super;
+    struct sv_gso gso;
     struct sv_gso_slot slot;
     struct sv_frame frame;
     cut->count = 0;
-    cut->verdict = sv_gso_begin(&super, pieces, count, facts);
-    while (cut->verdict == SV_GSO_GOOD && sv_gso_next(&super, &slot, &frame)) {
+    cut->verdict = sv_gso_begin(&gso, pieces, count, facts);
+    while (cut->verdict == SV_GSO_GOOD && sv_gso_next(&gso, &slot, &frame)) {
         CHECK(cut->count < MAX_FRAMES);
         CHECK(frame.rest != NULL && frame.rest->head_bytes <= frame.length);
         CHECK(frame.length <= facts->mtu + 18);

@@ -257,13 +257,13 @@ static void the_head_contains_the_headers_of_tunnels(void)
     struct iovec pieces[2] = {{made.bytes, made.headers + 40}, {made.bytes + made.headers + 40, 0}};
     pieces[1].iov_len = made.length - pieces[0].iov_len;
     const struct sv_gso_facts facts = {.mtu = MTU, .segment_bytes = DATAGRAM, .partial = true};
-    struct sv_gso super;
+    struct sv_gso gso;
     struct sv_gso_slot slot;
     struct sv_frame frame;
-    CHECK_EQ(SV_GSO_GOOD, sv_gso_begin(&super, pieces, 2, &facts));
+    CHECK_EQ(SV_GSO_GOOD, sv_gso_begin(&gso, pieces, 2, &facts));
     for (unsigned i = 0; i < DATAGRAMS; i++) {
         union sv_key key;
-        CHECK(sv_gso_next(&super, &slot, &frame));
+        CHECK(sv_gso_next(&gso, &slot, &frame));
         CHECK(frame.rest->head_bytes <= sizeof slot.header);
         sv_parse_key(frame.data, frame.rest->head_bytes, true, &key);
         CHECK_EQ(i + 1, ntohl(key.outer.vni));

@@ -451,19 +451,19 @@ static void test_false_headers_cause_no_access_outside_of_the_frame(void)
         if (kind == SV_OFFLOAD_NONE && (offload.flags & VIRTIO_NET_HDR_F_NEEDS_CSUM))
             sv_offload_fill_checksum(&offload, frame, length);
         if (kind == SV_OFFLOAD_GSO) {
-            struct sv_gso super;
+            struct sv_gso gso;
             struct sv_gso_slot slot;
             struct sv_frame one;
             const struct iovec whole = {frame, length};
             const struct sv_gso_facts facts = {.mtu = 1500, .segment_bytes = offload.gso_size, .partial = true};
             uint32_t payload = 0;
-            bool good = sv_gso_begin(&super, &whole, 1, &facts) == SV_GSO_GOOD;
-            while (good && sv_gso_next(&super, &slot, &one)) {
+            bool good = sv_gso_begin(&gso, &whole, 1, &facts) == SV_GSO_GOOD;
+            while (good && sv_gso_next(&gso, &slot, &one)) {
                 CHECK(one.length <= 1518);
-                payload += one.length - super.header_bytes;
+                payload += one.length - gso.header_bytes;
             }
             if (good)
-                CHECK_EQ(super.payload_bytes, payload);
+                CHECK_EQ(gso.payload_bytes, payload);
             cut += good;
         }
         free(frame);

@@ -70,8 +70,8 @@ abstract class Inbox<M> {
         if (content.alloc() == allocator) {
             return content;
         }
-        int leastBytes = userLimitsBurst ? channel.unsafe().recvBufAllocHandle().guess() : 1;
-        ByteBuf copy = allocator.ioBuffer(Math.max(leastBytes, content.readableBytes()));
+        int minBytes = userLimitsBurst ? channel.unsafe().recvBufAllocHandle().guess() : 1;
+        ByteBuf copy = allocator.ioBuffer(Math.max(minBytes, content.readableBytes()));
         try {
             copy.writeBytes(content);
         } catch (Throwable e) {

@@ -205,7 +205,7 @@ class PathMtuTest {
     void blackHoleKeepsSegmentsSmall() {
         TwoEnds ends = new TwoEnds(TcpConfig.DEFAULT, TcpConfig.DEFAULT, 1);
         TcpConnection c = connect(ends);
-        ends.mostPayloadBytes = 1300;
+        ends.maxPayloadBytes = 1300;
         send(ends, c, 300_000, 1);
         assertEquals(1, ends.client.counters().pathMtuBlackHoles);
         assertEquals(0, ends.client.counters().pathMtuFalseAlarms);

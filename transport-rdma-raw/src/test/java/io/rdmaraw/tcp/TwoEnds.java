@@ -37,7 +37,7 @@ class TwoEnds {
     double duplication;
     long jitterNanos;
     /** Segments with more payload are dropped without an ICMP message. */
-    int mostPayloadBytes = Integer.MAX_VALUE;
+    int maxPayloadBytes = Integer.MAX_VALUE;
 
     TwoEnds(TcpConfig clientConfig, TcpConfig serverConfig, long seed) {
         random = new Random(seed);
@@ -78,7 +78,7 @@ class TwoEnds {
 
     private void carry(Segment s, boolean toServer) {
         s.retainPayload();
-        if (s.payloadLength() > mostPayloadBytes || random.nextDouble() < loss) {
+        if (s.payloadLength() > maxPayloadBytes || random.nextDouble() < loss) {
             s.transmitted();
             return;
         }

@@ -36,10 +36,10 @@ public final class BenchOptions {
     /**
      * Returns the number of runs of each case.
      *
-     * @param mostWhenQuick upper limit with {@code --quick}
+     * @param maxWhenQuick upper limit with {@code --quick}
      */
-    public int runs(int mostWhenQuick) {
-        return quick ? Math.min(runs, mostWhenQuick) : runs;
+    public int runs(int maxWhenQuick) {
+        return quick ? Math.min(runs, maxWhenQuick) : runs;
     }
 
     /** Rejects the command line with the given message unless the condition holds. */

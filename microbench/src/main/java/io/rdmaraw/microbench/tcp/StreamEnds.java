@@ -55,16 +55,16 @@ final class StreamEnds implements AutoCloseable {
      * Sends requests until the JIT compilers of both ends have finished. The compilers use the cores of the ends, so an
      * end with more code to compile would answer fewer requests.
      *
-     * @param mostSeconds maximum duration
+     * @param maxSeconds maximum duration
      * @throws ToolException if the ends fail
      */
-    void warmUp(int connections, double mostSeconds) throws InterruptedException {
+    void warmUp(int connections, double maxSeconds) throws InterruptedException {
         if (pair == null) {
             pair = starter.get();
         }
         pair.client().ask("ask " + connections);
         double compiled = compilerSeconds();
-        for (int second = 0; second < mostSeconds; second++) {
+        for (int second = 0; second < maxSeconds; second++) {
             TimeUnit.SECONDS.sleep(1);
             double now = compilerSeconds();
             if (now - compiled < COMPILED_SHARE) {

@@ -100,11 +100,11 @@ final class Wire implements AutoCloseable {
      * Lets a server echo until its JIT compiler has finished. With both cores busy this takes seconds. A measurement
      * during that time would measure the interpreter.
      *
-     * @param mostSeconds maximum duration; if the compiler has not finished by then, a progress line reports it
+     * @param maxSeconds maximum duration; if the compiler has not finished by then, a progress line reports it
      */
-    void warmUp(Server server, int window, int frameBytes, double mostSeconds) {
+    void warmUp(Server server, int window, int frameBytes, double maxSeconds) {
         long before = server.compiledMillis();
-        for (double seconds = 0; seconds < mostSeconds; seconds += WARM_UP_SLICE_SECONDS + SINGLE_SLICE_SECONDS) {
+        for (double seconds = 0; seconds < maxSeconds; seconds += WARM_UP_SLICE_SECONDS + SINGLE_SLICE_SECONDS) {
             generate(window, frameBytes, WARM_UP_SLICE_SECONDS);
             generate(1, frameBytes, SINGLE_SLICE_SECONDS);
             long now = server.compiledMillis();
@@ -113,7 +113,7 @@ final class Wire implements AutoCloseable {
             }
             before = now;
         }
-        progress.println("the compiler is not done after " + mostSeconds + " s of warm-up");
+        progress.println("the compiler is not done after " + maxSeconds + " s of warm-up");
         progress.flush();
     }
 

@@ -115,11 +115,11 @@ final class WireEcho implements AutoCloseable {
     /**
      * Opens the channel of a Java server and keeps it busy until the JIT compiler has finished.
      *
-     * @param mostSeconds maximum duration
+     * @param maxSeconds maximum duration
      */
-    void warmUp(int frameBytes, double mostSeconds) {
+    void warmUp(int frameBytes, double maxSeconds) {
         serverOrNull.open();
-        wire.warmUp(serverOrNull, WINDOW, frameBytes, mostSeconds);
+        wire.warmUp(serverOrNull, WINDOW, frameBytes, maxSeconds);
     }
 
     void measure(Turn turn) {

@@ -38,9 +38,9 @@ final class AppPlan {
     final End end;
     final long abortNanos;
 
-    /** @param mostBytes upper limit of the transfer size, chosen so that a run ends in reasonable time */
-    AppPlan(SplitMix draw, long mostBytes, boolean mayCloseLast, long off) {
-        long largest = (off & Fault.LONG_TRANSFERS.bit(0)) != 0 ? Math.min(5_000, mostBytes) : mostBytes;
+    /** @param maxBytes upper limit of the transfer size, chosen so that a run ends in reasonable time */
+    AppPlan(SplitMix draw, long maxBytes, boolean mayCloseLast, long off) {
+        long largest = (off & Fault.LONG_TRANSFERS.bit(0)) != 0 ? Math.min(5_000, maxBytes) : maxBytes;
         long bytes = draw.magnitude(1, largest);
         boolean nothing = draw.chance(0.1);
         chunkLow = (int) draw.magnitude(1, 20_000);

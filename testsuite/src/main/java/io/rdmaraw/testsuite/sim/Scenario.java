@@ -60,7 +60,7 @@ final class Scenario {
     private void drawConversations(SplitMix draw) {
         int drawn = draw.chance(0.3) ? draw.between(2, 4) : 1;
         int count = on(Fault.SEVERAL_CONNECTIONS) && !simultaneousOpen ? drawn : 1;
-        long most = mostBytes();
+        long most = maxBytes();
         for (int i = 0; i < count; i++) {
             SplitMix each = draw.split(i);
             long start = i == 0 ? 0 : each.magnitude(1_000, 3_000 * LinkPlan.MILLI);
@@ -75,7 +75,7 @@ final class Scenario {
      * Returns the maximum transfer size. It is smaller if each window or segment carries little data or recovery
      * takes long.
      */
-    private long mostBytes() {
+    private long maxBytes() {
         boolean lossy = forward.lossProbability + backward.lossProbability > 0.1 || forward.turnBad > 0.01
                 || backward.turnBad > 0.01;
         long most = lossy ? 30_000 : 300_000;

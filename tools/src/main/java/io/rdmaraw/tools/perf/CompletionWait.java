@@ -29,9 +29,9 @@ final class CompletionWait implements AutoCloseable {
     /**
      * Spins once, arms the queues or sleeps.
      *
-     * @param longestNanos time until the caller has other work to do
+     * @param maxNanos time until the caller has other work to do
      */
-    void idle(long longestNanos) {
+    void idle(long maxNanos) {
         letTheJvmIn();
         if (channelOrNull == null) {
             Thread.onSpinWait();
@@ -41,7 +41,7 @@ final class CompletionWait implements AutoCloseable {
             }
             armed = true;
         } else {
-            waiter.await(Math.clamp(longestNanos, 0, MAX_SLEEP_NANOS));
+            waiter.await(Math.clamp(maxNanos, 0, MAX_SLEEP_NANOS));
             disarm();
         }
     }

@@ -243,10 +243,10 @@ final class PerfEndpoint implements AutoCloseable {
     /**
      * Waits after a poll without completions: spins, or sleeps until an event if events are enabled.
      *
-     * @param longestNanos maximum duration of the wait
+     * @param maxNanos maximum duration of the wait
      */
-    void idle(long longestNanos) {
-        wait.idle(longestNanos);
+    void idle(long maxNanos) {
+        wait.idle(maxNanos);
     }
 
     /** Records that a poll returned completions. */

@@ -55,9 +55,9 @@ final class FrameSet {
         if (!probes) {
             return template.build(lengthBytes);
         }
-        int leastBytes = template.headerBytes() + TrafficProbe.LENGTH_BYTES;
+        int minBytes = template.headerBytes() + TrafficProbe.LENGTH_BYTES;
         // A shorter frame would be padded to 60 bytes in transit, and would no longer end with the probe.
-        int probedBytes = Math.max(lengthBytes, Math.max(leastBytes, 60));
+        int probedBytes = Math.max(lengthBytes, Math.max(minBytes, 60));
         return template.build(probedBytes, payload -> TrafficProbe.prepare(payload, stream));
     }
 

@@ -73,11 +73,11 @@ public final class ReceivedPieces {
         if (pieces.size() == 1 || pieces.peek().readableBytes() >= limitBytes) {
             return take(limitBytes);
         }
-        int mostBytes = Math.min(limitBytes, MAX_MERGED_BYTES);
+        int maxBytes = Math.min(limitBytes, MAX_MERGED_BYTES);
         int bytes = 0;
         int count = 0;
         for (ByteBuf piece : pieces) {
-            if (count > 0 && bytes + piece.readableBytes() > mostBytes) {
+            if (count > 0 && bytes + piece.readableBytes() > maxBytes) {
                 break;
             }
             bytes += piece.readableBytes();

@@ -37,7 +37,7 @@ final class SegmentReceiver {
      * Maximum length of an untagged frame. Frames from a sender on the same host can be longer: they hold several
      * segments.
      */
-    private final int longestFrameBytes;
+    private final int maxFrameBytes;
     private final FrameParser parser;
     private final ParsedFrame parsed = new ParsedFrame();
     private final TcpHeaderCodec headers = new TcpHeaderCodec();
@@ -55,7 +55,7 @@ final class SegmentReceiver {
      */
     SegmentReceiver(TcpEngine engine, SlotPool slots, int mtuBytes, TcpStackStatistics counters,
                     ParseCounters verdicts, TcpNetwork network, FrameOrigin origin) {
-        longestFrameBytes = FrameLength.untagged(mtuBytes);
+        maxFrameBytes = FrameLength.untagged(mtuBytes);
         this.engine = engine;
         this.slots = slots;
         this.counters = counters;
@@ -131,15 +131,15 @@ final class SegmentReceiver {
             return false;
         }
         in.payload(frame, frame.readerIndex() + parsed.payloadOffset(), parsed.payloadLengthBytes());
-        if (parsed.payloadLengthBytes() > mostPayloadBytes()) {
-            in.segmentSize = mostPayloadBytes();
+        if (parsed.payloadLengthBytes() > maxPayloadBytes()) {
+            in.segmentSize = maxPayloadBytes();
         }
         return true;
     }
 
     /** Returns the payload length of a full segment with headers of this length, according to the MTU. */
-    private int mostPayloadBytes() {
-        return longestFrameBytes - parsed.payloadOffset();
+    private int maxPayloadBytes() {
+        return maxFrameBytes - parsed.payloadOffset();
     }
 
     /**
@@ -162,7 +162,7 @@ final class SegmentReceiver {
             in.addSlice(frame, frame.readerIndex() + run.headerBytes(), payloadBytes);
         }
         if (next > from) {
-            in.segmentSize = Math.min(run.segmentBytes(), mostPayloadBytes());
+            in.segmentSize = Math.min(run.segmentBytes(), maxPayloadBytes());
             in.flags |= run.isPushed() ? TcpFlags.PSH : 0;
         }
         return next;

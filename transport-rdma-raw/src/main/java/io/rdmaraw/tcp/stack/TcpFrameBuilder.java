@@ -48,10 +48,10 @@ final class TcpFrameBuilder {
         slotBytes = queue.slots().slotBytes();
         this.sendsAllMemory = sendsAllMemory;
         // Payload that cannot be sent in place is copied into slots, and each slot is one part.
-        int mostCopiedBytes = sendsAllMemory ? Integer.MAX_VALUE
+        int maxCopiedBytes = sendsAllMemory ? Integer.MAX_VALUE
                 : Math.min(queue.maxParts(), Segment.MAX_SLICES) * slotBytes;
         maxSegmentedBytes = segmentation ? Math.min(TcpConfig.MAX_SEGMENTATION_BYTES,
-                Math.min(queue.maxSegmentedBytes(), mostCopiedBytes)) : 0;
+                Math.min(queue.maxSegmentedBytes(), maxCopiedBytes)) : 0;
     }
 
     /** Returns the maximum payload length of a frame that the device segments; 0 if it does not segment. */
