@@ -23,15 +23,22 @@ public final class LoopFailures {
         return count;
     }
 
-    /** Counts a failure. Logs it, at most once per second. */
+    /**
+     * Counts a failure. Logs it, at most once per second. Never throws: after an {@link OutOfMemoryError} the logger
+     * may throw another one, which would end the loop. The next line then includes the failure in its number.
+     */
     public void add(Throwable failure) {
         count++;
         long nowNanos = System.nanoTime();
         if (nowNanos - nextLogNanos >= 0) {
-            LOGGER.warn("unexpected failure in a loop, which goes on; {} since the last such line",
-                    count - loggedFailures, failure);
-            loggedFailures = count;
             nextLogNanos = nowNanos + LOG_INTERVAL_NANOS;
+            try {
+                LOGGER.warn("unexpected failure in a loop, which goes on; {} since the last such line",
+                        count - loggedFailures, failure);
+                loggedFailures = count;
+            } catch (Throwable ignored) {
+                // It is counted.
+            }
         }
     }
 }
