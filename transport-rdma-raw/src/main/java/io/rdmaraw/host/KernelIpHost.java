@@ -221,10 +221,18 @@ final class KernelIpHost implements IpHost {
         }
     }
 
+    /**
+     * Solicits a neighbour. Refuses an IPv6 neighbour on a link without an IPv6 address. The kernel cannot solicit it
+     * either, and its entry would delay the first solicitation after the link gets an address.
+     */
     private void solicit(int linkIndex, IpAddress hop) throws IOException {
+        NetworkSnapshot snapshot = kernel.snapshot();
+        Link link = snapshot.link(linkIndex);
+        if (!hop.isIpv4() && link != null && !snapshot.hasIpv6Address(linkIndex)) {
+            throw new IOException(link.name() + " has no IPv6 address to solicit from");
+        }
         kernel.solicit(linkIndex, hop);
-        Link link = kernel.snapshot().link(linkIndex);
-        if (!hop.isIpv4() && link != null && !kernel.snapshot().hasLinkLocalAddress(linkIndex)) {
+        if (!hop.isIpv4() && link != null && !snapshot.hasLinkLocalAddress(linkIndex)) {
             NeighborSolicitation.send(linkIndex, link.mac(), hop);
         }
     }

@@ -7,12 +7,16 @@ import io.rdmaraw.net.Neighbor;
 import io.rdmaraw.net.NeighborTable;
 import io.rdmaraw.net.NetworkSnapshot;
 
+import java.util.HashSet;
 import java.util.List;
+import java.util.Set;
 import java.util.concurrent.Executor;
+import java.util.concurrent.Future;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.function.Consumer;
+import java.util.function.LongSupplier;
 
 /**
  * The next hops that one loop uses in a host's network. Unknown hops are solicited through the host. Packets wait in
@@ -28,10 +32,15 @@ final class LoopNeighbors {
     private final Executor loop;
     private final NeighborTable<PendingPacket> table;
     private final Runnable onHostChange;
+    private final LongSupplier clock;
     private final Consumer<NetworkSnapshot> listener;
     /** Number of solicitations that the host refused. May be incremented on any thread. */
     private final LongAdder refusals = new LongAdder();
-    private boolean timerRuns;
+    /** The loop's timers, as the last caller passed them. Set before the table has entries. */
+    private ScheduledExecutorService timers;
+    /** The timer that polls the table, or null. */
+    private Future<?> timerOrNull;
+    private long timerNanos;
     private List<Link> links;
     private List<LocalAddress> addresses;
 
@@ -40,9 +49,15 @@ final class LoopNeighbors {
      * @param onHostChange runs on the loop when the host's links or addresses have changed
      */
     LoopNeighbors(IpHost host, Executor loop, int maxWaiting, Runnable onHostChange) {
+        this(host, loop, maxWaiting, onHostChange, System::nanoTime);
+    }
+
+    /** @param clock returns the current time in nanoseconds */
+    LoopNeighbors(IpHost host, Executor loop, int maxWaiting, Runnable onHostChange, LongSupplier clock) {
         this.host = host;
         this.loop = loop;
         this.onHostChange = onHostChange;
+        this.clock = clock;
         links = host.snapshot().links();
         addresses = host.snapshot().addresses();
         table = new NeighborTable<>(this::solicit, new NeighborTable.PacketSink<>() {
@@ -65,12 +80,14 @@ final class LoopNeighbors {
      * the host knows the address already, a later task sends the waiting packets. Sending them here would interleave
      * them with a burst that the caller may be building.
      */
-    private void solicit(int linkIndex, IpAddress hop) {
+    private Neighbor solicit(int linkIndex, IpAddress hop) {
         host.solicit(linkIndex, hop, refusals::increment);
+        pollBy(clock.getAsLong() + NeighborTable.RETRY_NANOS);
         Neighbor known = host.snapshot().neighbor(linkIndex, hop);
         if (known != null && known.isResolved()) {
-            loop.execute(() -> table.learned(linkIndex, hop, known.mac(), System.nanoTime()));
+            loop.execute(() -> table.learned(linkIndex, hop, known.mac(), clock.getAsLong()));
         }
+        return known;
     }
 
     /**
@@ -79,7 +96,7 @@ final class LoopNeighbors {
      * for minutes.
      */
     private void onSnapshot(NetworkSnapshot snapshot) {
-        long now = System.nanoTime();
+        long now = clock.getAsLong();
         table.forEachHop((linkIndex, hop) -> {
             Neighbor neighbor = snapshot.neighbor(linkIndex, hop);
             if (neighbor != null && neighbor.isResolved()) {
@@ -87,14 +104,34 @@ final class LoopNeighbors {
             } else if (neighbor == null) {
                 table.forgotten(linkIndex, hop, now);
             } else if (neighbor.isFailed()) {
-                table.lost(linkIndex, hop);
+                table.failed(neighbor);
             }
         });
         if (!snapshot.links().equals(links) || !snapshot.addresses().equals(addresses)) {
+            Set<Integer> changed = changedLinks(snapshot);
             links = snapshot.links();
             addresses = snapshot.addresses();
+            changed.forEach(linkIndex -> table.linkChanged(linkIndex, now));
             onHostChange.run();
         }
+    }
+
+    /** Returns the indexes of the links that differ from the previous snapshot, themselves or in their addresses. */
+    private Set<Integer> changedLinks(NetworkSnapshot snapshot) {
+        Set<Integer> changed = new HashSet<>();
+        difference(links, snapshot.links()).forEach(link -> changed.add(link.index()));
+        difference(addresses, snapshot.addresses()).forEach(address -> changed.add(address.linkIndex()));
+        return changed;
+    }
+
+    /** Returns the elements that only one of two lists has. */
+    private static <T> Set<T> difference(List<T> before, List<T> after) {
+        Set<T> all = new HashSet<>(before);
+        all.addAll(after);
+        Set<T> both = new HashSet<>(before);
+        both.retainAll(new HashSet<>(after));
+        all.removeAll(both);
+        return all;
     }
 
     /**
@@ -103,7 +140,7 @@ final class LoopNeighbors {
      */
     NextHop find(NetworkSnapshot snapshot, int linkIndex, IpAddress hop, ScheduledExecutorService timers) {
         Neighbor neighbor = snapshot.neighbor(linkIndex, hop);
-        long now = System.nanoTime();
+        long now = clock.getAsLong();
         if (neighbor != null && neighbor.isResolved()) {
             runTimer(timers);
             return new NextHop(linkIndex, hop, neighbor.mac(), table.known(linkIndex, hop, neighbor.mac(), now));
@@ -115,13 +152,13 @@ final class LoopNeighbors {
     void await(PendingPacket packet) {
         NextHop hop = packet.nextHop();
         runTimer(packet.loop());
-        table.await(hop.linkIndex(), hop.address(), packet, System.nanoTime());
+        table.await(hop.linkIndex(), hop.address(), packet, clock.getAsLong());
     }
 
     /** Solicits a hop for a reply that is not queued. */
     void request(NextHop hop, ScheduledExecutorService timers) {
         runTimer(timers);
-        table.request(hop.linkIndex(), hop.address(), System.nanoTime());
+        table.request(hop.linkIndex(), hop.address(), clock.getAsLong());
     }
 
     /**
@@ -130,7 +167,7 @@ final class LoopNeighbors {
      */
     void suspect(NextHop hop, ScheduledExecutorService timers) {
         runTimer(timers);
-        table.suspect(hop.linkIndex(), hop.address(), System.nanoTime());
+        table.suspect(hop.linkIndex(), hop.address(), clock.getAsLong());
     }
 
     /**
@@ -158,20 +195,34 @@ final class LoopNeighbors {
     void close() {
         host.removeListener(listener);
         table.close();
+        if (timerOrNull != null) {
+            timerOrNull.cancel(false);
+        }
     }
 
-    private void runTimer(ScheduledExecutorService timers) {
-        if (timerRuns) {
+    private void runTimer(ScheduledExecutorService loopTimers) {
+        timers = loopTimers;
+        pollBy(clock.getAsLong() + MAX_TIMER_NANOS);
+    }
+
+    /** Polls the table at the given time or earlier. */
+    private void pollBy(long nanos) {
+        if (timerOrNull != null && timerNanos - nanos <= 0) {
             return;
         }
-        timerRuns = true;
-        long untilNext = table.nextDeadlineNanos() - System.nanoTime();
-        timers.schedule(() -> {
-            timerRuns = false;
-            table.poll(System.nanoTime());
-            if (table.size() > 0) {
-                runTimer(timers);
-            }
-        }, Math.clamp(untilNext, MIN_TIMER_NANOS, MAX_TIMER_NANOS), TimeUnit.NANOSECONDS);
+        if (timerOrNull != null) {
+            timerOrNull.cancel(false);
+        }
+        timerNanos = nanos;
+        timerOrNull = timers.schedule(this::poll, nanos - clock.getAsLong(), TimeUnit.NANOSECONDS);
+    }
+
+    private void poll() {
+        timerOrNull = null;
+        table.poll(clock.getAsLong());
+        if (table.size() > 0) {
+            long now = clock.getAsLong();
+            pollBy(now + Math.clamp(table.nextDeadlineNanos() - now, MIN_TIMER_NANOS, MAX_TIMER_NANOS));
+        }
     }
 }

@@ -14,8 +14,8 @@ import java.util.concurrent.TimeUnit;
  * The next hops of a loop: their MAC addresses, the packets that wait for resolution, and the times of retries.
  *
  * <p>The table requests resolution through a {@link Solicitor}, which sends ARP or neighbour discovery or lets
- * the kernel do so. The result is reported by {@link #learned} or {@link #lost}. A resolved address remains
- * valid while in use, until it is reported lost: a busy hop may not answer a confirmation.
+ * the kernel do so. The result is reported by {@link #learned} or {@link #failed}. A resolved address remains
+ * valid while in use, until the hop is reported failed: a busy hop may not answer a confirmation.
  *
  * <p>Peers can cause packets to any number of non-existent hops. Therefore the numbers of waiting packets and
  * of unresolved hops are limited, and the oldest are discarded first. If the table has the maximum number of
@@ -36,7 +36,7 @@ public final class NeighborTable<P> {
      * RETRANS_TIMER).
      */
     static final int MAX_ATTEMPTS = 3;
-    static final long RETRY_NANOS = TimeUnit.SECONDS.toNanos(1);
+    public static final long RETRY_NANOS = TimeUnit.SECONDS.toNanos(1);
     /**
      * Interval at which a hop in use is confirmed. The kernel does not see our traffic and would consider the
      * entry stale.
@@ -50,8 +50,12 @@ public final class NeighborTable<P> {
 
     /** Requests the resolution of addresses. */
     public interface Solicitor {
-        /** Requests the MAC address of a hop. A result is reported later through {@link NeighborTable#learned}. */
-        void solicit(int linkIndex, IpAddress hop);
+        /**
+         * Requests the MAC address of a hop. A result is reported later through {@link NeighborTable#learned}.
+         *
+         * @return the host's present entry of the hop, or null. It is no answer to this request
+         */
+        Neighbor solicit(int linkIndex, IpAddress hop);
     }
 
     /** Receives packets that have waited. */
@@ -87,6 +91,8 @@ public final class NeighborTable<P> {
         private final Use use = new Use();
         private final ArrayDeque<Waiting<P>> waiting = new ArrayDeque<>(4);
         private long mac = Neighbor.NO_MAC;
+        /** The host's entry at the last request. */
+        private Neighbor beforeRequestOrNull;
         private int attempts;
         private long askedNanos;
         private long usedNanos;
@@ -180,7 +186,7 @@ public final class NeighborTable<P> {
 
     /**
      * Reports that packets to a hop seem to be lost. The table requests a confirmation at once, but at most one
-     * per retry interval. The address stays valid until the hop is reported lost.
+     * per retry interval. The address stays valid until the hop is reported failed.
      */
     public void suspect(int linkIndex, IpAddress hop, long nowNanos) {
         Entry<P> entry = entries.get(new Key(linkIndex, hop));
@@ -275,7 +281,20 @@ public final class NeighborTable<P> {
     private void ask(Entry<P> entry, long nowNanos) {
         entry.attempts++;
         entry.askedNanos = nowNanos;
-        solicitor.solicit(entry.key.linkIndex(), entry.key.hop());
+        entry.beforeRequestOrNull = solicitor.solicit(entry.key.linkIndex(), entry.key.hop());
+    }
+
+    /**
+     * Reports that a link or its addresses have changed. The table requests the unresolved hops of the link at once:
+     * the host may have been unable to solicit them, and it discards its own requests when a link goes down.
+     */
+    public void linkChanged(int linkIndex, long nowNanos) {
+        for (Entry<P> entry : List.copyOf(unresolved)) {
+            if (entry.key.linkIndex() == linkIndex) {
+                entry.attempts = 0;
+                ask(entry, nowNanos);
+            }
+        }
     }
 
     /** Reports the MAC address of a hop, or confirms it. Sends the packets that wait for it. */
@@ -295,10 +314,16 @@ public final class NeighborTable<P> {
         }
     }
 
-    /** Reports that a hop does not answer, or that its link is gone. Discards its packets. */
-    public void lost(int linkIndex, IpAddress hop) {
-        Entry<P> entry = entries.remove(new Key(linkIndex, hop));
-        if (entry != null) {
+    /**
+     * Reports an entry of the host by which a hop does not answer. Removes the hop and discards its packets. An
+     * unresolved hop remains if the host had this entry before the last request, because the kernel does not report
+     * that it solicits a failed neighbour again.
+     */
+    public void failed(Neighbor failure) {
+        Key key = new Key(failure.linkIndex(), failure.address());
+        Entry<P> entry = entries.get(key);
+        if (entry != null && (entry.mac != Neighbor.NO_MAC || !failure.equals(entry.beforeRequestOrNull))) {
+            entries.remove(key);
             forget(entry);
         }
     }

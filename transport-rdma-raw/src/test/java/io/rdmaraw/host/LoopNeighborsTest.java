@@ -5,7 +5,11 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.netty.channel.embedded.EmbeddedChannel;
+import io.netty.util.concurrent.MockTicker;
+import io.netty.util.concurrent.Ticker;
 import io.rdmaraw.net.IpAddress;
+import io.rdmaraw.net.LocalAddress;
 import io.rdmaraw.net.Neighbor;
 import io.rdmaraw.net.NetworkSnapshot;
 import io.rdmaraw.net.Snapshots;
@@ -16,9 +20,11 @@ import org.junit.jupiter.api.Timeout;
 
 import java.io.IOException;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 import java.util.concurrent.Executors;
 import java.util.concurrent.ScheduledExecutorService;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Consumer;
 
@@ -26,6 +32,7 @@ class LoopNeighborsTest {
     private static final int LINK = 3;
     private static final long MAC = 0x0200_0000_0042L;
     private static final IpAddress HOP = IpAddress.ipv4(0x0a000001);
+    private static final IpAddress OTHER = IpAddress.ipv4(0x0a000002);
 
     private final ScheduledExecutorService timers = Executors.newSingleThreadScheduledExecutor();
 
@@ -38,10 +45,11 @@ class LoopNeighborsTest {
     private static final class SaidHost implements IpHost {
         private final List<Consumer<NetworkSnapshot>> listeners = new ArrayList<>();
         private final List<IpAddress> asked = new ArrayList<>();
+        private List<LocalAddress> addresses = List.of();
         private NetworkSnapshot snapshot = Snapshots.of(0);
 
         void say(Neighbor... neighbors) {
-            snapshot = Snapshots.of(snapshot.generation() + 1, neighbors);
+            snapshot = Snapshots.of(snapshot.generation() + 1, addresses, neighbors);
             listeners.forEach(listener -> listener.accept(snapshot));
         }
 
@@ -63,6 +71,24 @@ class LoopNeighborsTest {
         @Override
         public void solicit(int linkIndex, IpAddress hop, Runnable refused) {
             asked.add(hop);
+        }
+    }
+
+    /** A packet to a hop. Records its fate. */
+    private record Packet(IpAddress hop, ScheduledExecutorService loop, List<String> fates) implements PendingPacket {
+        @Override
+        public NextHop nextHop() {
+            return new NextHop(LINK, hop, Neighbor.NO_MAC, null);
+        }
+
+        @Override
+        public void send(long mac) {
+            fates.add("sent to " + Long.toHexString(mac));
+        }
+
+        @Override
+        public void discard() {
+            fates.add("discarded");
         }
     }
 
@@ -145,6 +171,104 @@ class LoopNeighborsTest {
         host.say(neighbor(MAC + 1, Neighbor.STALE));
         assertTrue(neighbors.find(host.snapshot(), LINK, HOP, timers).isResolved());
         assertEquals(MAC + 1, neighbors.find(host.snapshot(), LINK, HOP, timers).mac());
+        neighbors.close();
+    }
+
+    /**
+     * A retry must not wait for a timer that was set for hops without a request. Also the first packet of a loop must
+     * not: then the table is empty when the timer is set.
+     */
+    @Test
+    void retriesAreInTime() {
+        SaidHost host = new SaidHost();
+        MockTicker ticker = Ticker.newMockTicker();
+        EmbeddedChannel channel = EmbeddedChannel.builder().ticker(ticker).build();
+        LoopNeighbors neighbors = new LoopNeighbors(host, Runnable::run, 128, () -> { }, ticker::nanoTime);
+        host.say(neighbor(MAC, Neighbor.REACHABLE));
+        neighbors.find(host.snapshot(), LINK, HOP, channel.eventLoop());
+        List<String> fates = new ArrayList<>();
+        neighbors.await(new Packet(OTHER, channel.eventLoop(), fates));
+        for (int i = 1; i <= 3; i++) {
+            assertEquals(Collections.nCopies(i, OTHER), host.asked);
+            assertEquals(List.of(), fates);
+            ticker.advance(1, TimeUnit.SECONDS);
+            channel.runScheduledPendingTasks();
+        }
+        assertEquals(List.of("discarded"), fates, "three seconds without an answer");
+        neighbors.close();
+        assertEquals(-1, channel.runScheduledPendingTasks(), "the timer is cancelled");
+        channel.finish();
+    }
+
+    /** The removal of a used entry starts a request outside of any call that passes timers. */
+    @Test
+    void requestForARemovedEntryIsRepeatedInTime() {
+        SaidHost host = new SaidHost();
+        MockTicker ticker = Ticker.newMockTicker();
+        EmbeddedChannel channel = EmbeddedChannel.builder().ticker(ticker).build();
+        LoopNeighbors neighbors = new LoopNeighbors(host, Runnable::run, 128, () -> { }, ticker::nanoTime);
+        host.say(neighbor(MAC, Neighbor.REACHABLE));
+        neighbors.find(host.snapshot(), LINK, HOP, channel.eventLoop());
+        host.say();
+        assertEquals(List.of(HOP), host.asked);
+        ticker.advance(1, TimeUnit.SECONDS);
+        channel.runScheduledPendingTasks();
+        assertEquals(List.of(HOP, HOP), host.asked);
+        neighbors.close();
+        channel.finish();
+    }
+
+    /**
+     * An interface without an address cannot solicit, and the kernel's entry may be gone when it gets one. Packets leave
+     * as soon as the kernel would send them, not at the next retry.
+     */
+    @Test
+    void newAddressOfTheLinkStartsResolutionAtOnce() {
+        SaidHost host = new SaidHost();
+        LoopNeighbors neighbors = new LoopNeighbors(host, Runnable::run, 128, () -> { });
+        neighbors.await(new Packet(HOP, timers, new ArrayList<>()));
+        host.addresses = List.of(address(LINK + 1));
+        host.say();
+        assertEquals(List.of(HOP), host.asked, "another link");
+        host.addresses = List.of(address(LINK + 1), address(LINK));
+        host.say();
+        assertEquals(List.of(HOP, HOP), host.asked);
+        host.say();
+        assertEquals(List.of(HOP, HOP), host.asked);
+        neighbors.close();
+    }
+
+    private static LocalAddress address(int linkIndex) {
+        return new LocalAddress(linkIndex, IpAddress.parse("fe80::1"), 64, 0, 0);
+    }
+
+    /**
+     * The kernel's entry says "failed" while the kernel solicits the neighbour again. A change elsewhere must not
+     * discard the packet that waits.
+     */
+    @Test
+    void oldFailureDoesNotDiscardPackets() {
+        SaidHost host = new SaidHost();
+        LoopNeighbors neighbors = new LoopNeighbors(host, Runnable::run, 128, () -> { });
+        List<String> fates = new ArrayList<>();
+        Neighbor failed = neighbor(Neighbor.NO_MAC, Neighbor.FAILED);
+        host.say(failed);
+        neighbors.await(new Packet(HOP, timers, fates));
+        host.say(failed, new Neighbor(LINK, OTHER, MAC, Neighbor.REACHABLE));
+        assertEquals(List.of(), fates);
+        host.say(neighbor(MAC, Neighbor.REACHABLE));
+        assertEquals(List.of("sent to " + Long.toHexString(MAC)), fates);
+        neighbors.close();
+    }
+
+    @Test
+    void newFailureDiscardsPackets() {
+        SaidHost host = new SaidHost();
+        LoopNeighbors neighbors = new LoopNeighbors(host, Runnable::run, 128, () -> { });
+        List<String> fates = new ArrayList<>();
+        neighbors.await(new Packet(HOP, timers, fates));
+        host.say(neighbor(Neighbor.NO_MAC, Neighbor.FAILED));
+        assertEquals(List.of("discarded"), fates);
         neighbors.close();
     }
 }

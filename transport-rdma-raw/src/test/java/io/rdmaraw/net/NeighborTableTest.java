@@ -18,7 +18,7 @@ class NeighborTableTest {
 
     private final List<String> log = new ArrayList<>();
     private final NeighborTable<String> table = new NeighborTable<>(
-            (link, hop) -> log.add("who has " + hop + " on " + link),
+            this::solicit,
             new NeighborTable.PacketSink<>() {
                 @Override
                 public void send(String packet, long mac) {
@@ -31,6 +31,18 @@ class NeighborTableTest {
                 }
             }, MAX_WAITING);
     private long nowNanos = Long.MAX_VALUE - TimeUnit.SECONDS.toNanos(10);
+
+    /** The host's entry of the hop. */
+    private Neighbor entryOrNull;
+
+    private Neighbor solicit(int link, IpAddress hop) {
+        log.add("who has " + hop + " on " + link);
+        return entryOrNull;
+    }
+
+    private static Neighbor failure() {
+        return new Neighbor(LINK, HOP, Neighbor.NO_MAC, Neighbor.FAILED);
+    }
 
     private void after(long seconds) {
         nowNanos += TimeUnit.SECONDS.toNanos(seconds);
@@ -171,6 +183,52 @@ class NeighborTableTest {
         assertLog("who has 10.0.0.1 on 3");
     }
 
+    /** The kernel does not report that it solicits a failed neighbour again, so its entry stays as it was. */
+    @Test
+    void failureBeforeTheRequestIsNoAnswer() {
+        entryOrNull = failure();
+        table.await(LINK, HOP, "a", nowNanos);
+        assertLog("who has 10.0.0.1 on 3");
+        table.failed(failure());
+        assertLog();
+        table.learned(LINK, HOP, MAC, nowNanos);
+        assertLog("send a to 20000000042");
+        table.failed(failure());
+        assertEquals(0, table.size(), "a failure after an answer is a new one");
+    }
+
+    @Test
+    void failureBeforeTheRequestDoesNotKeepTheHop() {
+        entryOrNull = failure();
+        table.await(LINK, HOP, "a", nowNanos);
+        for (int i = 0; i < NeighborTable.MAX_ATTEMPTS; i++) {
+            table.failed(failure());
+            after(1);
+        }
+        assertLog("who has 10.0.0.1 on 3", "who has 10.0.0.1 on 3", "who has 10.0.0.1 on 3", "discard a");
+        assertEquals(0, table.size());
+    }
+
+    /** A link without an address cannot solicit. When it gets one, the kernel can send at once. */
+    @Test
+    void unresolvedHopIsRequestedAtOnceWhenItsLinkChanges() {
+        table.await(LINK, HOP, "a", nowNanos);
+        after(1);
+        log.clear();
+        table.linkChanged(LINK + 1, nowNanos);
+        assertLog();
+        table.linkChanged(LINK, nowNanos);
+        assertLog("who has 10.0.0.1 on 3");
+        after(1);
+        after(1);
+        assertLog("who has 10.0.0.1 on 3", "who has 10.0.0.1 on 3");
+        after(1);
+        assertLog("discard a");
+        table.known(LINK, HOP, MAC, nowNanos);
+        table.linkChanged(LINK, nowNanos);
+        assertLog();
+    }
+
     @Test
     void hopsInUseAreConfirmedAndOthersRemoved() {
         table.await(LINK, HOP, "a", nowNanos);
@@ -192,7 +250,7 @@ class NeighborTableTest {
     }
 
     @Test
-    void hopInUseIsRequestedUntilItIsLost() {
+    void hopInUseIsRequestedUntilItFails() {
         table.await(LINK, HOP, "a", nowNanos);
         table.learned(LINK, HOP, MAC, nowNanos);
         log.clear();
@@ -206,7 +264,7 @@ class NeighborTableTest {
         after(1);
         assertLog("who has 10.0.0.1 on 3");
         assertEquals(MAC, table.macOf(LINK, HOP, nowNanos), "nobody has said that it is wrong");
-        table.lost(LINK, HOP);
+        table.failed(failure());
         assertEquals(Neighbor.NO_MAC, table.macOf(LINK, HOP, nowNanos));
     }
 
@@ -237,7 +295,7 @@ class NeighborTableTest {
     @Test
     void closeDiscardsWaitingPackets() {
         table.await(LINK, HOP, "a", nowNanos);
-        table.lost(LINK, HOP);
+        table.failed(failure());
         table.await(LINK, HOP, "b", nowNanos);
         table.close();
         assertLog("who has 10.0.0.1 on 3", "discard a", "who has 10.0.0.1 on 3", "discard b");

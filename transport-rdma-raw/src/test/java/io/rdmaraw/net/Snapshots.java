@@ -12,6 +12,11 @@ public final class Snapshots {
         return new NetworkSnapshot(generation, List.of(), List.of(), List.of(), List.of(neighbors), false);
     }
 
+    /** Returns a snapshot that contains only addresses and neighbours. */
+    public static NetworkSnapshot of(long generation, List<LocalAddress> addresses, Neighbor... neighbors) {
+        return new NetworkSnapshot(generation, List.of(), addresses, List.of(), List.of(neighbors), false);
+    }
+
     /** Returns a snapshot of a host with policy rules and nothing else. */
     public static NetworkSnapshot withPolicyRules(long generation) {
         return new NetworkSnapshot(generation, List.of(), List.of(), List.of(), List.of(), true);

@@ -1,5 +1,6 @@
 package io.rdmaraw.testsuite.netlink;
 
+import io.rdmaraw.host.IpHost;
 import io.rdmaraw.net.IcmpError;
 import io.rdmaraw.net.IpAddress;
 import io.rdmaraw.net.Link;
@@ -33,6 +34,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Predicate;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
@@ -323,6 +325,30 @@ class RtnetlinkMonitorTest {
         ip("neigh", "del", absent, "dev", pair.ours().name());
         await("its removal", s -> s.neighbor(link, ip(absent)) == null
                 || !s.neighbor(link, ip(absent)).isResolved());
+    }
+
+    /**
+     * A router over a link that has no IPv6 address for a moment. With an entry made too early, the kernel would wait
+     * for its retransmission timer, which the test sets to a minute.
+     */
+    @Test
+    void neighborIsResolvedAsSoonAsTheLinkHasAnIpv6Address() throws Exception {
+        String device = pair.ours().name();
+        int link = pair.ours().index();
+        IpAddress router = ip(pair.peer().ipv6());
+        ip("-6", "addr", "flush", "dev", device);
+        host.call(() -> Files.writeString(Path.of("/proc/sys/net/ipv6/neigh", device, "retrans_time_ms"), "60000"));
+        IpHost shared = host.call(IpHost::ofKernel);
+        Await.until("no IPv6 address", () -> !shared.snapshot().hasIpv6Address(link));
+        AtomicInteger refusals = new AtomicInteger();
+        shared.solicit(link, router, refusals::incrementAndGet);
+        Await.until("a refusal", () -> refusals.get() == 1);
+        ip("-6", "addr", "add", "fe80::1/64", "dev", device, "nodad");
+        Await.until("the address", () -> shared.snapshot().hasLinkLocalAddress(link));
+        shared.solicit(link, router, refusals::incrementAndGet);
+        Await.until("the neighbour", () -> shared.snapshot().neighbor(link, router) != null
+                && shared.snapshot().neighbor(link, router).isResolved());
+        assertEquals(1, refusals.get());
     }
 
     @Test
