@@ -75,6 +75,11 @@ final class AcceptedDifferences {
                     "packets from a broadcast address are dropped, which the kernel does only with `rp_filter`",
                     difference -> difference.probe().source().endsWith(".255")
                             && difference.ours().delivered() == null && !difference.ours().isAnswered()),
+            accepted("unspecified-source", Set.of("answered"),
+                    "TCP segments from the unspecified IPv6 address are dropped as RFC 9293 demands; the kernel answers"
+                            + " them if it has a default route",
+                    difference -> difference.probe().kind().isTcp() && difference.probe().source().equals("::")
+                            && !difference.ours().isAnswered()),
             accepted("own-source", ANY,
                     "packets from an own address of the host are dropped, which the kernel does for IPv4 only",
                     difference -> difference.probe().isIpv6() && difference.ours().delivered() == null

@@ -33,6 +33,19 @@ class AcceptedDifferencesTest {
         assertEquals(List.of(), ids(probe, answer(0, "10.0.0.2%up0", "10.0.0.1"), refused));
     }
 
+    /** The address is never a destination (RFC 4291 section 2.5.2), so an answer can reach nobody. */
+    @Test
+    void segmentsFromTheUnspecifiedAddressNeedNoAnswer() {
+        Probe probe = new Probe(Probe.Kind.SYN, 0, "fe80::a", "::", "2001:db8:0::1", 0);
+        Answer none = new Answer(null, java.util.Set.of(), null);
+        Answer some = answer(1, "fe80::a%up1", "2001:db8:0::1");
+        assertEquals(List.of("unspecified-source"), ids(probe, none, some));
+        Probe other = new Probe(Probe.Kind.SYN, 0, "fe80::a", "2001:db8:f0::7", "2001:db8:0::1", 0);
+        assertEquals(List.of(), ids(other, none, some));
+        Probe datagram = new Probe(Probe.Kind.DATAGRAM, 0, "fe80::a", "::", "2001:db8:0::1", 8);
+        assertEquals(List.of(), ids(datagram, none, some));
+    }
+
     private static Answer answer(int link, String nextHop, String source) {
         return new Answer(null, java.util.Set.of(new Answer.Reply(link, nextHop, source, "SYN-ACK mss 1460")), null);
     }
