@@ -343,7 +343,7 @@ run_hardware_check() {
         case "$1" in
           -d | --device) device="$2" ;;
           --peer) peer="$2" ;;
-          --out) hardware_out="$2" ;;
+          --out) hardware_out="${2%/}" ;;
           --setup) setup="$2" ;;
         esac
         shift 2

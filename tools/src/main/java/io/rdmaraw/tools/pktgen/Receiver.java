@@ -7,6 +7,8 @@ import io.rdmaraw.pcap.PcapWriter;
 import io.rdmaraw.tools.run.Counter;
 import io.rdmaraw.tools.run.RunFailure;
 import java.io.IOException;
+import java.time.Instant;
+import java.time.temporal.ChronoUnit;
 import java.util.concurrent.CountDownLatch;
 
 /** Counts frames, and writes them to a file if one is given. */
@@ -18,6 +20,8 @@ final class Receiver extends ChannelInboundHandlerAdapter {
     private final CountDownLatch done;
     private final Counter frames = new Counter();
     private final Counter bytes = new Counter();
+    /** The wall clock in nanoseconds is this plus {@link System#nanoTime}. */
+    private final long epochOffsetNanos = ChronoUnit.NANOS.between(Instant.EPOCH, Instant.now()) - System.nanoTime();
     private byte[] copy = new byte[2048];
 
     /**
@@ -64,7 +68,7 @@ final class Receiver extends ChannelInboundHandlerAdapter {
             copy = new byte[lengthBytes];
         }
         frame.getBytes(frame.readerIndex(), copy, 0, lengthBytes);
-        fileOrNull.write(System.currentTimeMillis() * 1_000_000L, copy, 0, lengthBytes);
+        fileOrNull.write(epochOffsetNanos + System.nanoTime(), copy, 0, lengthBytes);
     }
 
     @Override
