@@ -15,9 +15,11 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Queue;
+import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CopyOnWriteArrayList;
@@ -45,10 +47,15 @@ final class KernelIpHost implements IpHost {
     private record Solicitation(int linkIndex, IpAddress hop, Runnable refused) {
     }
 
+    private record Hop(int linkIndex, IpAddress address) {
+    }
+
     private final RtnetlinkMonitor kernel;
     private final RouteQuery routes;
     private final EventFd wakeup = new EventFd();
     private final Queue<Solicitation> solicitations = new ConcurrentLinkedQueue<>();
+    /** IPv6 neighbours whose last solicitation the kernel could not send. Used by the thread only. */
+    private final Set<Hop> unsent = new HashSet<>();
     private volatile boolean mustRereadAll;
     private long refusals;
     private long refusalToldNanos;
@@ -222,17 +229,23 @@ final class KernelIpHost implements IpHost {
     }
 
     /**
-     * Solicits a neighbour. Refuses an IPv6 neighbour on a link without an IPv6 address. The kernel cannot solicit it
-     * either, and its entry would delay the first solicitation after the link gets an address.
+     * Makes the kernel solicit a neighbour. On a link without a link-local address the kernel cannot solicit an IPv6
+     * neighbour, so this process does. It does so once more when the link has such an address: the kernel's entry would
+     * wait for its retransmission timer.
      */
     private void solicit(int linkIndex, IpAddress hop) throws IOException {
-        NetworkSnapshot snapshot = kernel.snapshot();
-        Link link = snapshot.link(linkIndex);
-        if (!hop.isIpv4() && link != null && !snapshot.hasIpv6Address(linkIndex)) {
-            throw new IOException(link.name() + " has no IPv6 address to solicit from");
-        }
         kernel.solicit(linkIndex, hop);
-        if (!hop.isIpv4() && link != null && !snapshot.hasLinkLocalAddress(linkIndex)) {
+        Link link = kernel.snapshot().link(linkIndex);
+        if (hop.isIpv4() || link == null) {
+            return;
+        }
+        Hop key = new Hop(linkIndex, hop);
+        boolean wasUnsent = unsent.remove(key);
+        boolean isUnsent = !kernel.snapshot().hasLinkLocalAddress(linkIndex);
+        if (isUnsent && unsent.size() < MAX_QUEUED) {
+            unsent.add(key);
+        }
+        if (isUnsent || wasUnsent) {
             NeighborSolicitation.send(linkIndex, link.mac(), hop);
         }
     }

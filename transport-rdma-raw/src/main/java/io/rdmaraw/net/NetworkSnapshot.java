@@ -162,12 +162,6 @@ public final class NetworkSnapshot {
                 && each.isUsable());
     }
 
-    /** Returns whether a link has a usable IPv6 address. */
-    public boolean hasIpv6Address(int linkIndex) {
-        return addresses.stream().anyMatch(each -> each.linkIndex() == linkIndex && !each.address().isIpv4()
-                && each.isUsable());
-    }
-
     /** Returns the route to a destination, or null if there is none. */
     public Route route(IpAddress destination) {
         return routes.find(destination, destination.isIpv4() ? alive : reachable, alive);
