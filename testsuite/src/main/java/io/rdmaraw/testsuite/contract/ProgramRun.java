@@ -11,9 +11,11 @@ import io.netty.channel.Channel;
 import io.netty.channel.ChannelFuture;
 import io.netty.channel.ChannelInitializer;
 import io.netty.channel.ChannelOption;
+import io.netty.channel.EventLoop;
 import io.netty.channel.EventLoopGroup;
 import io.netty.channel.RecvByteBufAllocator;
 import io.netty.channel.ServerChannel;
+import io.netty.channel.SingleThreadIoEventLoop;
 import io.netty.channel.WriteBufferWaterMark;
 import io.netty.channel.socket.DuplexChannel;
 import io.netty.channel.socket.nio.NioServerSocketChannel;
@@ -29,11 +31,15 @@ import java.util.HashMap;
 import java.util.IdentityHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.SortedMap;
 import java.util.TreeMap;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.ConcurrentSkipListMap;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
@@ -65,6 +71,8 @@ final class ProgramRun {
     final Map<Integer, WriteRecord> sent = new ConcurrentSkipListMap<>();
     private final Map<Object, WriteRecord> records = new IdentityHashMap<>();
     private final Map<Endpoint, ConcurrentLinkedQueue<WriteRecord>> broadcasts = new HashMap<>();
+    /** The loops of the channels that steps of other threads have used since the last wait. */
+    private final Set<EventLoop> used = ConcurrentHashMap.newKeySet();
     private final List<Runnable> endings = new ArrayList<>();
     private Endpoint server;
     volatile boolean ending;
@@ -262,6 +270,14 @@ final class ProgramRun {
 
     /** Returns a channel's handler by its number, or null if the program has no such channel. */
     Endpoint end(int number) {
+        Endpoint end = find(number);
+        if (end != null && end.loop != null && !Nesting.isInside()) {
+            used.add(end.loop);
+        }
+        return end;
+    }
+
+    private Endpoint find(int number) {
         if (number == Program.SERVER) {
             return server;
         }
@@ -360,9 +376,38 @@ final class ProgramRun {
 
     /** Waits until all sent data has arrived where it can arrive. */
     boolean settle() {
+        awaitTasks();
         return await(() -> calls.stream().allMatch(Future::isDone) && clients.stream().allMatch(Endpoint::isSettled)
                 && accepted.stream().allMatch(Endpoint::isSettled)
                 && datagrams.stream().allMatch(Endpoint::isSettled));
+    }
+
+    /**
+     * Waits until the loops of the channels that steps have used since have run their tasks. A write of another thread
+     * is such a task: before it has run, nothing shows that data is on its way. Other loops get no task, because it
+     * would wake them. A handler or a task must not wait for its own loop.
+     */
+    private void awaitTasks() {
+        if (Nesting.isInside()) {
+            return;
+        }
+        List<EventLoop> loops = List.copyOf(used);
+        loops.forEach(used::remove);
+        AtomicInteger left = new AtomicInteger(loops.size());
+        for (EventLoop loop : loops) {
+            // A loop with channels is never suspended, although it is marked so.
+            if (loop instanceof SingleThreadIoEventLoop single && single.isSuspended()
+                    && single.registeredChannels() == 0) {
+                left.decrementAndGet();
+                continue;
+            }
+            try {
+                loop.execute(left::decrementAndGet);
+            } catch (RejectedExecutionException ended) {
+                left.decrementAndGet();
+            }
+        }
+        await(() -> left.get() == 0);
     }
 
     /** Waits for a condition as long as there is progress, and for a short time after the last progress. */
