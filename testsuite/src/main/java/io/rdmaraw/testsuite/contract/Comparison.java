@@ -13,7 +13,8 @@ final class Comparison implements AutoCloseable {
     private static final int REPETITIONS = 5;
     private static final long QUIET_NANOS = 10_000_000;
     private static final long QUIET_NANOS_WHEN_REPEATED = 200_000_000;
-    private static final String ABSENT = "-";
+    /** The value of an observation that a run has not made. */
+    static final String ABSENT = "-";
     /** The observations that remain comparable after a loop has ended. */
     private static final Pattern AFTER_END = Pattern.compile("nesting.*|thread|.*received|.*ended|step.*");
     /** The observations that do not depend on the order of steps and events. */
@@ -105,13 +106,15 @@ final class Comparison implements AutoCloseable {
                 return concurrent && !CERTAIN.matcher(key).matches()
                         || ends && !AFTER_END.matcher(key).matches() || byNio.size() > 1 || byEpoll.size() > 1
                         || values(ours, key).stream().anyMatch(each -> byNio.contains(each) || byEpoll.contains(each))
-                        && values(ours, key).stream().noneMatch(each -> isDecisive(key, each));
+                        && values(ours, key).stream().noneMatch(each -> isDecisive(key, each)
+                                && !(byNio.contains(each) && byEpoll.contains(each)));
             });
             return keys;
         }
 
         /**
          * Returns whether a single occurrence of a value is sufficient, because no correct transport ever produces it.
+         * If NIO and epoll produce it too, the program itself is at fault.
          */
         private static boolean isDecisive(String key, String value) {
             return key.endsWith(".received") && value.contains("changed")
@@ -134,7 +137,24 @@ final class Comparison implements AutoCloseable {
         }
 
         private Difference difference(Program program, String key) {
-            return new Difference(program, key, values(ours, key), values(nio, key), values(epoll, key));
+            // NIO does not read while reads are paused. epoll reads nevertheless when the peer closes.
+            boolean rivalsThrew = nio.stream().allMatch(Outcomes::hasThrown)
+                    || epoll.stream().allMatch(Outcomes::hasThrown);
+            boolean rivalsEnded = nio.stream().allMatch(Outcomes::hasEnded)
+                    && epoll.stream().allMatch(Outcomes::hasEnded);
+            return new Difference(program, key, values(ours, key), values(nio, key), values(epoll, key), rivalsThrew,
+                    rivalsEnded);
+        }
+
+        /** Returns whether a loop has ended before its channels were closed. */
+        private static boolean hasEnded(SortedMap<String, String> run) {
+            return "dead".equals(run.get("loops")) || run.entrySet().stream().anyMatch(each -> each.getKey()
+                    .matches("accepted[0-9]+\\.stateAtEnd") && each.getValue().contains("open"));
+        }
+
+        private static boolean hasThrown(SortedMap<String, String> run) {
+            return run.entrySet().stream().anyMatch(each -> each.getKey().startsWith("accepted")
+                    && EventLog.hasAllocatorException(each.getValue()));
         }
     }
 }

@@ -1,8 +1,10 @@
 package io.rdmaraw.testsuite.contract;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.netty.channel.SingleThreadIoEventLoop;
 import io.netty.channel.socket.nio.NioSocketChannel;
 import io.rdmaraw.testsuite.contract.BufferKind.After;
 import io.rdmaraw.testsuite.contract.BufferKind.Shape;
@@ -112,6 +114,196 @@ class ContractTest {
         assertTrue(checked.size() <= MAX_ACCEPTED, checked.size() + " differences are too many");
     }
 
+    /** Before the loop has run the task of the write, nothing shows that bytes are on their way. */
+    @Test
+    void stepWaitsForBytesWhoseWriteIsStillTask() {
+        Program program = new Program(1, Map.of(), List.of(new Numbered(0, new WriteSteps.Write(1,
+                BufferKind.ADAPTIVE_HEAP, Shape.WHOLE, 43_515, After.NOTHING, Promised.NORMAL, true))));
+        for (int i = 0; i < 10; i++) {
+            assertEquals("all", runHere(program).get("client0.received"));
+        }
+    }
+
+    @Test
+    void suspendedLoopIsNotWokenByTheWait() throws Exception {
+        Program program = new Program(1, Map.of(), List.of());
+        Groups groups = new Groups(Transport.nio());
+        try {
+            ProgramRun run = new ProgramRun(program, groups, 1_000_000_000);
+            Endpoint end = new Endpoint(run, "client0", 0);
+            run.clients().add(end);
+            SingleThreadIoEventLoop loop = (SingleThreadIoEventLoop) groups.clients().next();
+            end.loop = loop;
+            run.end(0);
+            run.settle();
+            assertTrue(loop.trySuspend());
+            assertTrue(run.awaitLong(loop::isSuspended));
+            run.end(0);
+            run.settle();
+            assertTrue(loop.isSuspended());
+        } finally {
+            groups.discard();
+        }
+    }
+
+    @Test
+    void writeFailsOnlyIfLoopOfPeerHasEnded() {
+        Difference found = difference("step1.promise", "IOException", "ok", false,
+                new Numbered(0, new LoopSteps.EndGroup(false, false)), new Numbered(1, write(1)));
+        assertTrue(AcceptedDifferences.accept(found));
+        assertFalse(AcceptedDifferences.accept(difference("step1.promise", "IOException", "ok", false,
+                new Numbered(0, new LoopSteps.EndGroup(true, false)), new Numbered(1, write(1)))));
+        assertFalse(AcceptedDifferences.accept(difference("step1.promise", "pending", "ok", false,
+                new Numbered(0, new LoopSteps.EndGroup(false, false)), new Numbered(1, write(1)))));
+    }
+
+    @Test
+    void finOfChannelClosedInReadComesLater() {
+        Numbered close = new Numbered(1, new StreamSteps.Invoke(1, StreamSteps.Call.DISCONNECT));
+        Numbered wait = new Numbered(2, new LoopSteps.AwaitReceived(0));
+        assertTrue(AcceptedDifferences.accept(difference("step2.arrived", "true", "-", false,
+                new Numbered(0, new LoopSteps.Hook(1, Endpoint.On.READ, List.of(close, wait))))));
+        assertFalse(AcceptedDifferences.accept(difference("step2.arrived", "true", "-", false,
+                new Numbered(0, new LoopSteps.Hook(1, Endpoint.On.READ, List.of(wait))), close)));
+    }
+
+    @Test
+    void abortOfClientWithLingerZeroMayLoseBytes() {
+        Numbered close = new Numbered(0, new StreamSteps.Invoke(0, StreamSteps.Call.CLOSE));
+        Program program = new Program(1, Map.of(Choice.LINGER, 1), List.of(close));
+        assertTrue(AcceptedDifferences.accept(received(program, "accepted0", "w3=part")));
+        assertFalse(AcceptedDifferences.accept(received(program, "accepted0", "w3=changed")));
+        assertFalse(AcceptedDifferences.accept(received(program, "accepted1", "w3=part")));
+        assertFalse(AcceptedDifferences.accept(received(program.without(Choice.LINGER), "accepted0", "w3=part")));
+    }
+
+    private static Difference received(Program program, String channel, String ours) {
+        return new Difference(program, channel + ".received", Set.of(ours), Set.of("all"), Set.of("all"), false,
+                false);
+    }
+
+    @Test
+    void onlyEmptyWriteMayFailAfterReset() {
+        Numbered empty = new Numbered(0, new WriteSteps.Write(0, BufferKind.HEAP, Shape.WHOLE, 0, After.NOTHING,
+                Promised.NORMAL, true));
+        assertTrue(AcceptedDifferences.accept(difference("step0.promise", "IOException", "ok", false, empty)));
+        assertFalse(AcceptedDifferences.accept(difference("step0.promise", "IOException", "ok", false,
+                new Numbered(0, write(0)))));
+    }
+
+    @Test
+    void stepThatNeedsSecondReadMayNotBeReached() {
+        Numbered inner = new Numbered(2, write(1));
+        Numbered second = new Numbered(1, new LoopSteps.Hook(0, Endpoint.On.READ, List.of(inner)));
+        Numbered first = new Numbered(0, new LoopSteps.Hook(0, Endpoint.On.READ, List.of(second)));
+        assertTrue(AcceptedDifferences.accept(difference("step2.promise", "-", "ok", false, first)));
+        assertFalse(AcceptedDifferences.accept(difference("step2.promise", "-", "ok", false, second)));
+    }
+
+    @Test
+    void resetTakesTimeOnlyOnConnectionWhoseEndHasShutDown() {
+        Numbered shutdown = new Numbered(0, new StreamSteps.Invoke(0, StreamSteps.Call.SHUTDOWN));
+        Numbered write = new Numbered(1, write(1));
+        assertTrue(AcceptedDifferences.accept(difference("accepted0.state", "open", "", false, shutdown, write)));
+        assertFalse(AcceptedDifferences.accept(difference("accepted1.state", "open", "", false, shutdown, write)));
+        assertFalse(AcceptedDifferences.accept(difference("accepted0.state", "open", "", false, shutdown)));
+    }
+
+    @Test
+    void allocatorThatThrowsExplainsOnlyUnreadBytesAndTimeOfException() {
+        String events = "registered active read inputShutdown closed";
+        String thrown = "registered active readComplete !AssertionError inputShutdown closed";
+        assertTrue(AcceptedDifferences.accept(throwing("accepted0.events", events, thrown, false)));
+        assertFalse(AcceptedDifferences.accept(throwing("accepted0.events", "registered active read closed", thrown,
+                false)));
+        assertTrue(AcceptedDifferences.accept(throwing("accepted0.state", "open", "", true)));
+        assertFalse(AcceptedDifferences.accept(throwing("accepted0.state", "open", "", false)));
+        assertFalse(AcceptedDifferences.accept(throwing("accepted0.lengths", "over the limit", "within the limit",
+                true)));
+        assertFalse(AcceptedDifferences.accept(throwing("accepted", "1", "2", true)));
+    }
+
+    /** Returns a difference of a program whose accepted channels have an allocator that throws in {@code allocate}. */
+    private static Difference throwing(String key, String ours, String rivals, boolean rivalsThrew) {
+        return new Difference(new Program(1, Map.of(Choice.RECEIVE, 10), List.of()), key, Set.of(ours),
+                Set.of(rivals), Set.of(rivals), rivalsThrew, false);
+    }
+
+    private static Difference difference(String key, String ours, String rivals, boolean rivalsThrew,
+            Numbered... steps) {
+        return new Difference(new Program(1, Map.of(), List.of(steps)), key, Set.of(ours), Set.of(rivals),
+                Set.of(rivals), rivalsThrew, false);
+    }
+
+    private static WriteSteps.Write write(int end) {
+        return new WriteSteps.Write(end, BufferKind.HEAP, Shape.WHOLE, 100, After.NOTHING, Promised.NORMAL, true);
+    }
+
+    /** NIO closes a channel that connects again. epoll closes a paused channel when its peer closes. */
+    @Test
+    void channelStaysOpenAfterSecondConnectAndPeersEnd() {
+        Numbered connect = new Numbered(0, new StreamSteps.Invoke(1, StreamSteps.Call.CONNECT_AGAIN));
+        Numbered close = new Numbered(2, new StreamSteps.Invoke(0, StreamSteps.Call.CLOSE));
+        Program program = new Program(1, Map.of(Choice.PAUSED, 1), List.of(connect, new Numbered(1, write(0)), close));
+        Map<String, String> seen = runHere(program);
+        assertEquals("AlreadyConnectedException", seen.get("step0.CONNECT_AGAIN"));
+        assertEquals("open active registered writable", seen.get("accepted0.state"));
+        assertTrue(AcceptedDifferences.accept(paused("accepted0.state", connect, close)));
+        assertFalse(AcceptedDifferences.accept(paused("client0.state", connect, close)));
+        assertFalse(AcceptedDifferences.accept(paused("accepted0.state", close)));
+    }
+
+    private static Difference paused(String key, Numbered... steps) {
+        return new Difference(new Program(1, Map.of(Choice.PAUSED, 1), List.of(steps)), key, Set.of("open"),
+                Set.of(""), Set.of(""), false, false);
+    }
+
+    private static Map<String, String> runHere(Program program) {
+        Groups groups = new Groups(Transport.rdmaRaw());
+        try {
+            return new ProgramRun(program, groups, 1_000_000_000).run();
+        } finally {
+            groups.discard();
+        }
+    }
+
+    @Test
+    void writeToEndedLoopFails() {
+        Program program = new Program(1, Map.of(Choice.HALF_CLOSURE, 1), List.of(
+                new Numbered(0, new LoopSteps.EndGroup(false, false)), new Numbered(1, write(1))));
+        assertExplained(program, "step1.promise", AcceptedDifferences.WRITE_TO_ENDED_LOOP);
+    }
+
+    @Test
+    void outputStaysOpenAfterEchoToClosedPeerUntilNextWrite() {
+        Map<Choice, Integer> choices = Map.of(Choice.ECHO, 2, Choice.HALF_CLOSURE, 3, Choice.NO_AUTO_CLOSE, 1);
+        Numbered region = new Numbered(0, new WriteSteps.Region(0, Regions.Kind.SHORT_FILE, 14_676, Promised.NORMAL,
+                true));
+        assertEquals("inputShutdown", runHere(new Program(1, choices, List.of(region))).get("accepted0.shutdowns"));
+        List<Numbered> steps = List.of(region, new Numbered(1, write(1)), new Numbered(2, write(1)));
+        Map<String, String> seen = runHere(new Program(1, choices, steps));
+        assertEquals("inputShutdown outputShutdown shutdown", seen.get("accepted0.shutdowns"), seen.toString());
+        assertTrue(AcceptedDifferences.accept(shutdowns(choices)));
+        assertFalse(AcceptedDifferences.accept(shutdowns(Map.of(Choice.NO_AUTO_CLOSE, 1))));
+        assertFalse(AcceptedDifferences.accept(shutdowns(Map.of(Choice.ECHO, 1))));
+    }
+
+    private static Difference shutdowns(Map<Choice, Integer> choices) {
+        Set<String> rivals = Set.of("inputShutdown outputShutdown shutdown");
+        return new Difference(new Program(1, choices, List.of()), "accepted0.shutdowns", Set.of("inputShutdown"),
+                rivals, rivals, false, false);
+    }
+
+    /** Asserts that a difference occurs and that one rule alone accepts it. */
+    private static void assertExplained(Program program, String key, AcceptedDifferences rule) {
+        try (Comparison comparison = new Comparison()) {
+            Difference found = comparison.compare(program, any -> false).stream()
+                    .filter(each -> each.key().equals(key)).findFirst().orElseThrow();
+            assertEquals(List.of(rule), Arrays.stream(AcceptedDifferences.values())
+                    .filter(each -> each.explains(found)).toList(), found.toString());
+        }
+    }
+
     private static Path repository() {
         Path at = Path.of("").toAbsolutePath();
         while (!Files.exists(at.resolve("rdma-raw"))) {
@@ -141,6 +333,12 @@ class ContractTest {
         assertEquals("active read closed", EventLog.normalise("active r r c r c closed "));
         assertEquals("active readComplete !Error read", EventLog.normalise("active c !Error r c "));
         assertEquals("read-unfinished inactive", EventLog.normalise("r  r inactive "));
+        assertEquals("read !AssertionError closed", EventLog.normalise("r c !AssertionError c closed "));
+        assertEquals("read !AssertionError closed", EventLog.normalise("r c !AssertionError r c c closed "));
+        assertEquals("read-unfinished !ProgramException readComplete",
+                EventLog.normalise("r !ProgramException r c "));
+        assertEquals("read-unfinished !ProgramException readComplete", EventLog.normalise("r !ProgramException c "));
+        assertEquals("read-unfinished !AssertionError", EventLog.normalise("r !AssertionError c "));
     }
 
     @Test
