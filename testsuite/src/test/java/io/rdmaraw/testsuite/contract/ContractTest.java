@@ -4,7 +4,6 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.netty.channel.SingleThreadIoEventLoop;
 import io.netty.channel.socket.nio.NioSocketChannel;
 import io.rdmaraw.testsuite.contract.BufferKind.After;
 import io.rdmaraw.testsuite.contract.BufferKind.Shape;
@@ -121,28 +120,6 @@ class ContractTest {
                 BufferKind.ADAPTIVE_HEAP, Shape.WHOLE, 43_515, After.NOTHING, Promised.NORMAL, true))));
         for (int i = 0; i < 10; i++) {
             assertEquals("all", runHere(program).get("client0.received"));
-        }
-    }
-
-    @Test
-    void suspendedLoopIsNotWokenByTheWait() throws Exception {
-        Program program = new Program(1, Map.of(), List.of());
-        Groups groups = new Groups(Transport.nio());
-        try {
-            ProgramRun run = new ProgramRun(program, groups, 1_000_000_000);
-            Endpoint end = new Endpoint(run, "client0", 0);
-            run.clients().add(end);
-            SingleThreadIoEventLoop loop = (SingleThreadIoEventLoop) groups.clients().next();
-            end.loop = loop;
-            run.end(0);
-            run.settle();
-            assertTrue(loop.trySuspend());
-            assertTrue(run.awaitLong(loop::isSuspended));
-            run.end(0);
-            run.settle();
-            assertTrue(loop.isSuspended());
-        } finally {
-            groups.discard();
         }
     }
 
