@@ -177,7 +177,7 @@ static void raise_limit(int resource)
 }
 
 /* Checks the requirements before a client connects, and prints the missing ones. */
-static bool is_fit(void)
+static bool meets_requirements(void)
 {
     raise_limit(RLIMIT_MEMLOCK);
     raise_limit(RLIMIT_NOFILE);
@@ -211,7 +211,7 @@ static bool serve(const struct options *options, struct policy *policy, struct s
             options->policy, policy->lines);
     server_wake_on(server, files->socket);
     while (!ends) {
-        bool accepts = server_turn(server);
+        bool accepts = server_run_once(server);
         if (reloads) {
             reloads = 0;        /* before reading, so that a later signal is not lost */
             if (!file_process_read_policy(files))
@@ -230,7 +230,7 @@ static int run(const struct options *options, struct policy *policy)
 {
     struct file_process files;
     int listener = options->socket != NULL ? bind_to(options->socket) : inherited_listener();
-    if (listener < 0 || !is_fit() || !file_process_start(&files, options->policy, options->socket))
+    if (listener < 0 || !meets_requirements() || !file_process_start(&files, options->policy, options->socket))
         return EXIT_FAILURE;
     struct server *server = server_create(listener, policy, true);
     close(listener);        /* the server's acceptor has a copy */

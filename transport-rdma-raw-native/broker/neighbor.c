@@ -187,7 +187,7 @@ static void sweep(int fd, struct neighbor_budget *budget, int64_t now_millis)
 }
 
 /* Returns false if too many next hops of this user are unanswered. */
-static bool take_place(int fd, struct neighbor_budget *budget, const struct sv_broker_solicit *wanted,
+static bool take_queue_slot(int fd, struct neighbor_budget *budget, const struct sv_broker_solicit *wanted,
                        int64_t now_millis)
 {
     for (unsigned i = 0; i < budget->count; i++)
@@ -215,7 +215,7 @@ static int resolve(int fd, const char *netdev, const struct sv_broker_solicit *w
         return 0;
     if (!(state & NUD_VALID) && !is_on_link(fd, wanted))
         return sv_explain(EHOSTUNREACH, "'%s' has no direct route to this next hop", netdev);
-    if (!(state & NUD_VALID) && !take_place(fd, budget, wanted, now_millis))
+    if (!(state & NUD_VALID) && !take_queue_slot(fd, budget, wanted, now_millis))
         return sv_explain(EAGAIN, "%d next hops of this user have not answered yet", NEIGHBOR_UNANSWERED);
     int error = use_neighbor(fd, wanted);
     return error == 0 ? 0 : sv_explain(error, "the kernel does not resolve a next hop on '%s': %s", netdev,

@@ -241,7 +241,7 @@ bool policy_system_lookup(bool is_group, const char *name, uint32_t *id)
     return user != NULL || group != NULL;
 }
 
-static bool is_ours_alone(const struct stat *facts)
+static bool is_only_writable_by_us(const struct stat *facts)
 {
     return (facts->st_uid == 0 || facts->st_uid == geteuid()) && !(facts->st_mode & (S_IWGRP | S_IWOTH));
 }
@@ -270,7 +270,7 @@ bool policy_read(struct policy *policy, const char *path, char *why, size_t why_
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0 || fstat(fd, &facts) != 0 || !S_ISREG(facts.st_mode)) {
         snprintf(why, why_bytes, "'%s' can't be read: %s", path, fd < 0 ? strerror(errno) : "it is no file");
-    } else if (!is_ours_alone(&facts)) {
+    } else if (!is_only_writable_by_us(&facts)) {
         snprintf(why, why_bytes, "others can write '%s': chown root '%s' && chmod go-w '%s'", path, path, path);
     } else if ((bytes = read_all(fd, text, sizeof text)) < 0 || bytes > POLICY_MAX_BYTES) {
         snprintf(why, why_bytes, "'%s' can't be read: %s", path,

@@ -50,7 +50,7 @@ static void shut(struct client *client, const char *why)
 }
 
 /* Kills the session, which may be blocked in a system call. */
-static void shut_out(struct client *client)
+static void disconnect(struct client *client)
 {
     shut(client, "");
     (void)syscall(SYS_pidfd_send_signal, client->process, SIGKILL, NULL, 0);
@@ -74,7 +74,7 @@ static void start(struct server *server, struct client *client)
 static void add_client(struct server *server, const struct session_report *report, const int fds[SESSION_REPORT_FDS])
 {
     uid_t limited_as = server_limits_of(server, &report->user);
-    bool is_one_too_many = clients_of(server, limited_as) >= SERVER_MAX_CLIENTS_OF_USER;
+    bool exceeds_user_limit = clients_of(server, limited_as) >= SERVER_MAX_CLIENTS_OF_USER;
     struct client *client = &server->client[server->clients++];
     memset(client, 0, sizeof *client);
     client->session = fds[SESSION_PAIR];
@@ -83,7 +83,7 @@ static void add_client(struct server *server, const struct session_report *repor
     client->user = report->user;
     client->limited_as = limited_as;
     client->until_millis = server->now_millis() + SERVER_IDLE_MILLIS;
-    client->is_refused = is_one_too_many;
+    client->is_refused = exceeds_user_limit;
     start(server, client);
 }
 
@@ -166,11 +166,11 @@ static bool serve(struct server *server, struct client *client)
     if (got < 0 && (errno == EAGAIN || errno == EINTR))
         return true;
     /* A session asks its next question after the answer. */
-    if (got != sizeof *question || question->kind >= SESSION_KINDS || client->has_slow_question ||
+    if (got != sizeof *question || question->kind >= SESSION_KINDS || client->has_slow_request ||
         client->grant.is_opening)
         return false;
-    client->has_slow_question = is_slow(client, question);
-    if (client->has_slow_question)
+    client->has_slow_request = is_slow(client, question);
+    if (client->has_slow_request)
         return true;
     if (question->kind != SESSION_DEAF)
         return server_answer(server, client, question);
@@ -182,23 +182,23 @@ static bool serve(struct server *server, struct client *client)
 
 static bool is_late(const struct client *client, int64_t now)
 {
-    return client->session >= 0 && !client->grant.open && !client->has_slow_question && now > client->until_millis;
+    return client->session >= 0 && !client->grant.open && !client->has_slow_request && now > client->until_millis;
 }
 
 /* Closes an idle connection. A client that has used it may connect again. */
-static void shut_out_late(struct server *server, struct client *client)
+static void disconnect_late(struct server *server, struct client *client)
 {
     if (!client->has_asked) {
         server->counters.late++;
         journal("user %u, process %d: disconnected after %d s without a request", client->user.uid, client->pid,
                 SERVER_IDLE_MILLIS / 1000);
     }
-    shut_out(client);
+    disconnect(client);
 }
 
 static bool has_slow_work(const struct client *client)
 {
-    return client->session >= 0 && (client->has_slow_question || client->grant.is_opening);
+    return client->session >= 0 && (client->has_slow_request || client->grant.is_opening);
 }
 
 /*
@@ -226,17 +226,17 @@ static struct client *next_slow_client(struct server *server)
  * Does one piece of slow work per turn. All other requests are served between two pieces, so a request waits for at
  * most one piece of other clients' work.
  */
-static void work_slowly(struct server *server)
+static void run_slow_requests(struct server *server)
 {
     struct client *client = next_slow_client(server);
     if (client == NULL)
         return;
     server_usage_of(server, client)->served = ++server->slow_requests;
-    if (!client->has_slow_question) {
+    if (!client->has_slow_request) {
         continue_opening(server, client);
         return;
     }
-    client->has_slow_question = false;
+    client->has_slow_request = false;
     if (!server_answer(server, client, &client->question))
         shut(client, "the process has closed it or has ended");
 }
@@ -249,7 +249,7 @@ static void try_busy_queues(struct server *server)
             continue_opening(server, &server->client[i]);
 }
 
-static void turn_of_client(struct server *server, unsigned at, bool has_question, bool has_ended, int64_t now)
+static void serve_client(struct server *server, unsigned at, bool has_question, bool has_ended, int64_t now)
 {
     struct client *client = &server->client[at];
     /* Handles the question of a session before its end. */
@@ -258,10 +258,10 @@ static void turn_of_client(struct server *server, unsigned at, bool has_question
     if (has_ended)
         forget(server, at);
     else if (is_late(client, now))
-        shut_out_late(server, client);
+        disconnect_late(server, client);
 }
 
-static int turn_millis(const struct server *server)
+static int poll_timeout_millis(const struct server *server)
 {
     int millis = TURN_MILLIS;
     for (unsigned i = 0; i < server->clients; i++) {
@@ -274,7 +274,7 @@ static int turn_millis(const struct server *server)
     return millis;
 }
 
-bool server_turn(struct server *server)
+bool server_run_once(struct server *server)
 {
     enum { REPORTS, WAKE, FIRST_CLIENT, OF_CLIENT = 2 };
     struct pollfd wanted[FIRST_CLIENT + OF_CLIENT * SERVER_MAX_CLIENTS];
@@ -286,16 +286,16 @@ bool server_turn(struct server *server)
         wanted[FIRST_CLIENT + OF_CLIENT * i] = (struct pollfd){.fd = server->client[i].session, .events = POLLIN};
         wanted[FIRST_CLIENT + OF_CLIENT * i + 1] = (struct pollfd){.fd = server->client[i].process, .events = POLLIN};
     }
-    if (poll(wanted, FIRST_CLIENT + OF_CLIENT * clients, turn_millis(server)) < 0)
+    if (poll(wanted, FIRST_CLIENT + OF_CLIENT * clients, poll_timeout_millis(server)) < 0)
         return !server->has_ended;
     int64_t now = server->now_millis();
     /* Downwards, because the last client takes the place of one that has ended. */
     for (unsigned i = clients; i-- > 0;) {
         const struct pollfd *of_client = &wanted[FIRST_CLIENT + OF_CLIENT * i];
-        turn_of_client(server, i, of_client[0].revents != 0, of_client[1].revents != 0, now);
+        serve_client(server, i, of_client[0].revents != 0, of_client[1].revents != 0, now);
     }
     try_busy_queues(server);
-    work_slowly(server);
+    run_slow_requests(server);
     if (wanted[REPORTS].revents != 0)
         take_report(server);
     return !server->has_ended;

@@ -43,7 +43,7 @@ void server_set_clock(struct server *server, int64_t (*now_millis)(void));
 /* A turn also ends when this descriptor is readable. */
 void server_wake_on(struct server *server, int fd);
 /* Waits for events and handles them, for at most about a second. Returns false if no more clients can connect. */
-bool server_turn(struct server *server);
+bool server_run_once(struct server *server);
 const struct server_counters *server_counters(const struct server *server);
 /* Return the number of clients with a running process, and of clients with a device. */
 unsigned server_clients(const struct server *server);

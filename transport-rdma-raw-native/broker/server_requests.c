@@ -146,9 +146,9 @@ static int handle(struct server *server, struct client *client, const struct sv_
 
 static int port_error(const struct server *server, const struct client *client, uint32_t port)
 {
-    static const struct policy_place anywhere = {.netdev = NULL, .modes = POLICY_ANY_MODE};
+    static const struct policy_place any_place = {.netdev = NULL, .modes = POLICY_ANY_MODE};
     if (port > 0 && port <= UINT16_MAX &&
-        policy_has_port(server->policy, &client->user, &anywhere, IPPROTO_TCP, (uint16_t)port))
+        policy_has_port(server->policy, &client->user, &any_place, IPPROTO_TCP, (uint16_t)port))
         return 0;
     return sv_explain(EACCES, "the policy does not grant user %u TCP port %u", client->user.uid, port);
 }

@@ -17,7 +17,7 @@ struct client {
     int64_t until_millis;           /* deadline for the next request, unless a device is open */
     bool has_asked;
     bool is_refused;                /* occupies a place until its session has ended, but does not count for its user */
-    bool has_slow_question;         /* it waits for its turn */
+    bool has_slow_request;         /* it waits for its turn */
     struct session_message question;
     struct grant grant;
 };

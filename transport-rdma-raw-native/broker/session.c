@@ -49,17 +49,17 @@ static int64_t now_millis(void)
 
 /* ---- the broker ---- */
 
-static void tell_broker(struct session *session, enum session_kind kind)
+static void notify_broker(struct session *session, enum session_kind kind)
 {
     session->question.kind = kind;
     if (!pass_send(session->broker, &session->question, sizeof session->question, NULL, 0, 0))
         end();
 }
 
-static void ask_broker(struct session *session, enum session_kind kind)
+static void query_broker(struct session *session, enum session_kind kind)
 {
     bool whole;
-    tell_broker(session, kind);
+    notify_broker(session, kind);
     ssize_t got;
     do
         got = pass_receive(session->broker, &session->reply, sizeof session->reply, session->fds, SV_BROKER_MAX_FDS,
@@ -71,13 +71,13 @@ static void ask_broker(struct session *session, enum session_kind kind)
 
 /* ---- requests ---- */
 
-static void tell_outcome(struct session *session, int error)
+static void send_result(struct session *session, int error)
 {
     session->question.error = error;
     memset(session->question.text, 0, sizeof session->question.text);
     if (error != 0)
         strncpy(session->question.text, sv_explanation(), sizeof session->question.text - 1);
-    ask_broker(session, SESSION_OUTCOME);
+    query_broker(session, SESSION_OUTCOME);
 }
 
 static int check_filter(const struct session *session)
@@ -95,26 +95,26 @@ static void filter(struct session *session)
 {
     int error = check_filter(session);
     if (error != 0) {
-        tell_outcome(session, error);
+        send_result(session, error);
         return;
     }
     uint16_t port = socket_filter_port(session->passed);
     if (port == 0) {
-        tell_outcome(session, sv_explain(EINVAL, "a filter needs a TCP socket that is bound to a port"));
+        send_result(session, sv_explain(EINVAL, "a filter needs a TCP socket that is bound to a port"));
         return;
     }
     session->question.port = port;
-    ask_broker(session, SESSION_PORT);
+    query_broker(session, SESSION_PORT);
     if (session->reply.error != 0)
         return;
     const void *code = session->in.bytes + sizeof session->in.request;
-    tell_outcome(session, socket_filter_attach(session->passed, port, code, session->in.request.filter.instructions));
+    send_result(session, socket_filter_attach(session->passed, port, code, session->in.request.filter.instructions));
 }
 
 static void forward(struct session *session)
 {
     session->question.request = session->in.request;
-    ask_broker(session, SESSION_REQUEST);
+    query_broker(session, SESSION_REQUEST);
     if (session->in.request.call == SV_BROKER_OPEN && session->reply.error == 0)
         pass_refuse(session->connection);
 }
@@ -124,11 +124,11 @@ static void handle(struct session *session, bool sound)
     uint32_t call = session->in.request.call;
     bool plain = session->in_bytes == sizeof session->in.request && session->passed < 0;
     if (!sound)
-        ask_broker(session, SESSION_MALFORMED);
+        query_broker(session, SESSION_MALFORMED);
     else if (call == SV_BROKER_FILTER)
         filter(session);
     else if (call >= SV_BROKER_CALLS || !plain)
-        tell_outcome(session, sv_explain(EPROTO, "the broker does not know this request"));
+        send_result(session, sv_explain(EPROTO, "the broker does not know this request"));
     else
         forward(session);
 }
@@ -150,7 +150,7 @@ static void answer(struct session *session)
         close(session->fds[i]);
     session->fd_count = 0;
     if (!sent) {
-        tell_broker(session, SESSION_DEAF);
+        notify_broker(session, SESSION_DEAF);
         end();
     }
 }
@@ -189,7 +189,7 @@ static void deliver(struct session *session)
         return;
     (void)shutdown(session->connection, SHUT_RDWR);
     (void)wait_until_read(session, INT64_MAX);
-    ask_broker(session, SESSION_CLOSED);
+    query_broker(session, SESSION_CLOSED);
     end();
 }
 
@@ -203,7 +203,7 @@ static void serve(struct session *session)
         return;
     if (got <= 0) {
         /* The broker closes the device first, so that a client that waits for the end can open it again. */
-        ask_broker(session, SESSION_CLOSED);
+        query_broker(session, SESSION_CLOSED);
         end();
     }
     if (passed == 0)

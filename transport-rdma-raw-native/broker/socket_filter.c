@@ -15,7 +15,7 @@
  * Returns false if the program may return another length, which would truncate packets of a connection instead of
  * dropping them.
  */
-static bool takes_all_or_nothing(const struct sock_filter *code, uint32_t instructions)
+static bool never_truncates(const struct sock_filter *code, uint32_t instructions)
 {
     for (uint32_t i = 0; i < instructions; i++)
         if (BPF_CLASS(code[i].code) == BPF_RET &&
@@ -49,7 +49,7 @@ uint16_t socket_filter_port(int socket)
 
 int socket_filter_attach(int socket, uint16_t port, const struct sock_filter *code, uint32_t instructions)
 {
-    if (!takes_all_or_nothing(code, instructions))
+    if (!never_truncates(code, instructions))
         return sv_explain(EACCES, "the filter for TCP port %u would truncate packets", port);
     struct sock_fprog program = {(unsigned short)instructions, (struct sock_filter *)(uintptr_t)code};
     if (setsockopt(socket, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program) != 0)

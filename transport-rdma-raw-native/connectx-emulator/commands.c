@@ -81,7 +81,7 @@ static int injected_error(struct cx_device *device, uint32_t number)
 }
 
 /* Returns true for the commands that a removed device still accepts: those that destroy objects. */
-static bool takes_apart(uint32_t number)
+static bool is_destroy_command(uint32_t number)
 {
     switch (number) {
     case IB_USER_VERBS_CMD_DEALLOC_PD:
@@ -109,7 +109,7 @@ int cx_command_execute(uint32_t number, struct cx_command *command)
         return EINVAL;
     cx_lock(device);
     int error = injected_error(device, number);
-    if (error == 0 && device->removed && !takes_apart(number))
+    if (error == 0 && device->removed && !is_destroy_command(number))
         error = EIO;
     if (error == 0)
         error = entry->execute(command);

@@ -60,7 +60,7 @@ static struct mini mini_of(const struct cx_session *session, const struct mlx5_c
 }
 
 /* Returns true if a completion differs from the title only in fields of a miniature entry. */
-static bool goes_with(const struct cx_session *session, const struct mlx5_cqe64 *cqe)
+static bool is_mini_of(const struct cx_session *session, const struct mlx5_cqe64 *cqe)
 {
     struct mlx5_cqe64 expected = session->title;
     expected.byte_cnt = cqe->byte_cnt;
@@ -75,7 +75,7 @@ static bool goes_with(const struct cx_session *session, const struct mlx5_cqe64 
 
 bool cx_session_add(struct cx_session *session, const struct mlx5_cqe64 *cqe, uint16_t checksum)
 {
-    if (session->count == CX_MAX_SESSION || (session->count > 0 && !goes_with(session, cqe)))
+    if (session->count == CX_MAX_SESSION || (session->count > 0 && !is_mini_of(session, cqe)))
         return false;
     if (session->count == 0)
         session->title = *cqe;

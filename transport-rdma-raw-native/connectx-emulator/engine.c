@@ -27,7 +27,7 @@ unsigned cx_engine_round(struct cx_device *device, unsigned budget)
     unsigned work = cx_doorbells_scan(device);
     for (struct cx_qp *qp = device->qps; qp != NULL; qp = qp->next) {
         if (qp->has_sq && device->eager)
-            cx_sq_look(qp);
+            cx_sq_poll(qp);
         if (qp->has_sq && qp->sq.rung)
             work += cx_sq_run(qp, budget);
         if (qp->has_sq && qp->sq.state == CX_ERROR)

@@ -30,7 +30,7 @@ bool cx_sq_announced(const struct cx_qp *qp, uint16_t index);
 /* Step mode: rings the doorbell for this request and all before it. */
 void cx_sq_ring(struct cx_qp *qp, uint16_t index);
 /* Makes the queue execute the requests that its record announces, without a doorbell. */
-void cx_sq_look(struct cx_qp *qp);
+void cx_sq_poll(struct cx_qp *qp);
 void cx_sq_flush(struct cx_qp *qp);
 /* Forgets the frames without a completion, when the queue is reset or destroyed: no completion will report them. */
 void cx_sq_forget(struct cx_qp *qp);

@@ -226,7 +226,7 @@ static const struct cx_device *device_of(const struct nlmsghdr *request)
     return cx_device_by_index(index);
 }
 
-static bool asks_for_its_port(const struct nlmsghdr *request)
+static bool is_port_query(const struct nlmsghdr *request)
 {
     const uint8_t *value = attribute_of(request, RDMA_NLDEV_ATTR_PORT_INDEX, sizeof(uint32_t));
     uint32_t port = 0;
@@ -235,7 +235,7 @@ static bool asks_for_its_port(const struct nlmsghdr *request)
     return port == 1;
 }
 
-static bool asks_for_uverbs(const struct nlmsghdr *request)
+static bool is_uverbs_query(const struct nlmsghdr *request)
 {
     const uint8_t *value = attribute_of(request, RDMA_NLDEV_ATTR_CHARDEV_TYPE, sizeof "uverbs");
     return value != NULL && memcmp(value, "uverbs", sizeof "uverbs") == 0;
@@ -285,10 +285,10 @@ static int answer_one(const struct nlmsghdr *request, struct answer *answer)
     } else if (request->nlmsg_type == get_type && device != NULL) {
         begin(answer, request, get_type, 0);
         put_device(answer, device);
-    } else if (request->nlmsg_type == port_get_type && device != NULL && asks_for_its_port(request)) {
+    } else if (request->nlmsg_type == port_get_type && device != NULL && is_port_query(request)) {
         begin(answer, request, get_type, 0);
         put_port(answer, device);
-    } else if (request->nlmsg_type == get_chardev_type && device != NULL && asks_for_uverbs(request)) {
+    } else if (request->nlmsg_type == get_chardev_type && device != NULL && is_uverbs_query(request)) {
         begin(answer, request, get_chardev_type, 0);
         put_chardev(answer, device);
     } else {
@@ -412,17 +412,17 @@ void cx_netlink_take_address(void *message, size_t bytes)
 ssize_t cx_netlink_send(struct cx_netlink *netlink, int fd, const void *from, size_t bytes)
 {
     _Alignas(NLMSG_ALIGNTO) uint8_t copy[REQUEST_BYTES];
-    struct sockaddr_nl asker;
-    socklen_t asker_bytes = sizeof asker;
+    struct sockaddr_nl requester;
+    socklen_t asker_bytes = sizeof requester;
     if (bytes > sizeof copy) {
         errno = EMSGSIZE;
         return -1;
     }
-    if (getsockname(fd, (struct sockaddr *)&asker, &asker_bytes) != 0)
+    if (getsockname(fd, (struct sockaddr *)&requester, &asker_bytes) != 0)
         return -1;
     /* The kernel assigns an address to a socket when it first sends. */
-    if (asker.nl_pid == 0 &&
-        (bind_anywhere(fd) != 0 || getsockname(fd, (struct sockaddr *)&asker, &asker_bytes) != 0))
+    if (requester.nl_pid == 0 &&
+        (bind_anywhere(fd) != 0 || getsockname(fd, (struct sockaddr *)&requester, &asker_bytes) != 0))
         return -1;
     memcpy(copy, from, bytes);
     size_t at = 0;
@@ -430,8 +430,8 @@ ssize_t cx_netlink_send(struct cx_netlink *netlink, int fd, const void *from, si
         struct nlmsghdr *request = (struct nlmsghdr *)(void *)(copy + at);
         if (request->nlmsg_len < NLMSG_HDRLEN || request->nlmsg_len > bytes - at)
             break;
-        request->nlmsg_pid = asker.nl_pid;
-        int error = request->nlmsg_flags & NLM_F_REQUEST ? serve(netlink, &asker, request) : 0;
+        request->nlmsg_pid = requester.nl_pid;
+        int error = request->nlmsg_flags & NLM_F_REQUEST ? serve(netlink, &requester, request) : 0;
         if (error != 0) {
             errno = error;
             return -1;

@@ -213,7 +213,7 @@ void cx_sq_ring(struct cx_qp *qp, uint16_t index)
     sq->rung = true;
 }
 
-void cx_sq_look(struct cx_qp *qp)
+void cx_sq_poll(struct cx_qp *qp)
 {
     qp->sq.bounded = false;
     qp->sq.rung = true;

@@ -30,7 +30,7 @@ void cx_strides_rest(struct cx_rq *rq, struct cx_completion *completion)
     cx_strides_take(rq, completion);
 }
 
-static void give_rest_back(struct cx_rq *rq)
+static void release_rest(struct cx_rq *rq)
 {
     struct cx_completion completion = {.opcode = MLX5_CQE_RESP_SEND, .filler = true};
     cx_strides_rest(rq, &completion);
@@ -46,7 +46,7 @@ enum cx_placed cx_strides_place(struct cx_rq *rq, uint32_t length, struct cx_com
     if (!cx_rq_has_request(rq))
         return CX_NO_REQUEST;
     if (strides->next + count > strides->per_request) {
-        give_rest_back(rq);
+        release_rest(rq);
         if (!cx_rq_has_request(rq))
             return CX_NO_REQUEST;
     }

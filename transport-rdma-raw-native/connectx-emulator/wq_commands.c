@@ -96,7 +96,7 @@ int cx_ex_create_wq(struct cx_command *command)
 
 /* ---- states ---- */
 
-static bool may_go(uint32_t from, uint32_t to)
+static bool is_transition_allowed(uint32_t from, uint32_t to)
 {
     switch (to) {
     case IBV_WQS_RESET:
@@ -139,7 +139,7 @@ int cx_ex_modify_wq(struct cx_command *command)
         return EINVAL;
     if (!(request.attr_mask & IBV_WQ_ATTR_STATE))
         return 0;
-    if (!may_go(wq->state, request.wq_state))
+    if (!is_transition_allowed(wq->state, request.wq_state))
         return EINVAL;
     /* The driver names the state that it set last, which the device refuses after an error. */
     if (request.wq_state != IBV_WQS_RESET && wq->state != IBV_WQS_ERR && wq->rq.state == CX_ERROR)

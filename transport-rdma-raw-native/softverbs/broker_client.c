@@ -194,7 +194,7 @@ static int ask(struct sv_broker *broker, struct sv_broker_request *request, stru
                int fds[SV_BROKER_MAX_FDS], unsigned *count)
 {
     int64_t until = now_millis() + ANSWER_MILLIS;
-    sv_may_wait();
+    sv_assert_may_block();
     *count = 0;
     if (broker->error != 0)
         return failed(broker, broker->error);
@@ -262,7 +262,7 @@ static int check_namespace(const struct sv_broker *broker, const struct sv_broke
  * Requests the interface, and retries: its last user may be ending, as in guard.c. EAGAIN: the user has opened many
  * devices.
  */
-static int ask_to_open(struct sv_broker *broker, const struct sv_broker_open *wanted, struct sv_broker_reply *reply,
+static int request_open(struct sv_broker *broker, const struct sv_broker_open *wanted, struct sv_broker_reply *reply,
                        int fds[SV_BROKER_MAX_FDS], unsigned *count)
 {
     struct timespec pause = {.tv_nsec = BUSY_RETRY_MILLIS * 1000000L};
@@ -289,7 +289,7 @@ static int check_is_open(struct sv_broker *broker)
 }
 
 /* Returns true if the layout is valid. The sizes are used as masks. */
-static bool is_sound(const struct sv_broker_layout *layout, unsigned fds)
+static bool is_layout_valid(const struct sv_broker_layout *layout, unsigned fds)
 {
     if (layout->queues == 0 || layout->queues > SV_STEER_MAX_QUEUES || layout->main_divisor == 0 ||
         layout->syn_divisor == 0 || fds != SV_BROKER_SOCKETS + SV_STEER_SOCKETS * layout->queues)
@@ -316,12 +316,12 @@ int sv_broker_open(struct sv_broker **out, const struct sv_broker_open *wanted, 
     if (error == 0)
         error = check_owner(broker->socket);
     if (error == 0)
-        error = ask_to_open(broker, wanted, &reply, fds, &count);
+        error = request_open(broker, wanted, &reply, fds, &count);
     if (error == 0)
         error = check_is_open(broker);
     if (error == 0)
         error = check_namespace(broker, wanted, ifindex, &reply);
-    if (error == 0 && !is_sound(&reply.layout, count))
+    if (error == 0 && !is_layout_valid(&reply.layout, count))
         error = failed(broker, EPROTO);
     if (error != 0) {
         close_all(fds, count);
@@ -334,7 +334,7 @@ int sv_broker_open(struct sv_broker **out, const struct sv_broker_open *wanted, 
 }
 
 /* Waits until the broker has closed its end of the connection: until then the device counts for this user. */
-static void give_back(int fd)
+static void await_broker_close(int fd)
 {
     char byte;
     int64_t until = now_millis() + CLOSE_MILLIS;
@@ -348,7 +348,7 @@ void sv_broker_close(struct sv_broker *broker)
     if (broker == NULL)
         return;
     if (broker->socket >= 0) {
-        give_back(broker->socket);
+        await_broker_close(broker->socket);
         close(broker->socket);
     }
     free(broker);

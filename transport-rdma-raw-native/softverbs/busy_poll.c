@@ -56,15 +56,15 @@ static void forget_what_is_left(struct sv_napi_settings *before)
 
 int sv_busy_poll_init(struct sv_busy_poll *poll, const char *netdev, int ifindex)
 {
-    const char *wish = getenv("SOFTVERBS_XDP_BUSY_POLL");
+    const char *env_value = getenv("SOFTVERBS_XDP_BUSY_POLL");
     memset(poll, 0, sizeof *poll);
     poll->family.fd = -1;
     poll->ifindex = ifindex;
     snprintf(poll->netdev, sizeof poll->netdev, "%s", netdev);
-    if (wish == NULL || *wish == '\0' || strcmp(wish, "off") == 0)
+    if (env_value == NULL || *env_value == '\0' || strcmp(env_value, "off") == 0)
         return 0;
-    if (strcmp(wish, "on") != 0)
-        return sv_explain(EINVAL, "SOFTVERBS_XDP_BUSY_POLL is '%s': use on or off", wish);
+    if (strcmp(env_value, "on") != 0)
+        return sv_explain(EINVAL, "SOFTVERBS_XDP_BUSY_POLL is '%s': use on or off", env_value);
     poll->wanted = true;
     poll->pid = getpid();
     owner = poll->pid;
@@ -192,7 +192,7 @@ static int change_interface(struct sv_busy_poll *poll)
  * 6.14 (6.15 if the kernel copies) it is the instance of the queue to which the socket is bound, if the driver reports
  * it.
  */
-static bool learns_later(const struct sv_busy_poll *poll)
+static bool learns_napi_from_frame(const struct sv_busy_poll *poll)
 {
     return !sv_netdev_has_napi_settings(&poll->family);
 }
@@ -200,7 +200,7 @@ static bool learns_later(const struct sv_busy_poll *poll)
 /* The caller holds the mutex, because another thread may call exit(3). */
 static int change_settings(struct sv_busy_poll *poll, uint32_t id, uint32_t queue, bool native)
 {
-    if (id == 0 && (!native || !learns_later(poll)))
+    if (id == 0 && (!native || !learns_napi_from_frame(poll)))
         return sv_explain(EOPNOTSUPP, "receive queue %u of '%s' has no NAPI instance that a socket can poll, as with "
                           "veth: run without SOFTVERBS_XDP_BUSY_POLL", queue, poll->netdev);
     int error = id != 0 ? change_instance(poll, id) : EOPNOTSUPP;
@@ -232,7 +232,7 @@ int sv_busy_poll_add(struct sv_busy_poll *poll, int socket, uint32_t queue, bool
  * old number may belong to another interface. For an interface that is down the kernel reports no instance but accepts
  * settings.
  */
-static void put_back_instance(const struct sv_busy_poll *poll, uint32_t id, const struct sv_napi_settings *before)
+static void restore_instance(const struct sv_busy_poll *poll, uint32_t id, const struct sv_napi_settings *before)
 {
     struct sv_napi_settings now;
     if (sv_netdev_napi(&poll->family, id, &now) != 0 || now.ifindex == poll->ifindex)
@@ -249,7 +249,7 @@ static void put_back(struct sv_busy_poll *poll)
     if (poll->whole_interface && if_indextoname((unsigned)poll->ifindex, poll->netdev) != NULL && is_ours(poll))
         (void)write_settings(poll, &poll->before);
     for (uint32_t i = 0; i < poll->count; i++)
-        put_back_instance(poll, poll->napi[i].id, &poll->napi[i].before);
+        restore_instance(poll, poll->napi[i].id, &poll->napi[i].before);
     poll->count = 0;
     poll->whole_interface = false;
 }

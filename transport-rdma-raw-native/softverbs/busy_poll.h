@@ -16,10 +16,10 @@
  * or the command.
  */
 
-/* Bits of sv_netdev_facts (enum netdev_xdp_act, enum netdev_xdp_rx_metadata and enum netdev_xsk_flags there). */
+/* Bits of sv_netdev_info (enum netdev_xdp_act, enum netdev_xdp_rx_metadata and enum netdev_xsk_flags there). */
 enum { SV_NETDEV_XDP_BASIC = 1, SV_NETDEV_XDP_REDIRECT = 2, SV_NETDEV_XDP_ZERO_COPY = 8, SV_NETDEV_XDP_RX_SG = 32 };
 
-struct sv_netdev_facts {
+struct sv_netdev_info {
     uint64_t xdp_features;
     uint64_t xdp_rx_metadata;
     uint64_t xsk_features;
@@ -40,7 +40,7 @@ struct sv_netdev_family {
 
 int sv_netdev_open(struct sv_netdev_family *family);
 void sv_netdev_close(struct sv_netdev_family *family);
-int sv_netdev_facts(const struct sv_netdev_family *family, int ifindex, struct sv_netdev_facts *facts);
+int sv_netdev_info(const struct sv_netdev_family *family, int ifindex, struct sv_netdev_info *facts);
 /*
  * Finds the NAPI instance of a receive queue (Linux 6.8). *napi is 0 if the queue has none. Returns ENOENT if there is
  * no such queue.

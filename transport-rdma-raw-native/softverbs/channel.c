@@ -22,7 +22,7 @@
 #include <unistd.h>
 
 /* After this number of consecutive calls without an event, the receive thread moves the frames again. */
-enum { MAX_FRUITLESS_LOOKS = 4 };
+enum { MAX_IDLE_POLLS = 4 };
 
 /* ---- life ---- */
 
@@ -201,7 +201,7 @@ static struct sv_cq *take_first(struct sv_channel *channel)
     if (cq == NULL)
         return NULL;
     remove_first(channel);
-    channel->fruitless = 0;
+    channel->idle_polls = 0;
     cq->events_got++;
     if (--cq->events_pending > 0)
         append_pending(channel, cq);
@@ -216,7 +216,7 @@ void sv_channel_notify(struct sv_cq *cq)
     pthread_mutex_lock(&channel->mutex);
     if (cq->events_pending++ == 0)
         append_pending(channel, cq);
-    if (channel->lookers > 0)
+    if (channel->pollers > 0)
         channel->bare_events++;
     else
         token_put(channel->tokens);
@@ -231,23 +231,23 @@ static struct sv_cq *look(struct sv_channel *channel, struct sv_device *device)
 {
     struct sv_cq *cq = NULL;
     pthread_mutex_lock(&channel->mutex);
-    channel->lookers++;
+    channel->pollers++;
     pthread_mutex_unlock(&channel->mutex);
     bool looked = device->ops->poll(device, channel);
     pthread_mutex_lock(&channel->mutex);
-    channel->lookers--;
+    channel->pollers--;
     if (channel->bare_events > 0) {
         channel->bare_events--;
         cq = take_first(channel);
     }
-    for (; channel->lookers == 0 && channel->bare_events > 0; channel->bare_events--)
+    for (; channel->pollers == 0 && channel->bare_events > 0; channel->bare_events--)
         token_put(channel->tokens);
     if (looked && cq == NULL)
-        channel->fruitless++;
-    bool fruitless = channel->fruitless >= MAX_FRUITLESS_LOOKS;
+        channel->idle_polls++;
+    bool is_idle = channel->idle_polls >= MAX_IDLE_POLLS;
     pthread_mutex_unlock(&channel->mutex);
     /* All frames were for queues that other threads poll, so the receive thread can watch the sockets. */
-    if (fruitless)
+    if (is_idle)
         relieve(channel);
     return cq;
 }

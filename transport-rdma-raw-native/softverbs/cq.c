@@ -129,7 +129,7 @@ static inline bool has_waiting(const struct sv_cq *cq, int count)
 }
 
 /* A thread that polls only for send completions does not move frames. */
-static inline bool moves_wire(const struct sv_cq *cq)
+static inline bool drives_receive(const struct sv_cq *cq)
 {
     return atomic_load_explicit(&cq->receives, memory_order_relaxed);
 }
@@ -138,7 +138,7 @@ SV_HOT int sv_poll_cq(struct ibv_cq *ibcq, int num_entries, struct ibv_wc *wc)
 {
     struct sv_cq *cq = (struct sv_cq *)ibcq;
 
-    if (SV_UNLIKELY(cq->progress_device != NULL) && !has_waiting(cq, num_entries) && moves_wire(cq))
+    if (SV_UNLIKELY(cq->progress_device != NULL) && !has_waiting(cq, num_entries) && drives_receive(cq))
         cq->progress_device->ops->progress(cq->progress_device);
     if (SV_UNLIKELY(num_entries <= 0))
         return 0;

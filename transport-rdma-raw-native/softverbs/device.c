@@ -34,7 +34,7 @@ SV_EXPORT __be64 ibv_get_device_guid(struct ibv_device *ibv)
 
 void sv_device_quiesce(struct sv_device *device)
 {
-    sv_may_wait();
+    sv_assert_may_block();
     pthread_mutex_lock(&device->grace_mutex);
     /* Queues that are added from now on see the new state, and none is removed. */
     sv_device_lock(device);

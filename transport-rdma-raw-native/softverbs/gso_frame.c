@@ -198,7 +198,7 @@ static void skip_headers(struct sv_gso *gso)
 }
 
 enum sv_gso_verdict sv_gso_begin(struct sv_gso *gso, const struct iovec *pieces, uint32_t count,
-                                     const struct sv_gso_facts *facts)
+                                     const struct sv_gso_info *facts)
 {
     uint64_t length = total_bytes(pieces, count);
     uint32_t available = length < SV_GSO_HEADERS ? (uint32_t)length : SV_GSO_HEADERS;

@@ -65,7 +65,7 @@ struct sv_gso_slot {
 };
 
 /* Facts about a GSO frame that its bytes do not contain. The caller knows them from the device or the kernel. */
-struct sv_gso_facts {
+struct sv_gso_info {
     uint32_t mtu;
     /* Payload of each segment. 0: unknown; TCP is then segmented to the MTU, and UDP is rejected (SV_GSO_OTHER). */
     uint32_t segment_bytes;
@@ -78,7 +78,7 @@ struct sv_gso_facts {
  * until the last segment has been delivered.
  */
 enum sv_gso_verdict sv_gso_begin(struct sv_gso *gso, const struct iovec *pieces, uint32_t count,
-                                     const struct sv_gso_facts *facts);
+                                     const struct sv_gso_info *facts);
 /*
  * Returns true if the sender left out the TCP or UDP checksum: the field holds the sum of the pseudo header. Requires a
  * frame that sv_gso_begin() has accepted.

@@ -79,7 +79,7 @@ static bool read_owner(const struct nlmsghdr *message, ino_t own, struct owner *
     return named && known;
 }
 
-static int ask_for_listeners(int fd)
+static int request_listeners(int fd)
 {
     struct {
         struct nlmsghdr header;
@@ -98,11 +98,11 @@ static int ask_for_listeners(int fd)
  * owner->name set or empty, or an errno: the kernel may lack the diagnosis (CONFIG_UNIX_DIAG). Unlike SO_PEERCRED, it
  * also reports sockets that accept no connection or have a full queue.
  */
-static int look_for_owner(const char *family, ino_t own, struct owner *owner)
+static int search_owner(const char *family, ino_t own, struct owner *owner)
 {
     alignas(struct nlmsghdr) char buffer[16384];
     int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
-    int error = fd < 0 ? errno : ask_for_listeners(fd);
+    int error = fd < 0 ? errno : request_listeners(fd);
     bool more = error == 0;
     bool interrupted = false;
     memset(owner, 0, sizeof *owner);
@@ -137,7 +137,7 @@ static int find_owner(const char *family, ino_t own, struct owner *owner)
 {
     int error = EINTR;
     for (int i = 0; i < LIST_TRIES && error == EINTR; i++)
-        error = look_for_owner(family, own, owner);
+        error = search_owner(family, own, owner);
     return error;
 }
 

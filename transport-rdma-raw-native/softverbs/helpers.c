@@ -41,7 +41,7 @@ void *sv_alloc_zeroed(size_t size)
 #ifdef SV_CHECK_LOCKS
 _Thread_local unsigned sv_device_locks;
 
-void sv_may_wait(void)
+void sv_assert_may_block(void)
 {
     if (sv_device_locks == 0)
         return;

@@ -65,7 +65,7 @@ static bool is_about(const struct sv_wire *wire, const struct nlmsghdr *message)
 }
 
 /* Returns true for the answer to ask() if the interface no longer exists. */
-static bool says_it_is_gone(const struct nlmsghdr *message)
+static bool is_link_removed(const struct nlmsghdr *message)
 {
     const struct nlmsgerr *answer = NLMSG_DATA(message);
     return message->nlmsg_type == NLMSG_ERROR && message->nlmsg_len >= NLMSG_LENGTH(sizeof answer->error) &&
@@ -74,7 +74,7 @@ static bool says_it_is_gone(const struct nlmsghdr *message)
 
 static void follow(struct sv_wire *wire, const struct nlmsghdr *message)
 {
-    bool gone = says_it_is_gone(message) || (message->nlmsg_type == RTM_DELLINK && is_about(wire, message));
+    bool gone = is_link_removed(message) || (message->nlmsg_type == RTM_DELLINK && is_about(wire, message));
     if (gone)
         removed(wire);
     else if (message->nlmsg_type == RTM_NEWLINK && is_about(wire, message))
@@ -126,7 +126,7 @@ void sv_link_follow(struct sv_wire *wire)
  * Filters out messages of other interfaces, of which a host may have thousands. The filter loads in network byte order,
  * the message is in host byte order. Without the filter everything still works.
  */
-static void hear_of_one(int fd, int ifindex)
+static void filter_link_messages(int fd, int ifindex)
 {
     enum {
         TYPE_AT = offsetof(struct nlmsghdr, nlmsg_type),
@@ -157,7 +157,7 @@ int sv_link_open(struct sv_wire *wire)
     wire->link = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
     if (wire->link < 0)
         return errno;
-    hear_of_one(wire->link, wire->ifindex);
+    filter_link_messages(wire->link, wire->ifindex);
     if (setsockopt(wire->link, SOL_SOCKET, SO_RCVBUFFORCE, &bytes, sizeof bytes) != 0)
         (void)!setsockopt(wire->link, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
     if (bind(wire->link, (struct sockaddr *)&groups, sizeof groups) != 0)

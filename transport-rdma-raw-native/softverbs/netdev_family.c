@@ -160,7 +160,7 @@ void sv_netdev_close(struct sv_netdev_family *family)
     family->fd = -1;
 }
 
-int sv_netdev_facts(const struct sv_netdev_family *family, int ifindex, struct sv_netdev_facts *facts)
+int sv_netdev_info(const struct sv_netdev_family *family, int ifindex, struct sv_netdev_info *facts)
 {
     struct message message;
     union answer answer;

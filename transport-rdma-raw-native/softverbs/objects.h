@@ -10,7 +10,7 @@
  *   device.port_mutex    opens and closes the port
  *   device.rules_mutex   changes flow rules: one change at a time, also while it waits for a broker or a grace period
  *   device.grace_mutex   a grace period; removes queues from the lists
- *   device.mutex         object lists, faults (control calls only, and never across a wait: see sv_may_wait())
+ *   device.mutex         object lists, faults (control calls only, and never across a wait: see sv_assert_may_block())
  *   sq.lock              one sender at a time; also pins the flow rules and memory regions that the sender uses
  *   rq.post_lock         one poster at a time
  *   rq.deliver_lock      one deliverer at a time
@@ -162,9 +162,9 @@ struct sv_channel {
     pthread_mutex_t mutex;
     struct sv_cq *first;        /* completion queues with unread events */
     struct sv_cq *last;
-    uint32_t lookers;           /* threads in ibv_get_cq_event() that poll the interface themselves */
-    uint32_t bare_events;       /* unread events without a token, which one of the lookers takes */
-    uint32_t fruitless;         /* consecutive checks without an event */
+    uint32_t pollers;           /* threads in ibv_get_cq_event() that poll the interface themselves */
+    uint32_t bare_events;       /* unread events without a token, which one of the pollers takes */
+    uint32_t idle_polls;         /* consecutive checks without an event */
 };
 
 struct sv_cq {
@@ -328,9 +328,9 @@ void sv_raise_send_buffer(int socket);
  */
 #ifdef SV_CHECK_LOCKS
 extern _Thread_local unsigned sv_device_locks;
-void sv_may_wait(void);
+void sv_assert_may_block(void);
 #else
-static inline void sv_may_wait(void)
+static inline void sv_assert_may_block(void)
 {
 }
 #endif

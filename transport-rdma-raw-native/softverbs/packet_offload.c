@@ -35,10 +35,10 @@ enum sv_offload sv_offload_of(const struct virtio_net_hdr *offload, const uint8_
         return SV_OFFLOAD_NONE;
     struct sv_layout layout = sv_parse_headers(frame, length, &unused);
     bool partial = offload->flags & VIRTIO_NET_HDR_F_NEEDS_CSUM;
-    bool sound = offload->gso_size >= length / MAX_SEGMENTS && offload->gso_size > 0 && offload->hdr_len <= length &&
+    bool valid = offload->gso_size >= length / MAX_SEGMENTS && offload->gso_size > 0 && offload->hdr_len <= length &&
                  suits_headers(offload->gso_type & (uint8_t)~VIRTIO_NET_HDR_GSO_ECN, layout) &&
                  (!partial || offload->csum_start == layout.l4_offset);
-    return sound ? SV_OFFLOAD_GSO : SV_OFFLOAD_MALFORMED;
+    return valid ? SV_OFFLOAD_GSO : SV_OFFLOAD_MALFORMED;
 }
 
 /* Follows skb_checksum_help(), which is also correct for a checksum in a tunnel. RFC 768: zero means "none". */

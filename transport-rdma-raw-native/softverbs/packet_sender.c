@@ -38,12 +38,12 @@ void sv_packet_sender_close(struct sv_packet_sender *sender)
 static unsigned send_all(int fd, struct mmsghdr *messages, unsigned count, int *error)
 {
     unsigned sent = 0;
-    struct sv_patience patience = {0};
+    struct sv_spin_deadline patience = {0};
     while (sent < count) {
         int result = sendmmsg(fd, messages + sent, count - sent, MSG_DONTWAIT);
         if (result > 0) {
             sent += (unsigned)result;
-            patience = (struct sv_patience){0};
+            patience = (struct sv_spin_deadline){0};
             continue;
         }
         *error = errno;

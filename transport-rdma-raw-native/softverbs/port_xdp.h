@@ -57,7 +57,7 @@ struct xdp_port {
     _Atomic uint32_t send_queues;
     struct sv_xdp_queue *queue[MAX_QUEUES];
     struct sv_broker_layout handed; /* layout of the queues that a broker has made */
-    int handed_memory;              /* their memory until they are open, or -1 */
+    int broker_memory;              /* their memory until they are open, or -1 */
     int socket[SV_STEER_SOCKETS * MAX_QUEUES];      /* sockets of a broker that no queue has yet, or -1 */
 };
 

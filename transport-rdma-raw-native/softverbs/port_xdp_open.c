@@ -28,11 +28,11 @@ static struct sv_xdp_queue_config queue_config_of(const struct xdp_port *port, u
     };
 }
 
-static struct sv_xdp_handed take_handed(struct xdp_port *port, uint32_t number)
+static struct sv_xdp_broker_sockets take_broker_sockets(struct xdp_port *port, uint32_t number)
 {
     int *sockets = &port->socket[SV_STEER_SOCKETS * number];
-    struct sv_xdp_handed handed = {.layout = &port->handed, .main_socket = sockets[0], .syn_socket = sockets[1],
-                                   .memory = port->handed_memory};
+    struct sv_xdp_broker_sockets handed = {.layout = &port->handed, .main_socket = sockets[0], .syn_socket = sockets[1],
+                                   .memory = port->broker_memory};
     sockets[0] = sockets[1] = -1;
     return handed;
 }
@@ -46,9 +46,9 @@ static int open_queue(struct xdp_port *port, uint32_t number, bool untold)
     if (queue == NULL)
         return ENOMEM;
     struct sv_xdp_queue_config config = queue_config_of(port, number, untold);
-    struct sv_xdp_handed handed;
+    struct sv_xdp_broker_sockets handed;
     if (wire->brokered) {
-        handed = take_handed(port, number);
+        handed = take_broker_sockets(port, number);
         config.handed = &handed;
     }
     int error = sv_xdp_queue_open(queue, &config);
@@ -210,10 +210,10 @@ static int explain_program(const struct sv_wire *wire, const struct sv_attached 
 static int check_program(const struct sv_wire *wire)
 {
     struct sv_attached program;
-    sv_may_wait();
+    sv_assert_may_block();
     for (int i = 0; sv_attached_xdp(wire->ifindex, &program); i++) {
-        bool goes = program.name[0] == '\0' || sv_attached_is_own(&program);
-        if (!goes || i == SV_XDP_BUSY_RETRIES)
+        bool may_disappear = program.name[0] == '\0' || sv_attached_is_own(&program);
+        if (!may_disappear || i == SV_XDP_BUSY_RETRIES)
             return explain_program(wire, &program);
         struct timespec pause = {.tv_nsec = SV_XDP_BUSY_RETRY_MILLIS * 1000000L};
         nanosleep(&pause, NULL);
@@ -326,7 +326,7 @@ static int open_by_broker(struct xdp_port *port)
     if (error != 0)
         return error;
     port->program = fds[SV_BROKER_LINK];
-    port->handed_memory = fds[SV_BROKER_MEMORY];
+    port->broker_memory = fds[SV_BROKER_MEMORY];
     memcpy(port->socket, fds + SV_BROKER_SOCKETS, SV_STEER_SOCKETS * port->handed.queues * sizeof fds[0]);
     return sv_steering_adopt(&wire->steering, fds + SV_BROKER_MAPS);
 }
@@ -338,16 +338,16 @@ static int open_steering(struct xdp_port *port)
 }
 
 /* Closes the sockets that no queue has used, after an error. */
-static void close_handed(struct xdp_port *port)
+static void close_broker_sockets(struct xdp_port *port)
 {
     for (uint32_t i = 0; i < SV_STEER_SOCKETS * port->handed.queues; i++) {
         if (port->socket[i] >= 0)
             close(port->socket[i]);
         port->socket[i] = -1;
     }
-    if (port->handed_memory >= 0)
-        close(port->handed_memory);
-    port->handed_memory = -1;
+    if (port->broker_memory >= 0)
+        close(port->broker_memory);
+    port->broker_memory = -1;
 }
 
 /*
@@ -366,7 +366,7 @@ int sv_xdp_port_open(struct sv_wire *wire)
 {
     struct xdp_port *port = (struct xdp_port *)wire;
     uint32_t before = 0;
-    port->program = port->redirect = port->copies.receiver.fd = port->sender.fd = port->handed_memory = -1;
+    port->program = port->redirect = port->copies.receiver.fd = port->sender.fd = port->broker_memory = -1;
     int error = sv_busy_poll_init(&port->busy_poll, wire->netdev, wire->ifindex);
     if (error == 0)
         error = take_mode(port, sv_xdp_mode_of(wire));
@@ -407,6 +407,6 @@ int sv_xdp_port_open(struct sv_wire *wire)
         error = open_queues_of_program(port);
     if (error == 0 && !tap && atomic_load(&port->send_queues) == 0)
         error = sv_explain(EOPNOTSUPP, "AF_XDP can't send through '%s', which has no send queue for it", wire->netdev);
-    close_handed(port);
+    close_broker_sockets(port);
     return error;
 }

@@ -27,7 +27,7 @@ static void count_queues(const struct sv_netdev_family *family, int ifindex, str
 SV_EXPORT int softverbs_query_interface(const char *netdev, struct softverbs_interface *interface)
 {
     struct sv_netdev_family family;
-    struct sv_netdev_facts facts;
+    struct sv_netdev_info facts;
     char version[SV_XDP_DRIVER_BYTES];
     memset(interface, 0, sizeof *interface);
     int ifindex = (int)if_nametoindex(netdev);
@@ -36,7 +36,7 @@ SV_EXPORT int softverbs_query_interface(const char *netdev, struct softverbs_int
     sv_xdp_driver(netdev, interface->driver, version);
     if (sv_netdev_open(&family) != 0)
         return 0;
-    if (sv_netdev_facts(&family, ifindex, &facts) == 0) {
+    if (sv_netdev_info(&family, ifindex, &facts) == 0) {
         interface->told = 1;
         interface->xdp_features = facts.xdp_features;
         interface->xdp_rx_metadata = facts.xdp_rx_metadata;

@@ -62,7 +62,7 @@ static inline uint64_t masked_difference(const struct sv_steer_cache *cache, con
     return difference;
 }
 
-static inline bool same_way(const struct sv_steer_cache *cache, const struct sv_frame *frame, uint64_t generation)
+static inline bool is_same_flow(const struct sv_steer_cache *cache, const struct sv_frame *frame, uint64_t generation)
 {
     if (SV_UNLIKELY(cache->generation != generation))
         return false;
@@ -101,7 +101,7 @@ SV_HOT void sv_dispatch(struct sv_flow_table *flows, const struct sv_qp *sender,
     runs.open = 0;
     for (unsigned i = 0; i < count; i++) {
         struct sv_frame *frame = &frames[i];
-        if (!same_way(cache, frame, generation))
+        if (!is_same_flow(cache, frame, generation))
             sv_steer(flows, sender, frame, cache, generation);
         frame->layout = verdict->layout;
         for (uint32_t t = 0; t < verdict->count; t++) {

@@ -108,7 +108,7 @@ static ssize_t read_packet(const struct sv_packet_ring *ring, struct iovec *part
     return bytes;
 }
 
-static struct packet read_whole(struct sv_packet_ring *ring)
+static struct packet read_gso_packet(struct sv_packet_ring *ring)
 {
     struct packet packet = {.data = ring->segmenter->whole + SV_PACKET_RESERVE_BYTES};
     struct iovec parts[] = {{&packet.offload, sizeof packet.offload}, {packet.data, SV_GSO_MAX_BYTES}};
@@ -129,8 +129,8 @@ static void count_refused(struct softverbs_queue_counters *counters, enum sv_gso
 }
 
 /* Segments a contiguous packet and delivers the segments. Returns their number. */
-static unsigned cut(struct sv_packet_ring *ring, struct sv_device *device, const struct iovec *whole,
-                    const struct sv_gso_facts *facts)
+static unsigned segment_and_dispatch(struct sv_packet_ring *ring, struct sv_device *device, const struct iovec *whole,
+                    const struct sv_gso_info *facts)
 {
     struct softverbs_queue_counters *counters = &ring->receiver.counters;
     struct sv_packet_segmenter *segmenter = ring->segmenter;
@@ -165,18 +165,18 @@ static void count_unusable(struct softverbs_queue_counters *counters, const stru
         counters->gso_malformed++;
 }
 
-static unsigned take_super(struct sv_packet_ring *ring, struct sv_device *device, const struct tpacket2_hdr *header,
+static unsigned receive_gso_frame(struct sv_packet_ring *ring, struct sv_device *device, const struct tpacket2_hdr *header,
                            struct packet *packet)
 {
     uint8_t *data = put_tag_back(header, packet->data, &packet->length);
     const struct iovec whole = {data, packet->length};
-    const struct sv_gso_facts facts = {
+    const struct sv_gso_info facts = {
         .mtu = sv_wire_segment_mtu(device),
         .segment_bytes = packet->offload.gso_size,
         .partial = packet->offload.flags & VIRTIO_NET_HDR_F_NEEDS_CSUM,
         .verified = packet->offload.flags & VIRTIO_NET_HDR_F_DATA_VALID,
     };
-    return cut(ring, device, &whole, &facts);
+    return segment_and_dispatch(ring, device, &whole, &facts);
 }
 
 /* ---- GSO frames, delivered unsegmented ---- */
@@ -218,7 +218,7 @@ static bool is_whole_tcp(const struct sv_device *device, const struct packet *pa
 {
     /* The second piece is in the socket. Nothing reads it. */
     const struct iovec pieces[] = {{(void *)(uintptr_t)head, head_bytes}, {NULL, length - head_bytes}};
-    const struct sv_gso_facts facts = {.mtu = sv_wire_segment_mtu(device), .verified = true,
+    const struct sv_gso_info facts = {.mtu = sv_wire_segment_mtu(device), .verified = true,
                                          .segment_bytes = packet->offload.gso_size};
     return sv_gso_begin(gso, pieces, 2, &facts) == SV_GSO_GOOD && gso->layout.l4 == IPPROTO_TCP &&
            ((packet->offload.flags & VIRTIO_NET_HDR_F_DATA_VALID) || sv_gso_has_partial_checksum(gso));
@@ -260,13 +260,13 @@ static unsigned take_whole(struct sv_packet_ring *ring, struct sv_device *device
 {
     if (header->tp_status & TP_STATUS_COPY && deliver_whole(ring, device, header))
         return SV_WHOLE_COST;
-    struct packet packet = header->tp_status & TP_STATUS_COPY ? read_whole(ring) : packet_in_slot(header);
+    struct packet packet = header->tp_status & TP_STATUS_COPY ? read_gso_packet(ring) : packet_in_slot(header);
     struct sv_frame frame;
     enum sv_offload kind = SV_OFFLOAD_MALFORMED;
     if (!packet.lost && packet.length >= ETH_HLEN && packet.length <= SV_GSO_MAX_BYTES)
         kind = sv_offload_of(&packet.offload, packet.data, packet.length);
     if (kind == SV_OFFLOAD_GSO)
-        return take_super(ring, device, header, &packet);
+        return receive_gso_frame(ring, device, header, &packet);
     if (kind == SV_OFFLOAD_MALFORMED)
         count_unusable(&ring->receiver.counters, &packet);
     if (kind == SV_OFFLOAD_NONE && header->tp_status & TP_STATUS_COPY) {

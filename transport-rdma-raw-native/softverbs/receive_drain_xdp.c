@@ -176,7 +176,7 @@ static bool deliver_whole(struct gathered *gathered, const struct sv_gso *gso)
 static void segment_gso_frame(struct gathered *gathered, const struct iovec *pieces, uint32_t count)
 {
     struct softverbs_queue_counters *counters = &gathered->lane->receiver.counters;
-    const struct sv_gso_facts facts = {
+    const struct sv_gso_info facts = {
         .mtu = sv_wire_segment_mtu(gathered->device),
         .partial = true,
     };

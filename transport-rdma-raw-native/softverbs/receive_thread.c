@@ -60,7 +60,7 @@ static uint64_t now_millis(void)
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
-static void look_after_receivers(struct sv_wire *wire, uint64_t *last)
+static void check_receivers(struct sv_wire *wire, uint64_t *last)
 {
     uint64_t now = now_millis();
     if (now - *last < LOOK_MILLIS)
@@ -95,7 +95,7 @@ static void *run_rx_thread(void *argument)
         sv_wire_pass_mac_on(wire);
         if (arrived && !atomic_load(&wire->stopping))
             frames_arrived(wire);
-        look_after_receivers(wire, &looked);
+        check_receivers(wire, &looked);
     }
     return NULL;
 }

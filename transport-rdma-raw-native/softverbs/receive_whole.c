@@ -49,8 +49,8 @@ SV_EXPORT int softverbs_receive_whole_wq(struct ibv_wq *wq, struct ibv_wq *large
 /* SOFTVERBS_WHOLE_FRAMES=off makes the device segment all GSO frames, for measurements. */
 static bool is_switched_off(void)
 {
-    const char *wish = getenv("SOFTVERBS_WHOLE_FRAMES");
-    return wish != NULL && strcmp(wish, "off") == 0;
+    const char *env_value = getenv("SOFTVERBS_WHOLE_FRAMES");
+    return env_value != NULL && strcmp(env_value, "off") == 0;
 }
 
 SV_EXPORT int softverbs_get_whole_bytes(struct ibv_context *context, uint32_t *bytes)

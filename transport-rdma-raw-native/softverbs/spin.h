@@ -30,20 +30,20 @@ static inline void sv_cpu_relax(void)
  * sched_yield(): a thread that yields beside busy threads loses a time slice each time, with the lock of its queue pair
  * held.
  */
-enum { SV_PATIENCE_NANOS = 50000 };
+enum { SV_SPIN_DEADLINE_NANOS = 50000 };
 
-struct sv_patience {
+struct sv_spin_deadline {
     uint64_t until_nanos;       /* 0: not started */
 };
 
 uint64_t sv_monotonic_nanos(void);
 
 /* Returns false once this time has passed since the first call; otherwise pauses briefly and returns true. */
-static inline bool sv_patience_left(struct sv_patience *patience)
+static inline bool sv_patience_left(struct sv_spin_deadline *patience)
 {
     uint64_t now = sv_monotonic_nanos();
     if (patience->until_nanos == 0)
-        patience->until_nanos = now + SV_PATIENCE_NANOS;
+        patience->until_nanos = now + SV_SPIN_DEADLINE_NANOS;
     sv_cpu_relax();
     return now < patience->until_nanos;
 }

@@ -45,7 +45,7 @@ void sv_steering_invalidate(struct sv_steering *steering)
 static void wait_for_searches(struct sv_steering *steering)
 {
     struct timespec now;
-    sv_may_wait();
+    sv_assert_may_block();
     clock_gettime(CLOCK_MONOTONIC, &now);
     if (now.tv_sec - steering->published_seconds <= 1)
         (void)syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);

@@ -81,11 +81,11 @@ static bool has_merged_frames(const struct sv_wire *wire)
 
 int sv_xdp_partial(const struct sv_wire *wire, enum sv_xdp_place place, bool *partial)
 {
-    const char *wish = getenv("SOFTVERBS_PARTIAL_CHECKSUMS");
-    if (wish != NULL && *wish != '\0') {
-        *partial = strcmp(wish, "on") == 0;
-        return *partial || strcmp(wish, "off") == 0
-                   ? 0 : sv_explain(EINVAL, "SOFTVERBS_PARTIAL_CHECKSUMS is '%s': use on or off", wish);
+    const char *env_value = getenv("SOFTVERBS_PARTIAL_CHECKSUMS");
+    if (env_value != NULL && *env_value != '\0') {
+        *partial = strcmp(env_value, "on") == 0;
+        return *partial || strcmp(env_value, "off") == 0
+                   ? 0 : sv_explain(EINVAL, "SOFTVERBS_PARTIAL_CHECKSUMS is '%s': use on or off", env_value);
     }
     *partial = place == SV_XDP_AT_TC || has_senders_on_host(wire) ||
                (place == SV_XDP_AT_STACK && has_merged_frames(wire));

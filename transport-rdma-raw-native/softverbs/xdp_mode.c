@@ -61,8 +61,8 @@ const char *sv_xdp_mode_name(enum sv_xdp_port_mode mode)
 
 bool sv_xdp_mode_is_named(enum sv_xdp_port_mode mode)
 {
-    const char *wish = getenv("SOFTVERBS_XDP_MODE");
-    return wish != NULL && strcmp(wish, mode_names[mode]) == 0;
+    const char *env_value = getenv("SOFTVERBS_XDP_MODE");
+    return env_value != NULL && strcmp(env_value, mode_names[mode]) == 0;
 }
 
 /* Parses a release such as "6.12.117+deb13-amd64". A release that cannot be parsed is older than all others. */
@@ -98,19 +98,19 @@ static void choose_known(const char *driver, const char *release, struct sv_xdp_
     explain_generic(driver, choice);
 }
 
-int sv_xdp_mode_choose(const char *wish, const char *driver, const char *release, struct sv_xdp_choice *choice)
+int sv_xdp_mode_choose(const char *env_value, const char *driver, const char *release, struct sv_xdp_choice *choice)
 {
     memset(choice, 0, sizeof *choice);
-    if (wish == NULL || *wish == '\0' || strcmp(wish, "auto") == 0) {
+    if (env_value == NULL || *env_value == '\0' || strcmp(env_value, "auto") == 0) {
         choose_known(driver, release, choice);
         return 0;
     }
     for (int mode = 0; mode < SV_XDP_MODES; mode++)
-        if (strcmp(wish, mode_names[mode]) == 0) {
+        if (strcmp(env_value, mode_names[mode]) == 0) {
             choice->mode = (enum sv_xdp_port_mode)mode;
             choice->forced = true;
             snprintf(choice->why, sizeof choice->why, "set by SOFTVERBS_XDP_MODE");
             return 0;
         }
-    return sv_explain(EINVAL, "SOFTVERBS_XDP_MODE is '%s': use auto, generic, native, zerocopy or tap", wish);
+    return sv_explain(EINVAL, "SOFTVERBS_XDP_MODE is '%s': use auto, generic, native, zerocopy or tap", env_value);
 }

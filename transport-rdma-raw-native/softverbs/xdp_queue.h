@@ -117,11 +117,11 @@ struct sv_xdp_queue_config {
     bool partial;                   /* as in struct sv_xdp_queue */
     bool gso_frames;
     bool is_unreported;                 /* the driver does not report whether the interface has this queue */
-    const struct sv_xdp_handed *handed;     /* NULL: the process creates the sockets itself */
+    const struct sv_xdp_broker_sockets *handed;     /* NULL: the process creates the sockets itself */
 };
 
 /* The bound sockets and the memory of a queue from a broker. The queue owns the sockets, also after an error. */
-struct sv_xdp_handed {
+struct sv_xdp_broker_sockets {
     const struct sv_broker_layout *layout;
     int main_socket;
     int syn_socket;

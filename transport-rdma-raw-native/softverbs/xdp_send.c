@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <sys/socket.h>
 
-enum { FRUITLESS_KICKS = 2 };
+enum { MAX_IDLE_KICKS = 2 };
 
 static inline uint32_t tx_consumed(const struct sv_xdp_queue *queue)
 {
@@ -46,19 +46,19 @@ static int kick_driver(const struct sv_xdp_queue *queue)
  * the kernel has its own. Sending may wake a process on this core, which then runs before the call returns, and other
  * threads would wait for the lock.
  */
-static int kick_kernel(struct sv_xdp_queue *queue, uint32_t end, struct sv_patience *patience)
+static int kick_kernel(struct sv_xdp_queue *queue, uint32_t end, struct sv_spin_deadline *patience)
 {
     if (queue->zero_copy)
         return kick_driver(queue);
-    unsigned fruitless = 0;
+    unsigned idle_kicks = 0;
     for (uint32_t consumed; (int32_t)(end - (consumed = tx_consumed(queue))) > 0;) {
         int error = sendto(queue->sender, NULL, 0, MSG_DONTWAIT, NULL, 0) < 0 ? errno : 0;
         if (error != 0 && !is_transient(error))
             return error;
         if (tx_consumed(queue) != consumed) {
-            *patience = (struct sv_patience){0};
-            fruitless = 0;
-        } else if (error == 0 && ++fruitless == FRUITLESS_KICKS) {
+            *patience = (struct sv_spin_deadline){0};
+            idle_kicks = 0;
+        } else if (error == 0 && ++idle_kicks == MAX_IDLE_KICKS) {
             /* Beyond real_num_tx_queues, xsk_generic_xmit() reports success and does nothing (net/xdp/xsk.c). */
             atomic_store_explicit(&queue->sends, false, memory_order_relaxed);
             return ENOBUFS;
@@ -130,7 +130,7 @@ static unsigned left_in_ring(const struct sv_xdp_queue *queue, const struct sv_f
 
 unsigned sv_xdp_queue_send(struct sv_xdp_queue *queue, const struct sv_frame *frames, unsigned count, int *error)
 {
-    struct sv_patience patience = {0};
+    struct sv_spin_deadline patience = {0};
     unsigned sent = 0;
     uint32_t returned = 0;
     bool again = false;
@@ -148,7 +148,7 @@ unsigned sv_xdp_queue_send(struct sv_xdp_queue *queue, const struct sv_frame *fr
         sent += n;
         /* The interface has all chunks. It returns some soon, perhaps to another thread first, or it is stuck. */
         if (again && returned_now != returned)
-            patience = (struct sv_patience){0};
+            patience = (struct sv_spin_deadline){0};
         if (n == 0 && *error == 0 && !sv_patience_left(&patience))
             *error = ENOBUFS;
         returned = returned_now;

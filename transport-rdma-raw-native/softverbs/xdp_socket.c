@@ -116,7 +116,7 @@ static int register_umem(struct sv_xdp_queue *queue)
  */
 static int bind_patiently(int fd, const struct sockaddr_xdp *address)
 {
-    sv_may_wait();
+    sv_assert_may_block();
     for (int i = 0; bind(fd, (const struct sockaddr *)address, sizeof *address) != 0; i++) {
         if (errno != EBUSY || i == SV_XDP_BUSY_RETRIES)
             return errno;
@@ -287,7 +287,7 @@ static void take_layout(struct sv_xdp_queue *queue, const struct sv_broker_layou
     queue->syns.entries = queue->receive_chunks / layout->syn_divisor;
 }
 
-static int map_memory(struct sv_xdp_queue *queue, const struct sv_xdp_handed *handed, uint32_t number)
+static int map_memory(struct sv_xdp_queue *queue, const struct sv_xdp_broker_sockets *handed, uint32_t number)
 {
     off_t start = (off_t)number * handed->layout->queue_bytes;
     void *memory = mmap(NULL, handed->layout->queue_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, handed->memory, start);
@@ -301,7 +301,7 @@ static int map_memory(struct sv_xdp_queue *queue, const struct sv_xdp_handed *ha
 /* The broker has filled the fill ring and bound the sockets, so all sizes are fixed. */
 static int adopt(struct sv_xdp_queue *queue, const struct sv_xdp_queue_config *config)
 {
-    const struct sv_xdp_handed *handed = config->handed;
+    const struct sv_xdp_broker_sockets *handed = config->handed;
     struct xdp_mmap_offsets offsets;
     queue->main.receiver.fd = queue->sender = handed->main_socket;
     queue->syns.receiver.fd = handed->syn_socket;

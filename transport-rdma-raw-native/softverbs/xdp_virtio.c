@@ -50,7 +50,7 @@ static uint32_t max_mtu_of(const struct nlmsghdr *answer, ssize_t length)
 }
 
 /* Returns the largest MTU in bytes, or 0 if the kernel does not report it. */
-static uint32_t ask_max_mtu(int ifindex)
+static uint32_t query_max_mtu(int ifindex)
 {
     alignas(struct nlmsghdr) char answer[16384];
     struct {
@@ -80,5 +80,5 @@ bool sv_xdp_runs_programs(const struct sv_wire *wire)
     if (strcmp(driver, "virtio_net") != 0)
         return true;
     snprintf(path, sizeof path, "/sys/class/net/%s/device/features", wire->netdev);
-    return sv_xdp_virtio_runs_programs(path, ask_max_mtu(wire->ifindex));
+    return sv_xdp_virtio_runs_programs(path, query_max_mtu(wire->ifindex));
 }

@@ -320,7 +320,7 @@ static void test_open_devices_survive_its_end(void)
 
 /* ---- a broker that does not answer ---- */
 
-struct asker {
+struct requester {
     struct side *side;
     pthread_t thread;
     _Atomic pid_t id;
@@ -330,13 +330,13 @@ struct asker {
 
 static void *ask_for_a_rule(void *argument)
 {
-    struct asker *asker = argument;
+    struct requester *requester = argument;
     struct rule rule;
     rule_init(&rule, 0);
     rule_ports(&rule, IBV_FLOW_SPEC_UDP, 0, 3000);
-    atomic_store(&asker->id, gettid());
-    asker->refused = ibv_create_flow(asker->side->qp, &rule.attr) == NULL;
-    atomic_store(&asker->done, true);
+    atomic_store(&requester->id, gettid());
+    requester->refused = ibv_create_flow(requester->side->qp, &rule.attr) == NULL;
+    atomic_store(&requester->done, true);
     return NULL;
 }
 
@@ -358,7 +358,7 @@ static void test_a_broker_without_an_answer_stops_no_event_loop(void)
 {
     struct wire wire;
     struct scene scene;
-    struct asker asker = {.side = &wire.side[1]};
+    struct requester requester = {.side = &wire.side[1]};
     struct softverbs_counters counters;
     if (!have_namespace())
         return;
@@ -368,19 +368,19 @@ static void test_a_broker_without_an_answer_stops_no_event_loop(void)
     struct side *side = &wire.side[1];
     struct ibv_flow *flow = udp_rule(side, GRANTED);
     scene_stop(&scene);
-    CHECK_EQ(0, pthread_create(&asker.thread, NULL, ask_for_a_rule, &asker));
+    CHECK_EQ(0, pthread_create(&requester.thread, NULL, ask_for_a_rule, &requester));
     struct timespec start = now();
-    while (!(atomic_load(&asker.id) != 0 && sleeps(atomic_load(&asker.id))) && !overdue(start))
+    while (!(atomic_load(&requester.id) != 0 && sleeps(atomic_load(&requester.id))) && !overdue(start))
         continue;
     for (int i = 0; i < 100; i++)
         CHECK_EQ(0, ibv_req_notify_cq(side->cq, 0));
     check_delivers(&wire, GRANTED, 1);
     CHECK_EQ(0, ibv_destroy_qp(qp_create(side->world, side->cq)));
     CHECK_EQ(0, softverbs_query_counters(side->world->context, &counters));
-    CHECK(!atomic_load(&asker.done));
+    CHECK(!atomic_load(&requester.done));
     scene_end_broker(&scene);
-    CHECK_EQ(0, pthread_join(asker.thread, NULL));
-    CHECK(asker.refused);
+    CHECK_EQ(0, pthread_join(requester.thread, NULL));
+    CHECK(requester.refused);
     CHECK_EQ(0, ibv_destroy_flow(flow));
     wire_close(&wire);
     scene_close(&scene);

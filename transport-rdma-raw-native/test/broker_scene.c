@@ -34,7 +34,7 @@ static void *serve(void *argument)
 {
     struct scene *scene = argument;
     while (!atomic_load(&scene->ends))
-        server_turn(scene->server);
+        server_run_once(scene->server);
     return NULL;
 }
 
@@ -111,7 +111,7 @@ void scene_settle(struct scene *scene)
 {
     scene_stop(scene);
     while (server_clients(scene->server) > 0)
-        server_turn(scene->server);
+        server_run_once(scene->server);
 }
 
 void scene_end_broker(struct scene *scene)

@@ -316,7 +316,7 @@ static void __attribute__((noreturn)) run_broker(struct scene *scene, bool trace
         _exit(EXIT_FAILURE);
     if (traced)
         raise(SIGSTOP);
-    while (server_turn(server))
+    while (server_run_once(server))
         continue;
     _exit(EXIT_FAILURE);
 }

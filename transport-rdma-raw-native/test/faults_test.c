@@ -40,14 +40,14 @@ static void a_wait_under_the_mutex_is_found(void)
 {
 #ifdef SV_CHECK_LOCKS
     static struct sv_device device = {.mutex = PTHREAD_MUTEX_INITIALIZER};
-    sv_may_wait();
+    sv_assert_may_block();
     pid_t child = fork();
     CHECK(child >= 0);
     if (child == 0) {
         CHECK(freopen("/dev/null", "w", stderr) != NULL);
         signal(SIGABRT, SIG_DFL);
         sv_device_lock(&device);
-        sv_may_wait();
+        sv_assert_may_block();
         _exit(0);
     }
     int status;

@@ -92,7 +92,7 @@ void make(struct made *m, const struct shape *shape)
     put_lengths(m);
 }
 
-void cut(struct cut *cut, const struct iovec *pieces, uint32_t count, const struct sv_gso_facts *facts)
+void cut(struct cut *cut, const struct iovec *pieces, uint32_t count, const struct sv_gso_info *facts)
 {
     struct sv_gso gso;
     struct sv_gso_slot slot;
@@ -121,7 +121,7 @@ void forget(struct cut *cut)
 enum sv_gso_verdict verdict_with(bool partial)
 {
     struct iovec whole = {made.bytes, made.length};
-    struct sv_gso_facts facts = {.mtu = MTU, .partial = partial};
+    struct sv_gso_info facts = {.mtu = MTU, .partial = partial};
     cut(&result, &whole, 1, &facts);
     forget(&result);
     return result.verdict;

@@ -51,7 +51,7 @@ void put16(uint8_t *to, uint32_t value);
 struct sv_layout layout_of(const struct made *m);
 void put_lengths(struct made *m);
 void make(struct made *m, const struct shape *shape);
-void cut(struct cut *cut, const struct iovec *pieces, uint32_t count, const struct sv_gso_facts *facts);
+void cut(struct cut *cut, const struct iovec *pieces, uint32_t count, const struct sv_gso_info *facts);
 void forget(struct cut *cut);
 enum sv_gso_verdict verdict_with(bool partial);
 /* Checks that the segments are valid and contain the payload of the GSO frame. */

@@ -67,7 +67,7 @@ static void no_input_causes_an_invalid_access(void)
             lie(&made);
         if (below(8) == 0)
             made.length = below(made.length + 1);
-        struct sv_gso_facts facts = {.mtu = below(2) == 0 ? MTU : 68 + below(9000), .partial = below(4) > 0,
+        struct sv_gso_info facts = {.mtu = below(2) == 0 ? MTU : 68 + below(9000), .partial = below(4) > 0,
                                        .segment_bytes = below(2) == 0 ? 0 : 1 + below(1 + below(2000))};
         if (facts.segment_bytes > 0 && facts.segment_bytes < 64)
             made.length = made.length < 3000 ? made.length : 3000, put_lengths(&made);

@@ -52,7 +52,7 @@ static int packet_socket(const char *interface, uint16_t protocol)
 /* The kernel cuts the frame on its way through a veth pair. Its frames equal ours. */
 static void compare_with_kernel(const struct wire *wire, const struct shape *shape, uint32_t segment_bytes)
 {
-    struct sv_gso_facts facts = {.mtu = MTU, .segment_bytes = segment_bytes, .partial = true};
+    struct sv_gso_info facts = {.mtu = MTU, .segment_bytes = segment_bytes, .partial = true};
     uint8_t got[2048];
     make(&made, shape);
     struct virtio_net_hdr offload = {
@@ -145,7 +145,7 @@ static void a_wrong_checksum_is_refused(void)
 /* The card has verified the checksum of each frame before it merged them, and left some value in the header. */
 static void verified_frames_need_no_checksum(void)
 {
-    const struct sv_gso_facts facts = {.mtu = MTU, .verified = true};
+    const struct sv_gso_info facts = {.mtu = MTU, .verified = true};
     make(&made, &plain);
     made.bytes[made.l4 + 16] ^= 1;
     const struct iovec whole = {made.bytes, made.length};
@@ -219,7 +219,7 @@ static void a_tag_makes_room_for_itself(void)
     shape.vlan = 7;
     make(&made, &shape);
     struct iovec whole = {made.bytes, made.length};
-    struct sv_gso_facts facts = {.mtu = MTU, .partial = true};
+    struct sv_gso_info facts = {.mtu = MTU, .partial = true};
     cut(&result, &whole, 1, &facts);
     CHECK_EQ(SV_GSO_GOOD, result.verdict);
     CHECK_EQ(MTU + 18, result.frame[0].length);
@@ -256,7 +256,7 @@ static void the_head_contains_the_headers_of_tunnels(void)
     }
     struct iovec pieces[2] = {{made.bytes, made.headers + 40}, {made.bytes + made.headers + 40, 0}};
     pieces[1].iov_len = made.length - pieces[0].iov_len;
-    const struct sv_gso_facts facts = {.mtu = MTU, .segment_bytes = DATAGRAM, .partial = true};
+    const struct sv_gso_info facts = {.mtu = MTU, .segment_bytes = DATAGRAM, .partial = true};
     struct sv_gso gso;
     struct sv_gso_slot slot;
     struct sv_frame frame;

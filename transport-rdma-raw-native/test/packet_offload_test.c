@@ -455,7 +455,7 @@ static void test_false_headers_cause_no_access_outside_of_the_frame(void)
             struct sv_gso_slot slot;
             struct sv_frame one;
             const struct iovec whole = {frame, length};
-            const struct sv_gso_facts facts = {.mtu = 1500, .segment_bytes = offload.gso_size, .partial = true};
+            const struct sv_gso_info facts = {.mtu = 1500, .segment_bytes = offload.gso_size, .partial = true};
             uint32_t payload = 0;
             bool good = sv_gso_begin(&gso, &whole, 1, &facts) == SV_GSO_GOOD;
             while (good && sv_gso_next(&gso, &slot, &one)) {

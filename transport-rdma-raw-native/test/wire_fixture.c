@@ -15,8 +15,8 @@ bool have_namespace(void)
 {
     static int state;
     if (state == 0) {
-        const char *wish = getenv("SOFTVERBS_TEST_NAMESPACES");
-        bool wanted = wish == NULL || strcmp(wish, "never") != 0;
+        const char *env_value = getenv("SOFTVERBS_TEST_NAMESPACES");
+        bool wanted = env_value == NULL || strcmp(env_value, "never") != 0;
         state = wanted && unshare(CLONE_NEWNET) == 0 && system("ip link set lo up") == 0 ? 1 : -1;
         if (state < 0)
             printf("left out: tests on network interfaces, which need CAP_SYS_ADMIN, CAP_NET_ADMIN and ip\n");

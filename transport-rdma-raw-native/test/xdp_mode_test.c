@@ -3,10 +3,10 @@
 #include "harness.h"
 #include "xdp_mode.h"
 
-static struct sv_xdp_choice choice_of(const char *wish, const char *driver, const char *release)
+static struct sv_xdp_choice choice_of(const char *env_value, const char *driver, const char *release)
 {
     struct sv_xdp_choice choice;
-    CHECK_EQ(0, sv_xdp_mode_choose(wish, driver, release, &choice));
+    CHECK_EQ(0, sv_xdp_mode_choose(env_value, driver, release, &choice));
     CHECK(choice.why[0] != '\0');
     return choice;
 }

@@ -23,8 +23,8 @@ enum { PAYLOAD = 54, MIN_WORDS = 4, WORDS = 64 };     /* after either L4 header 
 /* Maximum number of frames of each kind. With SOFTVERBS_TEST_FRAMES all of them are sent, however long that takes. */
 static uint32_t wanted_numbers(void)
 {
-    const char *wish = getenv("SOFTVERBS_TEST_FRAMES");
-    return wish == NULL ? FEW_NUMBERS : (uint32_t)strtoul(wish, NULL, 10) / (KINDS * BURST) * BURST;
+    const char *env_value = getenv("SOFTVERBS_TEST_FRAMES");
+    return env_value == NULL ? FEW_NUMBERS : (uint32_t)strtoul(env_value, NULL, 10) / (KINDS * BURST) * BURST;
 }
 
 /* The SYNs or the datagrams of a device, and their receiver. Additional threads only poll. */

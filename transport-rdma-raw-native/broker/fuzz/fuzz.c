@@ -206,7 +206,7 @@ static void turn_until_readable(const struct scene *scene, int fd)
     struct pollfd wanted = {.fd = fd, .events = POLLIN};
     server_wake_on(scene->server, fd);
     while (poll(&wanted, 1, 0) != 1)
-        MUST(server_turn(scene->server));
+        MUST(server_run_once(scene->server));
     server_wake_on(scene->server, -1);
 }
 
@@ -336,7 +336,7 @@ static void run_round(struct scene *scene)
         if (scene->client[i] >= 0)
             end_client(scene, (unsigned)i);
     while (server_clients(scene->server) > 0)
-        MUST(server_turn(scene->server));
+        MUST(server_run_once(scene->server));
     MUST(server_devices(scene->server) == 0);
     server_destroy(scene->server);
     MUST(descriptors() == before);

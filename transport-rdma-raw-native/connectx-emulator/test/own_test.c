@@ -38,7 +38,7 @@ static uint64_t blocked(void)
 }
 
 /* Returns true if the queue pair receives a frame that the port sends to this address, for which it has a rule. */
-static bool comes_back(uint32_t flags, const uint8_t *mac)
+static bool is_looped_back(uint32_t flags, const uint8_t *mac)
 {
     struct world world;
     struct side sender, receiver;
@@ -69,16 +69,16 @@ static bool comes_back(uint32_t flags, const uint8_t *mac)
 
 static void own_frames_are_not_received_by_default(void)
 {
-    CHECK(!comes_back(0, mac_b));
-    CHECK(!comes_back(0, group_mac));
+    CHECK(!is_looped_back(0, mac_b));
+    CHECK(!is_looped_back(0, group_mac));
 }
 
 static void own_frames_are_received_on_request(void)
 {
-    CHECK(comes_back(MLX5DV_QP_CREATE_TIR_ALLOW_SELF_LOOPBACK_UC, mac_b));
-    CHECK(!comes_back(MLX5DV_QP_CREATE_TIR_ALLOW_SELF_LOOPBACK_UC, group_mac));
-    CHECK(!comes_back(MLX5DV_QP_CREATE_TIR_ALLOW_SELF_LOOPBACK_MC, mac_b));
-    CHECK(comes_back(MLX5DV_QP_CREATE_TIR_ALLOW_SELF_LOOPBACK_MC, group_mac));
+    CHECK(is_looped_back(MLX5DV_QP_CREATE_TIR_ALLOW_SELF_LOOPBACK_UC, mac_b));
+    CHECK(!is_looped_back(MLX5DV_QP_CREATE_TIR_ALLOW_SELF_LOOPBACK_UC, group_mac));
+    CHECK(!is_looped_back(MLX5DV_QP_CREATE_TIR_ALLOW_SELF_LOOPBACK_MC, mac_b));
+    CHECK(is_looped_back(MLX5DV_QP_CREATE_TIR_ALLOW_SELF_LOOPBACK_MC, group_mac));
 }
 
 /* ---- addresses that an interface lets in ---- */

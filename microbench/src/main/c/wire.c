@@ -27,7 +27,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MAX_SAMPLES = 8 << 20, TURNS_PER_CLOCK = 64, TCP_CHUNK = 1 << 17 };
+enum { MAX_SAMPLES = 8 << 20, ITERATIONS_PER_CLOCK = 64, TCP_CHUNK = 1 << 17 };
 static const uint64_t LOST_NANOS = 500000000;
 static const uint64_t SLICE_NANOS = 5000000;
 
@@ -175,7 +175,7 @@ static int generate(const struct options *options)
         if (generator.under_way < options->window)
             send_frames(&generator, (unsigned)(options->window - generator.under_way));
         collect(&generator);
-        if (turn % TURNS_PER_CLOCK != 0)
+        if (turn % ITERATIONS_PER_CLOCK != 0)
             continue;
         now = now_nanos();
         give_up_lost(&generator, now);

@@ -38,7 +38,7 @@ public class CrossLoopRoomTest {
 
     @Arbiter
     public void full(ZZZ_Result result) {
-        limit.giveBack(CrossLoopQueueLimit.MAX_FRAMES);
+        limit.release(CrossLoopQueueLimit.MAX_FRAMES);
         result.r3 = limit.take(CrossLoopQueueLimit.MAX_FRAMES) && !limit.take(1);
     }
 }

@@ -23,7 +23,7 @@ public class EndOfPoolTest {
 
     @Actor
     public void loop() {
-        pool.disown(unmapped::incrementAndGet);
+        pool.retireWhenReturned(unmapped::incrementAndGet);
     }
 
     @Actor

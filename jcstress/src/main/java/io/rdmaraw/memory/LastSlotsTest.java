@@ -23,7 +23,7 @@ public class LastSlotsTest {
     private final AtomicInteger unmapped = new AtomicInteger();
 
     public LastSlotsTest() {
-        pool.disown(unmapped::incrementAndGet);
+        pool.retireWhenReturned(unmapped::incrementAndGet);
     }
 
     @Actor

@@ -22,7 +22,7 @@ abstract class AbstractRdmaRawChannel extends AbstractChannel {
     private volatile RdmaRawIoHandler ioHandler;
     /** Loop that lists this channel; null if there is none. */
     private RdmaRawEventLoop listedBy;
-    private int placeOnLoop;
+    private int loopIndex;
     private volatile boolean open = true;
 
     AbstractRdmaRawChannel(Channel parentOrNull) {
@@ -181,12 +181,12 @@ abstract class AbstractRdmaRawChannel extends AbstractChannel {
     }
 
     /** Returns the index of the channel in its loop's list. */
-    final int placeOnLoop() {
-        return placeOnLoop;
+    final int loopIndex() {
+        return loopIndex;
     }
 
-    final void placeOnLoop(int place) {
-        placeOnLoop = place;
+    final void loopIndex(int place) {
+        loopIndex = place;
     }
 
     /** Fails a registration. Netty closes the channel then but does not deregister it. */

@@ -17,7 +17,7 @@ final class AcceptInbox extends Inbox<Channel> {
     @Override
     boolean deliver(Channel child) {
         oneRead();
-        server.releaseBacklogPlace();
+        server.releaseBacklogSlot();
         return super.deliver(child);
     }
 
@@ -27,7 +27,7 @@ final class AcceptInbox extends Inbox<Channel> {
     }
 
     @Override
-    boolean hasRoom(Channel child, int keptMessages, long keptBytes) {
+    boolean hasRoom(Channel child, int queuedMessages, long queuedBytes) {
         // The child already has a place in the backlog.
         return true;
     }
@@ -40,7 +40,7 @@ final class AcceptInbox extends Inbox<Channel> {
     @Override
     void discard(Channel child) {
         // Releases the place in the backlog.
-        server.releaseBacklogPlace();
+        server.releaseBacklogSlot();
         child.unsafe().closeForcibly();
     }
 

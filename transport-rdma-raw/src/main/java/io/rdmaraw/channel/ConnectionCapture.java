@@ -85,7 +85,7 @@ final class ConnectionCapture implements SegmentTap {
         ConnectionCapture capture =
                 new ConnectionCapture(stack, channel.localAddress(), channel.remoteAddress(), file, maxBytes);
         stack.tap(capture);
-        channel.closeFuture().addListener(closed -> capture.endSoon(channel.eventLoop()));
+        channel.closeFuture().addListener(closed -> capture.scheduleEnd(channel.eventLoop()));
         return capture;
     }
 
@@ -93,7 +93,7 @@ final class ConnectionCapture implements SegmentTap {
      * Ends the capture after a second, so that it includes the last segments. If the loop shuts down, it rejects or
      * cancels the task, and the capture ends immediately.
      */
-    private void endSoon(EventLoop loop) {
+    private void scheduleEnd(EventLoop loop) {
         if (loop.isShuttingDown()) {
             end();
         } else {

@@ -28,8 +28,8 @@ final class DatagramInbox extends Inbox<DatagramPacket> implements DatagramSink 
     }
 
     @Override
-    boolean hasRoom(DatagramPacket packet, int keptMessages, long keptBytes) {
-        return keptBytes + bytesOf(packet) + (keptMessages + 1L) * OVERHEAD_BYTES
+    boolean hasRoom(DatagramPacket packet, int queuedMessages, long queuedBytes) {
+        return queuedBytes + bytesOf(packet) + (queuedMessages + 1L) * OVERHEAD_BYTES
                 <= channel.config().getReceiveBufferSize();
     }
 

@@ -22,7 +22,7 @@ final class DirectSends {
     private static final int FOREIGN = -1;
 
     private int[] slotIndices = new int[FrameQueue.BURST_FRAMES];
-    private ByteBuf[] foreignFrames = new ByteBuf[FrameQueue.BURST_FRAMES];
+    private ByteBuf[] externalFrames = new ByteBuf[FrameQueue.BURST_FRAMES];
     private ChannelPromise[] promises = new ChannelPromise[FrameQueue.BURST_FRAMES];
     /** Slot pool of the channel's queue, to which the slot indices refer. */
     private SlotPool slots;
@@ -35,7 +35,7 @@ final class DirectSends {
     private boolean flushing;
     /** Bit mask of frames in the burst that their writer had already released. */
     private long released;
-    private boolean promisesToKeep;
+    private boolean pendingPromises;
     private boolean onlySlots = true;
 
     boolean isEmpty() {
@@ -60,14 +60,14 @@ final class DirectSends {
             slotIndices[index] = slot.slotIndex();
         } else {
             slotIndices[index] = FOREIGN;
-            foreignFrames[index] = frame;
+            externalFrames[index] = frame;
             onlySlots = false;
         }
         if (promises[index] != promise) {
             promises[index] = promise;
         }
         if (!promise.isVoid()) {
-            promisesToKeep = true;
+            pendingPromises = true;
         }
         size = index + 1;
         pendingBytes += frame.readableBytes();
@@ -75,13 +75,13 @@ final class DirectSends {
 
     private void grow() {
         slotIndices = Arrays.copyOf(slotIndices, 2 * size);
-        foreignFrames = Arrays.copyOf(foreignFrames, 2 * size);
+        externalFrames = Arrays.copyOf(externalFrames, 2 * size);
         promises = Arrays.copyOf(promises, 2 * size);
     }
 
     private ByteBuf frame(int index) {
         int slotIndex = slotIndices[index];
-        return slotIndex == FOREIGN ? foreignFrames[index] : slots.slot(slotIndex);
+        return slotIndex == FOREIGN ? externalFrames[index] : slots.slot(slotIndex);
     }
 
     /**
@@ -118,7 +118,7 @@ final class DirectSends {
         int from = next;
         int end = Math.min(flushedEnd, next + FrameQueue.BURST_FRAMES);
         released = 0;
-        if (onlySlots && !promisesToKeep) {
+        if (onlySlots && !pendingPromises) {
             // Without listeners, no frame is added until all are sent. Then reset() sets pendingBytes to 0.
             next += queue.offerSlots(slotIndices, next, end);
             return;
@@ -144,7 +144,7 @@ final class DirectSends {
                 }
             }
             if (slotIndices[next] == FOREIGN) {
-                foreignFrames[next] = null;
+                externalFrames[next] = null;
             }
             next++;
             pendingBytes -= lengthBytes;
@@ -153,7 +153,7 @@ final class DirectSends {
 
     private void complete(int from, int end, long refused, FrameQueue queue) {
         long releasedEarly = released;
-        if (!promisesToKeep && refused == 0 && releasedEarly == 0) {
+        if (!pendingPromises && refused == 0 && releasedEarly == 0) {
             return;
         }
         // A listener may close the channel, which replaces the arrays.
@@ -179,14 +179,14 @@ final class DirectSends {
     }
 
     private void reset() {
-        if (promisesToKeep) {
+        if (pendingPromises) {
             Arrays.fill(promises, 0, size, null);
         }
         size = 0;
         next = 0;
         flushedEnd = 0;
         pendingBytes = 0;
-        promisesToKeep = false;
+        pendingPromises = false;
         onlySlots = true;
     }
 
@@ -197,7 +197,7 @@ final class DirectSends {
         ByteBuf[] frames = new ByteBuf[count];
         for (int i = 0; i < count; i++) {
             frames[i] = frame(next + i);
-            foreignFrames[next + i] = null;
+            externalFrames[next + i] = null;
         }
         ChannelPromise[] framePromises = Arrays.copyOfRange(promises, next, size);
         if (flushing) {

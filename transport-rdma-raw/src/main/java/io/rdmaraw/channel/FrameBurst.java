@@ -105,7 +105,7 @@ public final class FrameBurst extends AbstractReferenceCounted {
         first = 0;
         end = 0;
         if (home != null) {
-            home.giveBack(this);
+            home.release(this);
         }
     }
 

@@ -16,11 +16,11 @@ final class FrameBurstPool {
         owner = thread;
     }
 
-    FrameBurst take() {
+    FrameBurst acquire() {
         return freeCount == 0 ? new FrameBurst(this) : free[--freeCount].open();
     }
 
-    void giveBack(FrameBurst burst) {
+    void release(FrameBurst burst) {
         if (Thread.currentThread() == owner && freeCount < MAX_FREE) {
             free[freeCount++] = burst;
         }

@@ -23,8 +23,8 @@ final class FrameInbox extends Inbox<ByteBuf> {
     }
 
     @Override
-    boolean hasRoom(ByteBuf frame, int keptMessages, long keptBytes) {
-        return keptMessages < channel.config().getReceiveBacklog();
+    boolean hasRoom(ByteBuf frame, int queuedMessages, long queuedBytes) {
+        return queuedMessages < channel.config().getReceiveBacklog();
     }
 
     @Override
@@ -81,7 +81,7 @@ final class FrameInbox extends Inbox<ByteBuf> {
     private int collect(ReceiveBurst burst, int from, int end) {
         beginBurst();
         if (currentBurst == null) {
-            currentBurst = channel.ioHandler().burstPool().take();
+            currentBurst = channel.ioHandler().burstPool().acquire();
         }
         int next = from;
         while (next < end && !currentBurst.isFull()) {
@@ -96,7 +96,7 @@ final class FrameInbox extends Inbox<ByteBuf> {
             return super.deliver(frame);
         }
         if (currentBurst == null) {
-            currentBurst = channel.ioHandler().burstPool().take();
+            currentBurst = channel.ioHandler().burstPool().acquire();
         }
         currentBurst.add(frame);
         return !currentBurst.isFull();

@@ -40,7 +40,7 @@ abstract class Inbox<M> {
     abstract int bytesOf(M message);
 
     /** Returns whether another message may be queued. */
-    abstract boolean hasRoom(M message, int keptMessages, long keptBytes);
+    abstract boolean hasRoom(M message, int queuedMessages, long queuedBytes);
 
     /** Counts a message that was dropped because the queue was full or the channel closed. */
     abstract void countDropped();
@@ -142,7 +142,7 @@ abstract class Inbox<M> {
             }
             return first && inBurst;
         }
-        if (channel.isOpen() && hasRoom(message, keptMessages(), backlogBytes)) {
+        if (channel.isOpen() && hasRoom(message, queuedMessages(), backlogBytes)) {
             keep(message);
         } else {
             countDropped();
@@ -174,7 +174,7 @@ abstract class Inbox<M> {
         }
         int bytes = bytesOf(message);
         if (userLimitsBurst || channel.config().copiesReceived()) {
-            return takeForUser(message, bytes);
+            return readMessage(message, bytes);
         }
         burstMessages++;
         burstBytes += bytes;
@@ -190,7 +190,7 @@ abstract class Inbox<M> {
     }
 
     @SuppressWarnings("deprecation") // RecvByteBufAllocator.Handle, as above
-    private boolean takeForUser(M message, int bytes) {
+    private boolean readMessage(M message, int bytes) {
         M given = message;
         if (channel.config().copiesReceived()) {
             try {
@@ -245,7 +245,7 @@ abstract class Inbox<M> {
         return readPending;
     }
 
-    final int keptMessages() {
+    final int queuedMessages() {
         return backlog == null ? 0 : backlog.size();
     }
 
@@ -354,7 +354,7 @@ abstract class Inbox<M> {
     /** Drops all queued messages. Returns their number. */
     int close() {
         readPending = false;
-        int dropped = keptMessages();
+        int dropped = queuedMessages();
         dropBacklog();
         return dropped;
     }

@@ -32,7 +32,7 @@ final class LoopGroups {
     }
 
     /** Returns whether the loops of a group are event loops of this transport. */
-    static boolean isOurs(EventLoopGroup groupOrNull) {
+    static boolean isRdmaRaw(EventLoopGroup groupOrNull) {
         return groupOrNull instanceof RdmaRawEventLoopGroup
                 || groupOrNull instanceof IoEventLoopGroup && !(groupOrNull instanceof EventLoop)
                 && groupOrNull.iterator().next() instanceof RdmaRawEventLoop;

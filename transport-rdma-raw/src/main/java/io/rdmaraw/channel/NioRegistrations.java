@@ -37,7 +37,7 @@ final class NioRegistrations {
      */
     void arrived(IoHandle handle, LoopStatistics statistics) {
         if (!(handle instanceof NioIoHandle nio) || !isOfIp(nio.selectableChannel())
-                || KernelStreamSocket.isOpenedHere(nio.selectableChannel())) {
+                || KernelStreamSocket.isOwnSocket(nio.selectableChannel())) {
             return;
         }
         if (policy == NioChannels.REFUSED) {

@@ -313,7 +313,7 @@ public final class RdmaRawChannel extends AbstractRdmaRawChannel {
         }
 
         @Override
-        public void queueGone() {
+        public void queueClosed() {
             unsafe().close(unsafe().voidPromise());
         }
 

@@ -91,7 +91,7 @@ final class RdmaRawEventLoop extends SingleThreadIoEventLoop {
 
     /** Adds a channel to the list. Called on the loop. */
     void joined(AbstractRdmaRawChannel channel) {
-        channel.placeOnLoop(channels.size());
+        channel.loopIndex(channels.size());
         channels.add(channel);
     }
 
@@ -99,8 +99,8 @@ final class RdmaRawEventLoop extends SingleThreadIoEventLoop {
     void left(AbstractRdmaRawChannel channel) {
         AbstractRdmaRawChannel last = channels.removeLast();
         if (last != channel) {
-            last.placeOnLoop(channel.placeOnLoop());
-            channels.set(channel.placeOnLoop(), last);
+            last.loopIndex(channel.loopIndex());
+            channels.set(channel.loopIndex(), last);
         }
     }
 
@@ -140,7 +140,7 @@ final class RdmaRawEventLoop extends SingleThreadIoEventLoop {
 
     /**
      * Closes the channels while the loop still accepts the tasks that closing creates. Netty skips this step if the
-     * shutdown starts between Netty's check and the tasks of a round. Afterwards delivers the data of closed channels,
+     * shutdown starts between Netty's check and the tasks of a round. ReleaseTasks delivers the data of closed channels,
      * before the loop rejects tasks of other loops.
      */
     @Override
@@ -157,14 +157,14 @@ final class RdmaRawEventLoop extends SingleThreadIoEventLoop {
 
     @Override
     public int registeredChannels() {
-        dropNioChannelsGone();
+        removeClosedNioChannels();
         return channels.size() + nioChannels.size();
     }
 
     @Override
     public Iterator<Channel> registeredChannelsIterator() {
         assert inEventLoop();
-        dropNioChannelsGone();
+        removeClosedNioChannels();
         List<Channel> all = new ArrayList<>(channels);
         all.addAll(nioChannels);
         return new ChannelsReadOnlyIterator<>(all);
@@ -174,7 +174,7 @@ final class RdmaRawEventLoop extends SingleThreadIoEventLoop {
      * Removes NIO channels that have moved. A NIO channel does not notify its old loop when it moves, so the list is
      * cleaned before each read.
      */
-    private void dropNioChannelsGone() {
+    private void removeClosedNioChannels() {
         nioChannels.removeIf(nioChannel -> !nioChannel.isRegistered() || nioChannel.eventLoop() != this);
     }
 }

@@ -75,7 +75,7 @@ public final class RdmaRawIoHandler implements IoHandler {
     private TcpStack tcp;
     private final Set<Registration> registrations = new LinkedHashSet<>();
     private final List<DeviceQueue> ports = new ArrayList<>();
-    private final LoopTurn turn = new LoopTurn();
+    private final LoopIteration turn = new LoopIteration();
     /** Time at which a loop that shuts down stops waiting for peers; 0 before the shutdown. */
     private long drainEndNanos;
     private int nioCountdown;
@@ -349,7 +349,7 @@ public final class RdmaRawIoHandler implements IoHandler {
             device.checkPort(portNumber);
             channel = device.context().createCompletionChannel();
             return new DeviceQueue(device, portNumber, channel, executor, config.queueOptions(), CHANNEL_KINDS,
-                    failures::add, this::closeGone);
+                    failures::add, this::closeRemovedPort);
         } catch (RuntimeException e) {
             if (channel != null) {
                 channel.close();
@@ -361,7 +361,7 @@ public final class RdmaRawIoHandler implements IoHandler {
         }
     }
 
-    private void closeGone(DeviceQueue port) {
+    private void closeRemovedPort(DeviceQueue port) {
         if (tcp != null && tcp.port() == port) {
             // Connections of recently closed channels end here too. The next use opens a new stack.
             tcp.close();

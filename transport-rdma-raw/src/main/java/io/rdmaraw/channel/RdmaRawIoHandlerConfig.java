@@ -70,7 +70,7 @@ public final class RdmaRawIoHandlerConfig {
     private final int receiveBufferBytes;
     private final int maxUnresolvedPackets;
     private final String device;
-    private final UnnamedDevice unnamedDevice;
+    private final MissingDeviceWarning unnamedDevice;
     private final NioChannels nioChannels;
     private final UserspaceHostConfig userspaceHost;
     private final long fastOpenKeyHigh;
@@ -95,7 +95,7 @@ public final class RdmaRawIoHandlerConfig {
                         (long) builder.slotCount * builder.slotBytes / RECEIVE_BUFFER_SHARE);
         maxUnresolvedPackets = builder.maxUnresolvedPackets;
         device = builder.device != null ? builder.device : DeviceName.HOST_LOOPBACK;
-        unnamedDevice = new UnnamedDevice(builder.device == null && builder.ownMac == 0);
+        unnamedDevice = new MissingDeviceWarning(builder.device == null && builder.ownMac == 0);
         nioChannels = builder.nioChannels;
         listensByDevice = builder.listensByDevice;
         connectsByDevice = builder.connectsByDevice;
@@ -170,7 +170,7 @@ public final class RdmaRawIoHandlerConfig {
     }
 
     /** Returns the warning for servers that only this process can reach because no device was set. */
-    UnnamedDevice unnamedDevice() {
+    MissingDeviceWarning unnamedDevice() {
         return unnamedDevice;
     }
 

@@ -63,7 +63,7 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
     private volatile boolean hasJoinedLoop;
     /** Stacks of the loops that serve the port. */
     private List<TcpStack> stacks;
-    private final Set<ChannelOption<?>> leftOutOptions = ConcurrentHashMap.newKeySet();
+    private final Set<ChannelOption<?>> ignoredOptions = ConcurrentHashMap.newKeySet();
     private boolean readsWhenRegistered;
     private final ConnectionAcceptor acceptor = new Acceptor();
     private final KernelListener.Server kernelServer = new KernelServer();
@@ -74,7 +74,7 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
     /** Whether the channel has left a loop and joined no other. */
     private volatile boolean away;
     /** Connections that were accepted while the channel was {@link #away}. */
-    private final Queue<Channel> acceptedAway = new ConcurrentLinkedQueue<>();
+    private final Queue<Channel> acceptedOffLoop = new ConcurrentLinkedQueue<>();
     /** Number of connections in the backlog: accepted by a loop or the kernel, but not yet fired into the pipeline. */
     private final AtomicInteger waiting = new AtomicInteger();
     /** Whether the user reads. Read by the thread that accepts from the kernel. */
@@ -91,7 +91,7 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
     /** The port as offered to a successor process; null if it is not offered. */
     private TakeoverPort offered;
     /** Failure to keep the kernel socket from answering when the port was opened; null if that succeeded. */
-    private volatile IOException kernelNotQuiet;
+    private volatile IOException kernelSocketActive;
     /** Null before the first call of {@link #listen}. */
     private Boolean listensByDevice;
     /** Whether the first connection has determined which group serves the port. */
@@ -162,7 +162,7 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
         return false;
     }
 
-    private boolean hasPlace() {
+    private boolean hasBacklogRoom() {
         return waiting.get() < config.getBacklog();
     }
 
@@ -170,11 +170,11 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
      * Returns whether a connection may be accepted from the kernel: the user reads and the backlog has a free place.
      */
     private boolean acceptsFromKernel() {
-        return reads && hasPlace();
+        return reads && hasBacklogRoom();
     }
 
     /** Releases the place of a connection that leaves the backlog. */
-    void releaseBacklogPlace() {
+    void releaseBacklogSlot() {
         waiting.decrementAndGet();
         reads = inbox.isReadPending() || config.isAutoRead();
         wakeKernelListener();
@@ -214,9 +214,9 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
 
     private void fire(Channel child) {
         if (away) {
-            acceptedAway.add(child);
+            acceptedOffLoop.add(child);
             if (!away) {
-                fireAcceptedAway();
+                fireAcceptedOffLoop();
             }
         } else if (!eventLoop().inEventLoop()) {
             // The channel has joined another loop after the check of the caller.
@@ -226,8 +226,8 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
         }
     }
 
-    private void fireAcceptedAway() {
-        for (Channel child = acceptedAway.poll(); child != null; child = acceptedAway.poll()) {
+    private void fireAcceptedOffLoop() {
+        for (Channel child = acceptedOffLoop.poll(); child != null; child = acceptedOffLoop.poll()) {
             fire(child);
         }
     }
@@ -238,7 +238,7 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
         // If bind is called directly after the registration, only this loop serves the port until the others are ready.
         stacks = List.of(loop.tcp());
         EventLoopGroup group = config.getAcceptGroup() != null ? config.getAcceptGroup() : eventLoop().parent();
-        if (!LoopGroups.isOurs(group) || config.isReusePort()) {
+        if (!LoopGroups.isRdmaRaw(group) || config.isReusePort()) {
             return null;
         }
         Future<List<TcpStack>> made = LoopGroups.tcpStacks(group, eventLoop());
@@ -273,7 +273,7 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
         }
         decided = true;
         EventLoopGroup group = loop.parent();
-        if (LoopGroups.isOurs(group)) {
+        if (LoopGroups.isRdmaRaw(group)) {
             onLoop(() -> follow(group), () -> { });
         }
     }
@@ -304,7 +304,7 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
     void joinLoop(RdmaRawIoHandler loop) {
         hasJoinedLoop = true;
         if (port != null) {
-            takeAlong(loop);
+            movePort(loop);
         }
         if (localAddress != null && port == null && kernel == null) {
             decided = false;
@@ -322,7 +322,7 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
      * Moves the open port to the loops of the channel's group. If the loops of the port cannot change, they keep it as
      * long as the group is the same. Otherwise the port is closed, and the caller opens it again.
      */
-    private void takeAlong(RdmaRawIoHandler loop) {
+    private void movePort(RdmaRawIoHandler loop) {
         if (LoopGroups.areOfOneHost(portConfig, loop.config()) && !config.isReusePort()
                 && isShareable(stacks.getFirst())) {
             decided = false;
@@ -376,11 +376,11 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
             wanted = new InetSocketAddress(address.getAddress(), kernel.port());
         }
         try {
-            kernelNotQuiet = null;
+            kernelSocketActive = null;
             portGroup = eventLoop().parent();
             portConfig = ioHandler().config();
             port = open(network.listen(wanted, new PortSharing(false, config.isReusePort())));
-            requireQuietKernel();
+            requireSilentKernelSocket();
             if (takeover != null) {
                 offered = takeover.offer(new OfferedServer(), device, port, claimed >= 0);
             }
@@ -398,7 +398,7 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
     private KernelListener takeKernel(Takeover takeover, int listening, int portNumber) throws IOException {
         try {
             KernelListener made = new KernelListener(kernelServer, listening, portNumber, true);
-            takeover.onceServing(made::release);
+            takeover.whenServing(made::release);
             return made;
         } finally {
             Libc.close(listening);
@@ -409,8 +409,8 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
      * Checks that the kernel's listening socket does not answer segments for the device. A kernel that sees each frame
      * would complete handshakes itself and send resets.
      */
-    private void requireQuietKernel() throws BindException {
-        IOException reason = kernelNotQuiet;
+    private void requireSilentKernelSocket() throws BindException {
+        IOException reason = kernelSocketActive;
         if (reason == null) {
             return;
         }
@@ -492,7 +492,7 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
         stopListening();
         inbox.close();
         away = false;
-        for (Channel child = acceptedAway.poll(); child != null; child = acceptedAway.poll()) {
+        for (Channel child = acceptedOffLoop.poll(); child != null; child = acceptedOffLoop.poll()) {
             inbox.discard(child);
         }
     }
@@ -519,7 +519,7 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
             wakeKernelListener();
         }
         away = false;
-        fireAcceptedAway();
+        fireAcceptedOffLoop();
     }
 
     @Override
@@ -546,8 +546,8 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
     /** Connects the channel to the TCP stacks of the loops that serve the port. */
     private final class Acceptor implements ConnectionAcceptor {
         @Override
-        public boolean hasPlace() {
-            return RdmaRawServerSocketChannel.this.hasPlace();
+        public boolean hasBacklogRoom() {
+            return RdmaRawServerSocketChannel.this.hasBacklogRoom();
         }
 
         @Override
@@ -592,7 +592,7 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
         }
 
         @Override
-        public void keepFromKernel(TcpNetwork.Steered steered) {
+        public void filterKernelSocket(TcpNetwork.Steered steered) {
             KernelListener open = kernel;
             if (open == null) {
                 return;
@@ -601,7 +601,7 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
                 open.refuse(steered);
             } catch (IOException e) {
                 if (port == null) {
-                    kernelNotQuiet = e;
+                    kernelSocketActive = e;
                 } else {
                     warnOfKernel(open.port(), e);
                 }
@@ -655,11 +655,11 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
 
         /** Returns whether an option is ignored for connections of the kernel. Logs each option once. */
         @Override
-        public boolean leavesOut(ChannelOption<?> option) {
+        public boolean ignoresOption(ChannelOption<?> option) {
             if (!RdmaRawSocketChannelConfig.hasOption(option)) {
                 return false;
             }
-            if (leftOutOptions.add(option)) {
+            if (ignoredOptions.add(option)) {
                 LOGGER.warn("{}: connections that the kernel carries, for example from this host, ignore the option {}:"
                         + " the JDK's sockets do not support it", localAddress, option);
             }

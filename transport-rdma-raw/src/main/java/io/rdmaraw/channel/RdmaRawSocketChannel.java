@@ -279,7 +279,7 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
         }
     }
 
-    private void giveReservedPortBack() {
+    private void releaseReservedPort() {
         if (reserved != null) {
             reserved.close();
             reserved = null;
@@ -294,7 +294,7 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
             loopStack.opener().checkLocal(requestedLocal);
             localAddress = requestedLocal;
         }
-        giveReservedPortBack();
+        releaseReservedPort();
         int mark = config.mark();
         if (!ioHandler().config().connectsByDevice(remote)
                 || loopStack.opener().isForKernel(requestedLocal, remote, mark)) {
@@ -375,7 +375,7 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
         }
         inbox.transportChanged(current);
         // If the connection is closed, the flush fails the pending writes.
-        if (current.takeSendRoom() || current.isClosed() && isOpen()) {
+        if (current.pollSendRoom() || current.isClosed() && isOpen()) {
             unsafe.resumeFlush();
         }
     }
@@ -575,7 +575,7 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
         StreamUnsafe unsafe = (StreamUnsafe) unsafe();
         unsafe.connector.close();
         inbox.stopReading();
-        giveReservedPortBack();
+        releaseReservedPort();
         StreamTransport current = transport;
         if (current != null) {
             current.closeByChannel(config.getSoLinger() == 0);

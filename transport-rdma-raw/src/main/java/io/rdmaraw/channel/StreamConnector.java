@@ -109,11 +109,11 @@ final class StreamConnector {
         }
         // Read before the promise completes, because a listener may close the channel.
         boolean active = channel.isActive();
-        boolean told = pending.trySuccess();
+        boolean notified = pending.trySuccess();
         if (active) {
             channel.pipeline().fireChannelActive();
         }
-        if (!told) {
+        if (!notified) {
             // The promise was cancelled, and the cancellation has not been handled yet.
             closing.run();
         }

@@ -47,7 +47,7 @@ public final class DeviceQueue implements SharedDevice.AsyncListener {
     private final FlowTagTable tags;
     private final Set<FrameReceiver> channels = new LinkedHashSet<>();
     private final Consumer<Throwable> failures;
-    private final Consumer<DeviceQueue> onGone;
+    private final Consumer<DeviceQueue> onClosed;
     private final List<Runnable> onClose = new ArrayList<>();
     private final FrameDispatcher frames;
     /**
@@ -65,9 +65,9 @@ public final class DeviceQueue implements SharedDevice.AsyncListener {
 
     public DeviceQueue(SharedDevice device, int portNumber, CompletionChannel completionChannel, Executor loop,
               FrameQueueOptions options, Map<String, List<RdmaRawMetric>> channelKinds,
-              Consumer<Throwable> failures, Consumer<DeviceQueue> onGone) {
+              Consumer<Throwable> failures, Consumer<DeviceQueue> onClosed) {
         this.failures = failures;
-        this.onGone = onGone;
+        this.onClosed = onClosed;
         this.device = device;
         this.portNumber = portNumber;
         this.completionChannel = completionChannel;
@@ -176,8 +176,8 @@ public final class DeviceQueue implements SharedDevice.AsyncListener {
      * @return false if the device cannot install the replacement rules; the channel then stays in the shared
      *         rules
      */
-    public boolean leaveToOthers(FrameReceiver channel) {
-        return tags.leaveToOthers(channel);
+    public boolean withdrawFromShared(FrameReceiver channel) {
+        return tags.withdrawFromShared(channel);
     }
 
     /** Requests a call of {@link FrameReceiver#sendQueueHasRoom()} as soon as the send queue has room. */
@@ -259,7 +259,7 @@ public final class DeviceQueue implements SharedDevice.AsyncListener {
     /** Logs new reasons for drops. Called before the loop sleeps, and every {@link #BURSTS_PER_DROP_LOG} bursts. */
     private void logDrops() {
         dropLogCountdown = BURSTS_PER_DROP_LOG;
-        drops.look(System.nanoTime());
+        drops.poll(System.nanoTime());
     }
 
     private void resumeWaiting() {
@@ -284,9 +284,9 @@ public final class DeviceQueue implements SharedDevice.AsyncListener {
         fireEvent(new QueueEvent(QueueEvent.Kind.DEVICE_REMOVED, device.name(), portNumber,
                 queue.inFlight()));
         for (FrameReceiver channel : List.copyOf(channels)) {
-            channel.queueGone();
+            channel.queueClosed();
         }
-        onGone.accept(this);
+        onClosed.accept(this);
     }
 
     /** Dispatches the frames that the device wrote to memory before it disappeared. */
@@ -317,7 +317,7 @@ public final class DeviceQueue implements SharedDevice.AsyncListener {
             }
 
             @Override
-            public boolean isGone() {
+            public boolean isRemoved() {
                 return gone;
             }
         };

@@ -75,23 +75,23 @@ final class DropLog {
     }
 
     /** Examines the counters, at most once per second. */
-    void look(long nowNanos) {
+    void poll(long nowNanos) {
         if (nowNanos - nextTurnNanos < 0) {
             return;
         }
         nextTurnNanos = nowNanos + INTERVAL_NANOS;
-        look(port, nowNanos);
+        poll(port, nowNanos);
         if (nextChannels == null || !nextChannels.hasNext()) {
             nextChannels = channels.get();
         }
         for (int i = 0; i < CHANNELS_PER_TURN && nextChannels.hasNext(); i++) {
-            look(nextChannels.next(), nowNanos);
+            poll(nextChannels.next(), nowNanos);
         }
     }
 
-    private void look(RdmaRawMetered counted, long nowNanos) {
+    private void poll(RdmaRawMetered counted, long nowNanos) {
         for (RdmaRawMetric metric : counted.metrics()) {
-            String remedy = DropRemedies.of(metric.name());
+            String remedy = DropHints.of(metric.name());
             if (remedy != null && !reported.contains(metric.name())) {
                 long count = counted.value(metric);
                 boolean enough = count > 0 && (metric.kind() == RdmaRawMetric.Kind.LEVEL

@@ -49,12 +49,12 @@ final class FlowTagTable {
         /** Whether there are channels and all of them only queue frames; see {@link FrameReceiver#queuesOnly}. */
         boolean queuesOnly;
         /** Whether the device also delivers VLAN-tagged frames, which do not belong to the rule. */
-        final boolean refusesTagged;
+        final boolean dropsTagged;
 
         private Entry(FlowSpec spec, int tag, boolean deviceTakesTagged) {
             this.spec = spec;
             this.tag = tag;
-            refusesTagged = deviceTakesTagged && spec.isUntaggedIp();
+            dropsTagged = deviceTakesTagged && spec.isUntaggedIp();
         }
 
         /**
@@ -261,10 +261,10 @@ final class FlowTagTable {
      * @return whether it was withdrawn from all its rules; false if the device cannot install the replacement
      *         rules
      */
-    boolean leaveToOthers(FrameReceiver channel) {
+    boolean withdrawFromShared(FrameReceiver channel) {
         boolean left = true;
         for (Entry entry : byChannel.getOrDefault(channel, List.of())) {
-            left &= entry.isRss() && entry.channels.length == 1 && device.rssFlows().leaveToOthers(entry.rss, queue);
+            left &= entry.isRss() && entry.channels.length == 1 && device.rssFlows().withdrawFromShared(entry.rss, queue);
         }
         return left;
     }
@@ -334,15 +334,15 @@ final class FlowTagTable {
     void rebuild(Runnable action) {
         // Also leave rules that a server has opened but this loop has not joined yet. Otherwise these would be
         // lost for all loops.
-        device.leaveRules(queue);
+        device.suspendRules(queue);
         entries().forEach(this::stopSteering);
         action.run();
-        device.comeBackToRules(queue);
+        device.resumeRules(queue);
         Set<Entry> entries = entries();
         // Also remove rules that handlers have added during the action: they lead to the old queue.
         entries.forEach(this::unsteer);
         for (Entry entry : entries) {
-            steerAgain(entry);
+            reinstallRule(entry);
         }
     }
 
@@ -350,7 +350,7 @@ final class FlowTagTable {
      * Installs a rule again. Retries, because the kernel may be short of memory temporarily; persistent failure
      * ends the queue.
      */
-    private void steerAgain(Entry entry) {
+    private void reinstallRule(Entry entry) {
         for (int attempt = 1; ; attempt++) {
             try {
                 if (entry.isRss()) {

@@ -22,7 +22,7 @@ final class FrameDispatcher {
     private final PortStatistics statistics;
     private final Consumer<Throwable> failures;
     private final ReceiveBurst burst = new ReceiveBurst();
-    private final HeldFrames held = new HeldFrames();
+    private final DeferredFrames held = new DeferredFrames();
     /** Index ranges of the burst that wait for {@link #deliver}, in order: first index and end index. */
     private final int[] waitingFrom = new int[FrameQueue.BURST_FRAMES];
     private final int[] waitingEnd = new int[FrameQueue.BURST_FRAMES];
@@ -102,7 +102,7 @@ final class FrameDispatcher {
             return false;
         }
         if (held.size() > 0) {
-            deliverHeld();
+            deliverDeferred();
         }
         int parts = waitingParts;
         waitingParts = 0;
@@ -113,7 +113,7 @@ final class FrameDispatcher {
         return true;
     }
 
-    private void deliverHeld() {
+    private void deliverDeferred() {
         int count = held.size();
         for (int i = 0; i < count; i++) {
             ByteBuf frame = held.take(i);
@@ -230,7 +230,7 @@ final class FrameDispatcher {
         }
         FrameReceiver[] receivers = entry.channels;
         if (receivers.length > 1 && entry.isRss()) {
-            give(receivers[FlowHash.choose(frame, receivers.length)], frame, checksumVerified);
+            deliverTo(receivers[FlowHash.choose(frame, receivers.length)], frame, checksumVerified);
             return;
         }
         for (int r = 1; r < receivers.length; r++) {
@@ -239,21 +239,21 @@ final class FrameDispatcher {
         if (receivers.length > 1) {
             deliverShared(receivers[0], frame, checksumVerified);
         } else {
-            give(receivers[0], frame, checksumVerified);
+            deliverTo(receivers[0], frame, checksumVerified);
         }
     }
 
     /** Passes a frame to one of several receivers of a rule, unless a handler of an earlier one has detached it. */
     private void deliverShared(FrameReceiver receiver, ByteBuf frame, boolean checksumVerified) {
         if (attached.contains(receiver)) {
-            give(receiver, frame, checksumVerified);
+            deliverTo(receiver, frame, checksumVerified);
         } else {
             statistics.unmatchedFrames++;
             frame.release();
         }
     }
 
-    private void give(FrameReceiver receiver, ByteBuf frame, boolean checksumVerified) {
+    private void deliverTo(FrameReceiver receiver, ByteBuf frame, boolean checksumVerified) {
         if (receiver.receive(frame, checksumVerified)) {
             addInBurst(receiver);
         }

@@ -114,7 +114,7 @@ public final class PortStatistics implements RdmaRawPortStatistics {
     private final int portNumber;
     private final Map<String, List<RdmaRawMetric>> channelKinds;
     private final QueueCounters counters;
-    private final Map<RdmaRawMetered, Listed> channels = new ConcurrentHashMap<>();
+    private final Map<RdmaRawMetered, AttachedReceiver> channels = new ConcurrentHashMap<>();
     /** Sums over the channels that have been removed. */
     private final Map<RdmaRawMetric, Long> retired = new ConcurrentHashMap<>();
     private final long[] fills = new long[FILL_CLASSES + 1];
@@ -128,7 +128,7 @@ public final class PortStatistics implements RdmaRawPortStatistics {
      *
      * @param before the channel's counters when it was added; it may have counted on another queue before
      */
-    private record Listed(FrameReceiver channel, Map<RdmaRawMetric, Long> before) {
+    private record AttachedReceiver(FrameReceiver channel, Map<RdmaRawMetric, Long> before) {
         private void addTo(Map<RdmaRawMetric, Long> totals) {
             RdmaRawMetered counted = channel.statistics();
             counted.metrics().forEach(metric ->
@@ -204,8 +204,8 @@ public final class PortStatistics implements RdmaRawPortStatistics {
         RdmaRawMetered statistics = channel.statistics();
         if (statistics != null) {
             // When the rules of a channel change, it is added again under another name before it is removed.
-            Listed known = channels.get(statistics);
-            channels.put(statistics, new Listed(channel, known != null ? known.before : countersOf(statistics)));
+            AttachedReceiver known = channels.get(statistics);
+            channels.put(statistics, new AttachedReceiver(channel, known != null ? known.before : countersOf(statistics)));
         }
     }
 
@@ -221,7 +221,7 @@ public final class PortStatistics implements RdmaRawPortStatistics {
 
     public void remove(FrameReceiver channel) {
         RdmaRawMetered statistics = channel.statistics();
-        Listed listed = statistics == null ? null : channels.get(statistics);
+        AttachedReceiver listed = statistics == null ? null : channels.get(statistics);
         if (listed != null && listed.channel == channel) {
             channels.remove(statistics);
             listed.addTo(retired);

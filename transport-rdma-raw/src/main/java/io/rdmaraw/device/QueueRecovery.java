@@ -37,7 +37,7 @@ final class QueueRecovery {
         void failDevice(VerbsException cause);
 
         /** Returns whether the device has been given up. */
-        boolean isGone();
+        boolean isRemoved();
     }
 
     private final String name;
@@ -97,7 +97,7 @@ final class QueueRecovery {
     private void recoverLater(long waitNanos) {
         Runnable retry = () -> {
             pending = false;
-            if (!owner.isGone()) {
+            if (!owner.isRemoved()) {
                 try {
                     recover();
                 } catch (VerbsException e) {

@@ -13,10 +13,10 @@ import java.util.concurrent.ConcurrentHashMap;
  * are no upcalls.
  */
 final class Downcalls {
-    private static final Set<Made> MADE = ConcurrentHashMap.newKeySet();
+    private static final Set<HandleKey> MADE = ConcurrentHashMap.newKeySet();
 
     /** The arguments of a call of {@link Linker}. */
-    record Made(FunctionDescriptor descriptor, List<Linker.Option> options) {
+    record HandleKey(FunctionDescriptor descriptor, List<Linker.Option> options) {
     }
 
     private Downcalls() {
@@ -35,13 +35,13 @@ final class Downcalls {
         return make(descriptor, Linker.Option.critical(false));
     }
 
-    static Set<Made> made() {
+    static Set<HandleKey> created() {
         return Set.copyOf(MADE);
     }
 
     @SuppressWarnings("restricted")
     private static MethodHandle make(FunctionDescriptor descriptor, Linker.Option... options) {
-        MADE.add(new Made(descriptor, List.of(options)));
+        MADE.add(new HandleKey(descriptor, List.of(options)));
         return Linker.nativeLinker().downcallHandle(descriptor, options);
     }
 }

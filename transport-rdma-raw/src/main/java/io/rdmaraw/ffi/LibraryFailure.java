@@ -32,7 +32,7 @@ final class LibraryFailure {
     }
 
     /** Returns the dynamic linker's reason for rejecting a library, which the JDK does not report. */
-    static String linkerSays(String sonameOrPath) {
+    static String dlopenError(String sonameOrPath) {
         try (Arena arena = Arena.ofConfined()) {
             long library = NativeCall.pointer(DLOPEN, arena.allocateFrom(sonameOrPath).address(), RTLD_LAZY);
             if (!NativeCall.isError(library)) {
@@ -53,7 +53,7 @@ final class LibraryFailure {
      * @param property the system property that names another file
      * @param start    the first bytes of the library
      */
-    static String unfit(String property, byte[] start) {
+    static String incompatibility(String property, byte[] start) {
         int machine = machine(start);
         if (machine == NO_ELF) {
             return "it is no shared library of Linux: take the jar as it was published, or name another file by -D"
@@ -71,18 +71,18 @@ final class LibraryFailure {
      * Returns a remedy for a library that does not load, or null if the directory may be the cause and another
      * one should be tried.
      *
-     * @param linkerSays the result of {@link #linkerSays}
+     * @param dlopenError the result of {@link #dlopenError}
      */
-    static String remedy(String property, String linkerSays) {
-        return remedy(property, linkerSays, isMusl(ownMappings()));
+    static String remedy(String property, String dlopenError) {
+        return remedy(property, dlopenError, isMusl(ownMappings()));
     }
 
-    static String remedy(String property, String linkerSays, boolean musl) {
+    static String remedy(String property, String dlopenError, boolean musl) {
         if (musl) {
-            return "this JVM runs on musl, as in Alpine Linux, and the library is for glibc (" + linkerSays
+            return "this JVM runs on musl, as in Alpine Linux, and the library is for glibc (" + dlopenError
                     + "): use an image with glibc, or build the library on musl and name its file by -D" + property;
         }
-        Matcher glibc = GLIBC.matcher(linkerSays);
+        Matcher glibc = GLIBC.matcher(dlopenError);
         if (glibc.find()) {
             return "this host's C library is too old (" + glibc.group() + " is wanted): use a system with glibc 2.28 or"
                     + " newer, such as Debian 11, Ubuntu 20.04 or RHEL 8, or build the library on this one and name its"

@@ -27,7 +27,7 @@ public final class NativeLibrary {
         try {
             return SymbolLookup.libraryLookup(sonameOrPath, Arena.global());
         } catch (IllegalArgumentException e) {
-            throw linkError("cannot load " + sonameOrPath + ": " + LibraryFailure.linkerSays(sonameOrPath), e);
+            throw linkError("cannot load " + sonameOrPath + ": " + LibraryFailure.dlopenError(sonameOrPath), e);
         }
     }
 
@@ -60,7 +60,7 @@ public final class NativeLibrary {
      * Returns the location from which {@link #loadBundled} loads a library, and other locations that contain
      * it, for messages.
      */
-    public static String placesOf(String name) {
+    public static String candidatesOf(String name) {
         String path = System.getProperty(property(name));
         try {
             return path != null ? path : String.join(", ", places(name, architecture()).stream()
@@ -103,7 +103,7 @@ public final class NativeLibrary {
             throw new UnsatisfiedLinkError("the system property " + property(name) + " names " + file
                     + ", which is not a file");
         }
-        requireFit(name, file.toString(), Files.readAllBytes(file));
+        requireCompatible(name, file.toString(), Files.readAllBytes(file));
         try {
             return load(file.toString());
         } catch (UnsatisfiedLinkError e) {
@@ -116,7 +116,7 @@ public final class NativeLibrary {
      * possible, for example in a container with a read-only or noexec file system, loads it from memory.
      */
     private static SymbolLookup loadCopy(String name, String origin, byte[] library) {
-        requireFit(name, origin, library);
+        requireCompatible(name, origin, library);
         String whyNoFile;
         try {
             return loadFromDirectory(name, library);
@@ -139,10 +139,10 @@ public final class NativeLibrary {
                 + " -Djava.io.tmpdir, or a file with the library by -D" + property(name), whyNotInMemory);
     }
 
-    private static void requireFit(String name, String origin, byte[] library) {
-        String unfit = LibraryFailure.unfit(property(name), library);
-        if (unfit != null) {
-            throw new UnsatisfiedLinkError("cannot load " + origin + ": " + unfit);
+    private static void requireCompatible(String name, String origin, byte[] library) {
+        String incompatibility = LibraryFailure.incompatibility(property(name), library);
+        if (incompatibility != null) {
+            throw new UnsatisfiedLinkError("cannot load " + origin + ": " + incompatibility);
         }
     }
 

@@ -130,7 +130,7 @@ public interface DatagramNetwork {
      * @param content read by index; the caller retains its reference
      * @return false if the port is closed
      */
-    default boolean handOver(DatagramPath path, ByteBuf content, int index, int lengthBytes) {
+    default boolean deliverLocally(DatagramPath path, ByteBuf content, int index, int lengthBytes) {
         throw new UnsupportedOperationException("this network has no such paths");
     }
 

@@ -33,7 +33,7 @@ public record DatagramPath(Kind kind, long generation, InetSocketAddress destina
         KERNEL,
         /** Sent by the device as soon as the MAC address of the next hop is known. */
         UNRESOLVED,
-        /** Delivered to a port of the same userspace host by {@link DatagramNetwork#handOver}. */
+        /** Delivered to a port of the same userspace host by {@link DatagramNetwork#deliverLocally}. */
         SELF,
         /** No socket is bound to the destination port. */
         PORT_UNREACHABLE

@@ -28,9 +28,9 @@ final class EphemeralPorts {
     private static final long REFUSED_NANOS = TimeUnit.SECONDS.toNanos(1);
 
     /** A port that is reserved against other programs, and the action that releases it. */
-    record Reservation(int port, Runnable giveBack) {
+    record Reservation(int port, Runnable releaseAction) {
         void close() {
-            giveBack.run();
+            releaseAction.run();
         }
     }
 

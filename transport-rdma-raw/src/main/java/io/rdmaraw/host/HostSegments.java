@@ -107,7 +107,7 @@ final class HostSegments {
         wakeup.close();
     }
 
-    private synchronized BitSet takePortsIfChanged() {
+    private synchronized BitSet updatePortsIfChanged() {
         boolean changed = portsChanged;
         portsChanged = false;
         return changed ? (BitSet) ports.clone() : null;
@@ -151,7 +151,7 @@ final class HostSegments {
         if (!budget.allows(now)) {
             return Math.max(1, budget.dueNanos() - now);
         }
-        BitSet changed = takePortsIfChanged();
+        BitSet changed = updatePortsIfChanged();
         if (changed != null) {
             socket.select(changed);
             budget.spent(System.nanoTime() - now);
@@ -162,8 +162,8 @@ final class HostSegments {
     /** An error such as a lack of memory loses the present segment, but later segments are still received. */
     private void poll(SegmentSocket socket) {
         try {
-            socket.poll(this::hand);
-            int bad = socket.takeBadChecksums();
+            socket.poll(this::dispatch);
+            int bad = socket.pollBadChecksums();
             if (bad > 0) {
                 stacks.stream().findFirst().ifPresent(stack -> stack.badSegmentsByKernel(bad));
             }
@@ -180,7 +180,7 @@ final class HostSegments {
     }
 
     /** Passes a segment to one stack, which knows the other stacks of its device. */
-    private void hand(ByteBuf frame) {
+    private void dispatch(ByteBuf frame) {
         for (PortOwner stack : stacks) {
             stack.segmentByKernel(frame);
             return;

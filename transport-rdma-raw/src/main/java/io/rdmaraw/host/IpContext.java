@@ -52,11 +52,11 @@ public final class IpContext {
     }
 
     /** Registers an action that runs on the loop when the MAC or IP addresses of the host change. */
-    public void follow(Runnable onHostChange) {
+    public void addHostChangeListener(Runnable onHostChange) {
         followers.add(onHostChange);
     }
 
-    public void unfollow(Runnable onHostChange) {
+    public void removeHostChangeListener(Runnable onHostChange) {
         followers.remove(onHostChange);
     }
 

@@ -30,7 +30,7 @@ public abstract class IpDatagramNetwork implements DatagramNetwork {
     }
 
     /** Binds a port. */
-    protected abstract BoundPort takePort(InetSocketAddress wanted, PortSharing sharing) throws IOException;
+    protected abstract BoundPort bindPort(InetSocketAddress wanted, PortSharing sharing) throws IOException;
 
     /** Connects the port to a peer. Selects the local address if the port is bound to a wildcard. */
     protected abstract BoundPort connectPort(BoundPort port, InetSocketAddress remote) throws IOException;
@@ -96,7 +96,7 @@ public abstract class IpDatagramNetwork implements DatagramNetwork {
 
     @Override
     public final InetSocketAddress bind(InetSocketAddress wanted) throws IOException {
-        BoundPort taken = takePort(wanted, options.portSharing());
+        BoundPort taken = bindPort(wanted, options.portSharing());
         boundAddress = new InetSocketAddress(wanted.getAddress(), taken.port());
         boundLocal = taken.local();
         bound = taken;
@@ -164,7 +164,7 @@ public abstract class IpDatagramNetwork implements DatagramNetwork {
     protected DatagramPath toGroup(long generation, InetSocketAddress destination, IpAddress target, IpAddress wanted,
             long mac) throws IOException {
         IpAddress source = wanted.isAny() ? sourceToGroup(target) : wanted;
-        Refusals.requireSameVersion(source, target);
+        SocketErrors.requireSameVersion(source, target);
         return direct(DatagramPath.Kind.DEVICE, generation, destination, target, source, mac)
                 .limitedTo(groupMtuBytes());
     }

@@ -58,8 +58,8 @@ final class KernelIpHost implements IpHost {
     private final Set<Hop> unsent = new HashSet<>();
     private volatile boolean mustRereadAll;
     private long refusals;
-    private long refusalToldNanos;
-    private final Map<Integer, LinkWatch> watched = new ConcurrentHashMap<>();
+    private long refusalLoggedNanos;
+    private final Map<Integer, LinkMonitor> watched = new ConcurrentHashMap<>();
     private final List<Consumer<NetworkSnapshot>> listeners = new CopyOnWriteArrayList<>();
 
     private KernelIpHost(RtnetlinkMonitor kernel, RouteQuery routes) {
@@ -99,7 +99,7 @@ final class KernelIpHost implements IpHost {
             return IpHost.super.path(snapshot, destination, sourceOrNull, mark, preferredLink);
         }
         try {
-            return ask(snapshot, destination, sourceOrNull, mark, preferredLink);
+            return queryRoute(snapshot, destination, sourceOrNull, mark, preferredLink);
         } catch (IOException e) {
             if (mark != 0) {
                 // Do not send: without the mark, the packet could take a forbidden route.
@@ -116,7 +116,7 @@ final class KernelIpHost implements IpHost {
      * Queries the kernel, which returns one next hop. If that hop is on another link, a second query checks whether the
      * route also has a next hop on the preferred link.
      */
-    private NetworkSnapshot.Path ask(NetworkSnapshot snapshot, IpAddress destination, IpAddress sourceOrNull, int mark,
+    private NetworkSnapshot.Path queryRoute(NetworkSnapshot snapshot, IpAddress destination, IpAddress sourceOrNull, int mark,
             int preferredLink) throws IOException {
         NetworkSnapshot.Path path = snapshot.path(routes.ask(destination, sourceOrNull, mark, false), destination, 0,
                 preferredLink);
@@ -130,7 +130,7 @@ final class KernelIpHost implements IpHost {
 
     @Override
     public void watch(int linkIndex, String deviceName) {
-        watched.computeIfAbsent(linkIndex, index -> new LinkWatch(deviceName, kernel.snapshot().link(index)));
+        watched.computeIfAbsent(linkIndex, index -> new LinkMonitor(deviceName, kernel.snapshot().link(index)));
     }
 
     @Override
@@ -189,22 +189,22 @@ final class KernelIpHost implements IpHost {
                 solicitAll();
                 long begunNanos = System.nanoTime();
                 if (budget.allows(begunNanos)) {
-                    isFollowed = follow();
+                    isFollowed = openMonitor();
                     budget.spent(isFollowed ? System.nanoTime() - begunNanos : FAILURE_COST_NANOS);
                 }
             }
         }
     }
 
-    private boolean follow() {
+    private boolean openMonitor() {
         try {
             if (mustRereadAll) {
                 mustRereadAll = false;
                 kernel.rereadAll();
             }
             if (kernel.poll()) {
-                watched.forEach((index, watch) -> watch.follow(kernel.snapshot().link(index)));
-                tellListeners();
+                watched.forEach((index, watch) -> watch.update(kernel.snapshot().link(index)));
+                notifyListeners();
             }
             return true;
         } catch (IOException | RuntimeException e) {
@@ -254,14 +254,14 @@ final class KernelIpHost implements IpHost {
         solicitation.refused().run();
         refusals++;
         long now = System.nanoTime();
-        if (refusals == 1 || now - refusalToldNanos > REFUSAL_LINE_NANOS) {
-            refusalToldNanos = now;
+        if (refusals == 1 || now - refusalLoggedNanos > REFUSAL_LINE_NANOS) {
+            refusalLoggedNanos = now;
             LOGGER.warn("neighbour {} on link {} cannot be resolved ({} refusals so far)", solicitation.hop(),
                     solicitation.linkIndex(), refusals, why);
         }
     }
 
-    private void tellListeners() {
+    private void notifyListeners() {
         NetworkSnapshot snapshot = kernel.snapshot();
         for (Consumer<NetworkSnapshot> listener : listeners) {
             try {

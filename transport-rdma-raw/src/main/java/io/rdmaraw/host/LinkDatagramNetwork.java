@@ -27,7 +27,7 @@ public abstract class LinkDatagramNetwork extends IpDatagramNetwork {
     /** Constant, even if the link is renamed. */
     private final int linkIndex;
     private final IpHost host;
-    private final OurAddresses ours = new OurAddresses();
+    private final LocalAddressCache ours = new LocalAddressCache();
     /** Next hops of {@link #loop}. */
     private LoopNeighbors neighbors;
     /** Context of {@link #loop}. */
@@ -41,7 +41,7 @@ public abstract class LinkDatagramNetwork extends IpDatagramNetwork {
         super(deviceName, ipv4Only, options);
         this.host = host;
         linkName = NetworkDevices.ofDevice(deviceName);
-        linkIndex = Refusals.requireLink(host.snapshot(), deviceName, linkName).index();
+        linkIndex = SocketErrors.requireLink(host.snapshot(), deviceName, linkName).index();
         host.watch(linkIndex, deviceName);
     }
 
@@ -62,7 +62,7 @@ public abstract class LinkDatagramNetwork extends IpDatagramNetwork {
      * Returns the rule for multicast or broadcast packets. If the kernel needs these packets too, the returned rule
      * lets it receive a copy.
      */
-    protected abstract FlowSpec togetherWithKernel(FlowSpec rule);
+    protected abstract FlowSpec sharedWithKernel(FlowSpec rule);
 
     /**
      * Returns the path to a destination that the device cannot reach: this host, a host or broadcast address on another
@@ -71,7 +71,7 @@ public abstract class LinkDatagramNetwork extends IpDatagramNetwork {
      *
      * @throws IOException if the destination cannot be reached at all
      */
-    protected abstract DatagramPath elsewhere(NetworkSnapshot snapshot, InetSocketAddress destination, IpAddress target,
+    protected abstract DatagramPath offLinkPath(NetworkSnapshot snapshot, InetSocketAddress destination, IpAddress target,
             IpAddress source) throws IOException;
 
     /** Returns the index of the device's link. The link may no longer exist. */
@@ -80,7 +80,7 @@ public abstract class LinkDatagramNetwork extends IpDatagramNetwork {
     }
 
     private Link link(NetworkSnapshot snapshot) throws SocketException {
-        return Refusals.requireLink(snapshot, deviceName(), linkName, linkIndex);
+        return SocketErrors.requireLink(snapshot, deviceName(), linkName, linkIndex);
     }
 
     @Override
@@ -91,7 +91,7 @@ public abstract class LinkDatagramNetwork extends IpDatagramNetwork {
             addUnicast(flows);
         }
         if (bound.takesVersion(4) && bound.remoteOrNull() == null && bound.local().isAny()) {
-            flows.add(togetherWithKernel(
+            flows.add(sharedWithKernel(
                     FlowMatches.udp(EthernetHeader.BROADCAST, bound.local(), bound.port(), null, 0, 4)));
         }
         return flows;
@@ -158,7 +158,7 @@ public abstract class LinkDatagramNetwork extends IpDatagramNetwork {
     @Override
     public List<FlowSpec> groupFlows(InetSocketAddress group) {
         FlowSpecBuilder flow = FlowMatches.group(IpAddress.of(group.getAddress()));
-        return List.of(togetherWithKernel(flow.udp().destinationPort(group.getPort()).build()));
+        return List.of(sharedWithKernel(flow.udp().destinationPort(group.getPort()).build()));
     }
 
     @Override
@@ -192,7 +192,7 @@ public abstract class LinkDatagramNetwork extends IpDatagramNetwork {
         Route route = snapshot.route(target);
         boolean elsewhere = route != null && route.type() == Route.BROADCAST
                 && route.nextHops().stream().noneMatch(hop -> hop.linkIndex() == linkIndex);
-        return elsewhere ? elsewhere(snapshot, destination, target, source.isAny() ? target : source)
+        return elsewhere ? offLinkPath(snapshot, destination, target, source.isAny() ? target : source)
                 : super.toBroadcast(generation, destination, target, source);
     }
 
@@ -204,7 +204,7 @@ public abstract class LinkDatagramNetwork extends IpDatagramNetwork {
         boolean isUsable = link.isEnabled() && (!wanted.isAny()
                 || options().groupSourceOrNull(target.isIpv4()) != null || snapshot.groupSource(link, target) != null);
         return isUsable ? super.toGroup(generation, destination, target, wanted, mac)
-                : elsewhere(snapshot, destination, target, wanted.isAny() ? target : wanted);
+                : offLinkPath(snapshot, destination, target, wanted.isAny() ? target : wanted);
     }
 
     @Override
@@ -217,7 +217,7 @@ public abstract class LinkDatagramNetwork extends IpDatagramNetwork {
                 : host.path(snapshot, target, source.isAny() ? null : source, options().mark(), link.index());
         if (target.isAny() || snapshot.isLocal(target) || scope != 0 && scope != link.index() || path == null
                 || source.isAny() && path.source() == null || path.link().index() != link.index()) {
-            return elsewhere(snapshot, destination, target, source.isAny() ? target : source);
+            return offLinkPath(snapshot, destination, target, source.isAny() ? target : source);
         }
         return toHop(snapshot, destination, target, source.isAny() ? path.source() : source, path);
     }
@@ -236,7 +236,7 @@ public abstract class LinkDatagramNetwork extends IpDatagramNetwork {
 
     private DatagramPath toHop(NetworkSnapshot snapshot, InetSocketAddress destination, IpAddress target,
             IpAddress source, NetworkSnapshot.Path path) throws SocketException {
-        Refusals.requireSameVersion(source, target);
+        SocketErrors.requireSameVersion(source, target);
         NextHop hop = neighbors.find(snapshot, path.link().index(), path.nextHop(), loop);
         boolean resolved = hop.isResolved();
         return DatagramPath.byHop(resolved ? DatagramPath.Kind.DEVICE : DatagramPath.Kind.UNRESOLVED,

@@ -45,7 +45,7 @@ public abstract class LinkTcpNetwork implements TcpNetwork {
     private final IpContext hostView;
     private final RouteCache routes;
     private final ScheduledExecutorService loop;
-    private final OurAddresses ours = new OurAddresses();
+    private final LocalAddressCache ours = new LocalAddressCache();
 
     protected LinkTcpNetwork(String deviceName, IpHost host, IpContext hostView, ScheduledExecutorService loop)
             throws IOException {
@@ -56,15 +56,15 @@ public abstract class LinkTcpNetwork implements TcpNetwork {
         routes = new RouteCache(host);
         linkName = NetworkDevices.ofDevice(deviceName);
         neighbors = hostView.neighbors(host);
-        linkIndex = Refusals.requireLink(host.snapshot(), deviceName, linkName).index();
+        linkIndex = SocketErrors.requireLink(host.snapshot(), deviceName, linkName).index();
         host.watch(linkIndex, deviceName);
     }
 
     /** A binding without flow rules. */
-    private record Taken(IpAddress local, int port, List<FlowSpec> flows, Runnable giveBack) implements Binding {
+    private record Taken(IpAddress local, int port, List<FlowSpec> flows, Runnable releaseAction) implements Binding {
         @Override
         public void close() {
-            giveBack.run();
+            releaseAction.run();
         }
     }
 
@@ -111,7 +111,7 @@ public abstract class LinkTcpNetwork implements TcpNetwork {
 
         @Override
         public void close() {
-            port.giveBack.run();
+            port.releaseAction.run();
         }
     }
 
@@ -120,20 +120,20 @@ public abstract class LinkTcpNetwork implements TcpNetwork {
      *
      * @param useOrNull the use of a listening port; null for other ports, and if the kernel manages the ports
      */
-    public record Port(int number, PortUse useOrNull, Runnable giveBack) {
+    public record Port(int number, PortUse useOrNull, Runnable releaseAction) {
     }
 
     /** Binds a port for a listener. */
-    protected abstract Port takePort(IpAddress local, int port, PortSharing sharing) throws IOException;
+    protected abstract Port bindPort(IpAddress local, int port, PortSharing sharing) throws IOException;
 
     /** Binds a port for a connection; 0 selects one. */
-    protected abstract Port takePort(IpAddress local, int port, IpAddress remote, int remotePort) throws IOException;
+    protected abstract Port bindPort(IpAddress local, int port, IpAddress remote, int remotePort) throws IOException;
 
     /** Binds a port without a flow rule; 0 selects one. */
     protected abstract Port reservePort(IpAddress local, int port) throws IOException;
 
     /** Returns the error message for a peer that is this host or that is reached through another link. */
-    protected abstract String elsewhere(IpAddress remote);
+    protected abstract String describeOffLink(IpAddress remote);
 
     protected final String deviceName() {
         return deviceName;
@@ -144,7 +144,7 @@ public abstract class LinkTcpNetwork implements TcpNetwork {
     }
 
     private Link link(NetworkSnapshot snapshot) throws SocketException {
-        return Refusals.requireLink(snapshot, deviceName, linkName, linkIndex);
+        return SocketErrors.requireLink(snapshot, deviceName, linkName, linkIndex);
     }
 
     @Override
@@ -159,7 +159,7 @@ public abstract class LinkTcpNetwork implements TcpNetwork {
             checkLocal(address);
         }
         Link link = link(host.snapshot());
-        Port port = takePort(address, local.getPort(), sharing);
+        Port port = bindPort(address, local.getPort(), sharing);
         // The kernel's socket is bound already. An address that was added a moment ago may be missing in the snapshot.
         if (!address.isAny() && host.snapshot().isLocal(address) && !host.snapshot().isServedBy(link, address)) {
             LOGGER.warn("{} is not an address of {}, so the kernel serves port {}: bind to an address of {} or to the"
@@ -247,22 +247,22 @@ public abstract class LinkTcpNetwork implements TcpNetwork {
 
         @Override
         public void close() {
-            port.giveBack.run();
+            port.releaseAction.run();
         }
     }
 
     @Override
-    public final void follow(Runnable onHostChange) {
-        hostView.follow(onHostChange);
+    public final void addHostChangeListener(Runnable onHostChange) {
+        hostView.addHostChangeListener(onHostChange);
     }
 
     @Override
-    public final void unfollow(Runnable onHostChange) {
-        hostView.unfollow(onHostChange);
+    public final void removeHostChangeListener(Runnable onHostChange) {
+        hostView.removeHostChangeListener(onHostChange);
     }
 
     @Override
-    public final boolean isOurs(long destinationHigh, long destinationLow) {
+    public final boolean isLocalUnicast(long destinationHigh, long destinationLow) {
         return ours.contains(host.snapshot(), destinationHigh, destinationLow);
     }
 
@@ -272,22 +272,22 @@ public abstract class LinkTcpNetwork implements TcpNetwork {
      * @param source the source address
      * @param pathOrNull null if there is no path
      */
-    private record Way(IpAddress source, NetworkSnapshot.Path pathOrNull) {
+    private record ResolvedPath(IpAddress source, NetworkSnapshot.Path pathOrNull) {
     }
 
     /**
      * Finds source address and path as the kernel does. If no source is given, the route determines it. The source in
      * turn can change the route.
      */
-    private Way wayTo(NetworkSnapshot snapshot, InetSocketAddress localOrNull, IpAddress remote, int mark) {
+    private ResolvedPath resolvePath(NetworkSnapshot snapshot, InetSocketAddress localOrNull, IpAddress remote, int mark) {
         IpAddress wanted = localOrNull == null ? IpAddress.ANY_IPV6 : IpAddress.of(localOrNull.getAddress());
         if (!wanted.isAny()) {
-            return new Way(wanted, wanted.version() == remote.version() ? path(snapshot, remote, wanted, mark) : null);
+            return new ResolvedPath(wanted, wanted.version() == remote.version() ? path(snapshot, remote, wanted, mark) : null);
         }
         NetworkSnapshot.Path first = isOfLink(remote) ? onLink(snapshot, remote)
                 : host.path(snapshot, remote, null, mark, linkIndex);
-        return first == null || first.source() == null ? new Way(wanted, null)
-                : new Way(first.source(), path(snapshot, remote, first.source(), mark));
+        return first == null || first.source() == null ? new ResolvedPath(wanted, null)
+                : new ResolvedPath(first.source(), path(snapshot, remote, first.source(), mark));
     }
 
     /**
@@ -320,7 +320,7 @@ public abstract class LinkTcpNetwork implements TcpNetwork {
      */
     protected final boolean reaches(InetSocketAddress localOrNull, IpAddress remote, int mark) {
         NetworkSnapshot snapshot = host.snapshot();
-        NetworkSnapshot.Path path = wayTo(snapshot, localOrNull, remote, mark).pathOrNull;
+        NetworkSnapshot.Path path = resolvePath(snapshot, localOrNull, remote, mark).pathOrNull;
         return (path != null || mark != 0) && reaches(snapshot, remote, path);
     }
 
@@ -351,18 +351,18 @@ public abstract class LinkTcpNetwork implements TcpNetwork {
             throw new NoRouteToHostException("Network is unreachable: " + remote
                     + " is the broadcast address of a subnet, and a connection is to one host");
         }
-        Way way = wayTo(snapshot, localOrNull, remote, mark);
-        IpAddress source = way.source;
-        if (!reaches(snapshot, remote, way.pathOrNull)) {
-            throw new NoRouteToHostException("No route to host: " + elsewhere(remote));
+        ResolvedPath resolved = resolvePath(snapshot, localOrNull, remote, mark);
+        IpAddress source = resolved.source;
+        if (!reaches(snapshot, remote, resolved.pathOrNull)) {
+            throw new NoRouteToHostException("No route to host: " + describeOffLink(remote));
         }
         if (!source.isAny()) {
-            Refusals.requireSameVersion(source, remote);
+            SocketErrors.requireSameVersion(source, remote);
         }
-        if (way.pathOrNull == null) {
+        if (resolved.pathOrNull == null) {
             throw new NoRouteToHostException("Network is unreachable");
         }
-        Port port = takePort(source, localOrNull == null ? 0 : localOrNull.getPort(), remote, remotePort);
+        Port port = bindPort(source, localOrNull == null ? 0 : localOrNull.getPort(), remote, remotePort);
         return new Connected(link, source, port, remote, remotePort);
     }
 
@@ -371,13 +371,13 @@ public abstract class LinkTcpNetwork implements TcpNetwork {
         IpAddress address = IpAddress.of(local.getAddress());
         checkLocal(address);
         Port port = reservePort(address, local.getPort());
-        return new Taken(address, port.number, List.of(), port.giveBack);
+        return new Taken(address, port.number, List.of(), port.releaseAction);
     }
 
     @Override
     public final void checkLocal(IpAddress local) throws IOException {
         if (!local.isAny() && !host.snapshot().isLocal(local)) {
-            throw Refusals.notLocal(local);
+            throw SocketErrors.notLocal(local);
         }
     }
 
@@ -441,7 +441,7 @@ public abstract class LinkTcpNetwork implements TcpNetwork {
         IpAddress target = new IpAddress(targetHigh, targetLow);
         IpAddress source = new IpAddress(sourceHigh, sourceLow);
         if (!isOfLink(target) && !routes.isCachedOrMayQuery(snapshot, target, source, mark, System.nanoTime())) {
-            return TcpPath.NOT_ASKED;
+            return TcpPath.LOOKUP_LIMITED;
         }
         return pathTo(target, snapshot, path(snapshot, target, source, mark), peerMac);
     }
@@ -451,7 +451,7 @@ public abstract class LinkTcpNetwork implements TcpNetwork {
      * kernel would reply through the route, but the device cannot. The kernel accepts such segments unless
      * {@code rp_filter} of the link is strict, and so does this method.
      */
-    private TcpPath wayBack(IpAddress target, NetworkSnapshot snapshot, NetworkSnapshot.Path path, long peerMac) {
+    private TcpPath returnPath(IpAddress target, NetworkSnapshot snapshot, NetworkSnapshot.Path path, long peerMac) {
         Link link = snapshot.link(linkIndex);
         if (peerMac == 0 || link == null || !link.isUp()
                 || target.isIpv4() && snapshot.reversePathFilters().isStrict(link.index())) {
@@ -468,7 +468,7 @@ public abstract class LinkTcpNetwork implements TcpNetwork {
             return null;
         }
         if (path.link().index() != linkIndex) {
-            return wayBack(target, snapshot, path, peerMac);
+            return returnPath(target, snapshot, path, peerMac);
         }
         int linkIndex = path.link().index();
         NextHop hop = neighbors.find(snapshot, linkIndex, path.nextHop(), loop);

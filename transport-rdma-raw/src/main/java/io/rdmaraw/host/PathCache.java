@@ -20,15 +20,15 @@ public final class PathCache {
 
     private DatagramPath[] paths = new DatagramPath[MIN_PATHS];
     private int shift = Integer.SIZE - Integer.numberOfTrailingZeros(MIN_PATHS);
-    private int pushedOut;
+    private int evicted;
 
-    private int placeOf(InetSocketAddress destination) {
+    private int slotOf(InetSocketAddress destination) {
         return destination.hashCode() * SPREAD >>> shift;
     }
 
     /** Returns the path to a destination if the cache has one of this generation, else null. */
     public DatagramPath find(InetSocketAddress destination, long generation) {
-        int place = placeOf(destination);
+        int place = slotOf(destination);
         DatagramPath path = paths[place];
         if (path != null && leadsTo(path, destination, generation)) {
             return path;
@@ -50,11 +50,11 @@ public final class PathCache {
 
     /** Adds a path that {@link #find} did not find. */
     public void add(DatagramPath path, long generation) {
-        int place = placeOf(path.destination());
+        int place = slotOf(path.destination());
         if (isTaken(place, generation)) {
             if (!isTaken(place ^ 1, generation)) {
                 place ^= 1;
-            } else if (++pushedOut > paths.length / DISPLACED_SHARE && paths.length < MAX_PATHS) {
+            } else if (++evicted > paths.length / DISPLACED_SHARE && paths.length < MAX_PATHS) {
                 grow(generation);
                 add(path, generation);
                 return;
@@ -74,10 +74,10 @@ public final class PathCache {
         DatagramPath[] old = paths;
         paths = new DatagramPath[2 * old.length];
         shift--;
-        pushedOut = 0;
+        evicted = 0;
         for (DatagramPath path : old) {
             if (path != null && path.generation() == generation) {
-                int place = placeOf(path.destination());
+                int place = slotOf(path.destination());
                 paths[paths[place] == null ? place : place ^ 1] = path;
             }
         }
@@ -92,8 +92,8 @@ public final class PathCache {
         }
     }
 
-    boolean samePlace(InetSocketAddress first, InetSocketAddress second) {
-        return placeOf(first) == placeOf(second);
+    boolean isSameSlot(InetSocketAddress first, InetSocketAddress second) {
+        return slotOf(first) == slotOf(second);
     }
 
     int places() {

@@ -71,7 +71,7 @@ public final class PortTable {
     private synchronized BoundPort bind(int protocol, long id, IpAddress local, boolean dualStack, int port,
             PortSharing sharing, PortOwner ownerOrNull, PortUse use) throws BindException {
         if (!local.isAny() && !local.isMulticast() && !local.equals(IpAddress.BROADCAST) && !addresses.test(local)) {
-            throw Refusals.notLocal(local);
+            throw SocketErrors.notLocal(local);
         }
         int chosen = port == 0 ? freePort(protocol) : port;
         BoundPort bound = new BoundPort(protocol, id, local, dualStack, chosen, null, 0, sharing, ownerOrNull,

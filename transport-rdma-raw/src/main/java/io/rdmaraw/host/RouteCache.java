@@ -29,13 +29,13 @@ final class RouteCache {
      * @param foundNanos time of the query
      * @param pathOrNull null if there is no path
      */
-    private record Found(long routeGeneration, IpAddress source, IpAddress target, int mark, long foundNanos,
+    private record CachedRoute(long routeGeneration, IpAddress source, IpAddress target, int mark, long foundNanos,
             NetworkSnapshot.Path pathOrNull) {
     }
 
     private final IpHost host;
     /** Created on first use, because most hosts have no policy rules. */
-    private Found[] places;
+    private CachedRoute[] places;
     private final TokenBucket replies = new TokenBucket(REPLIES_AT_ONCE, REPLY_INTERVAL_NANOS);
 
     RouteCache(IpHost host) {
@@ -56,7 +56,7 @@ final class RouteCache {
         }
         int place = place(target, source, mark);
         if (!isFound(place, snapshot, target, source, mark, nowNanos)) {
-            places[place] = new Found(snapshot.routeGeneration(), source, target, mark, nowNanos,
+            places[place] = new CachedRoute(snapshot.routeGeneration(), source, target, mark, nowNanos,
                     host.path(snapshot, target, source, mark, preferredLink));
         }
         return places[place].pathOrNull;
@@ -73,14 +73,14 @@ final class RouteCache {
 
     private int place(IpAddress target, IpAddress source, int mark) {
         if (places == null) {
-            places = new Found[PLACES];
+            places = new CachedRoute[PLACES];
         }
         return ((target.hashCode() * 31 + source.hashCode()) * 31 + mark) * SPREAD >>> SHIFT;
     }
 
     private boolean isFound(int place, NetworkSnapshot snapshot, IpAddress target, IpAddress source, int mark,
             long nowNanos) {
-        Found found = places[place];
+        CachedRoute found = places[place];
         return found != null && found.routeGeneration == snapshot.routeGeneration() && found.mark == mark
                 && found.source.equals(source) && found.target.equals(target)
                 && (found.pathOrNull != null || mark == 0 || nowNanos - found.foundNanos < NEGATIVE_LIFETIME_NANOS);

@@ -34,7 +34,7 @@ public final class SharedDatagramNetwork extends LinkDatagramNetwork {
     }
 
     @Override
-    protected BoundPort takePort(InetSocketAddress wanted, PortSharing sharing) throws IOException {
+    protected BoundPort bindPort(InetSocketAddress wanted, PortSharing sharing) throws IOException {
         int port = kernel.bind(wanted, sharing, options().mark());
         return new BoundPort(IpProtocol.UDP, 0, localOf(wanted), !isIpv4Only(), port, null, 0, sharing, null,
                 new PortUse(false));
@@ -85,12 +85,12 @@ public final class SharedDatagramNetwork extends LinkDatagramNetwork {
 
     /** Leaves the rule unchanged, so that the kernel socket receives no copy of the channel's datagrams. */
     @Override
-    protected FlowSpec togetherWithKernel(FlowSpec rule) {
+    protected FlowSpec sharedWithKernel(FlowSpec rule) {
         return rule;
     }
 
     @Override
-    protected DatagramPath elsewhere(NetworkSnapshot snapshot, InetSocketAddress destination, IpAddress target,
+    protected DatagramPath offLinkPath(NetworkSnapshot snapshot, InetSocketAddress destination, IpAddress target,
             IpAddress source) throws IOException {
         return direct(DatagramPath.Kind.KERNEL, snapshot.generation(), destination, target, source, 0);
     }

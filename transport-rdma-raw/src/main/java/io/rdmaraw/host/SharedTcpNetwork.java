@@ -51,12 +51,12 @@ public final class SharedTcpNetwork extends LinkTcpNetwork {
 
     /** Reserves nothing, because the kernel also listens on the port and thus has a socket. */
     @Override
-    protected Port takePort(IpAddress local, int port, PortSharing sharing) {
+    protected Port bindPort(IpAddress local, int port, PortSharing sharing) {
         return held(port, () -> { });
     }
 
     @Override
-    protected Port takePort(IpAddress local, int port, IpAddress remote, int remotePort) throws IOException {
+    protected Port bindPort(IpAddress local, int port, IpAddress remote, int remotePort) throws IOException {
         EphemeralPorts.Reservation taken = ports.take(local, scopeOf(local), port, remote, remotePort);
         return held(taken.port(), taken::close);
     }
@@ -68,20 +68,20 @@ public final class SharedTcpNetwork extends LinkTcpNetwork {
     }
 
     /** Returns the port, and receives the segments for it that the kernel reassembles. */
-    private Port held(int port, Runnable giveBack) {
+    private Port held(int port, Runnable releaseAction) {
         HostSegments from = segments;
         if (from == null) {
-            return new Port(port, null, giveBack);
+            return new Port(port, null, releaseAction);
         }
         from.hold(port);
         return new Port(port, null, () -> {
             from.release(port);
-            giveBack.run();
+            releaseAction.run();
         });
     }
 
     @Override
-    protected String elsewhere(IpAddress remote) {
+    protected String describeOffLink(IpAddress remote) {
         return remote + " is not reached by " + linkName() + " of " + deviceName() + " any more; connect again";
     }
 

@@ -19,7 +19,7 @@ public final class SocketAddressCache {
     private long[] low = new long[MIN_ADDRESSES];
     private int[] port = new int[MIN_ADDRESSES];
     private InetSocketAddress[] addresses = new InetSocketAddress[MIN_ADDRESSES];
-    private int pushedOut;
+    private int evicted;
 
     /**
      * Returns the socket address. {@code addressHigh} and {@code addressLow} are encoded as in {@link IpAddress}.
@@ -38,7 +38,7 @@ public final class SocketAddressCache {
      * @param portNumber port in the lower 16 bits; the scope id of a link-local address above them
      */
     private InetSocketAddress find(long addressHigh, long addressLow, int portNumber) {
-        int place = placeOf(addressHigh, addressLow, portNumber);
+        int place = slotOf(addressHigh, addressLow, portNumber);
         if (isAt(place, addressHigh, addressLow, portNumber)) {
             return addresses[place];
         }
@@ -48,7 +48,7 @@ public final class SocketAddressCache {
         return add(addressHigh, addressLow, portNumber);
     }
 
-    private int placeOf(long addressHigh, long addressLow, int portNumber) {
+    private int slotOf(long addressHigh, long addressLow, int portNumber) {
         long mixed = (addressHigh * 31 + addressLow) * 31 + portNumber;
         return (int) (mixed * 0x9e37_79b9_7f4a_7c15L >>> shift);
     }
@@ -59,11 +59,11 @@ public final class SocketAddressCache {
     }
 
     private InetSocketAddress add(long addressHigh, long addressLow, int portNumber) {
-        int place = placeOf(addressHigh, addressLow, portNumber);
+        int place = slotOf(addressHigh, addressLow, portNumber);
         if (addresses[place] != null && addresses[place ^ 1] != null
-                && ++pushedOut > addresses.length / DISPLACED_SHARE && addresses.length < MAX_ADDRESSES) {
+                && ++evicted > addresses.length / DISPLACED_SHARE && addresses.length < MAX_ADDRESSES) {
             grow();
-            place = placeOf(addressHigh, addressLow, portNumber);
+            place = slotOf(addressHigh, addressLow, portNumber);
         }
         if (addresses[place] != null) {
             // The newest entry has the first place, so the entry in the second one is replaced.
@@ -95,10 +95,10 @@ public final class SocketAddressCache {
         port = new int[2 * old];
         addresses = new InetSocketAddress[2 * old];
         shift--;
-        pushedOut = 0;
+        evicted = 0;
         for (int i = 0; i < old; i++) {
             if (oldAddresses[i] != null) {
-                int wanted = placeOf(oldHigh[i], oldLow[i], oldPort[i]);
+                int wanted = slotOf(oldHigh[i], oldLow[i], oldPort[i]);
                 int place = addresses[wanted] == null ? wanted : wanted ^ 1;
                 high[place] = oldHigh[i];
                 low[place] = oldLow[i];

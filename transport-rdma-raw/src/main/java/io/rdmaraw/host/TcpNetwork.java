@@ -102,18 +102,18 @@ public interface TcpNetwork {
     }
 
     /** Adds an action that runs on the loop whenever the rules of bindings may have changed. */
-    default void follow(Runnable onHostChange) {
+    default void addHostChangeListener(Runnable onHostChange) {
     }
 
     /** Removes the action. */
-    default void unfollow(Runnable onHostChange) {
+    default void removeHostChangeListener(Runnable onHostChange) {
     }
 
     /**
      * Returns whether a destination is a unicast address of this host that other hosts may use. Segments for other
      * destinations are neither accepted nor answered (RFC 1122 sections 3.2.1.3 and 4.2.3.10).
      */
-    default boolean isOurs(long destinationHigh, long destinationLow) {
+    default boolean isLocalUnicast(long destinationHigh, long destinationLow) {
         return true;
     }
 
@@ -198,7 +198,7 @@ public interface TcpNetwork {
 
     /**
      * Finds the path for a reply to an unknown sender, which may have forged its address. Like {@link #path}, but
-     * returns {@link TcpPath#NOT_ASKED} if the rate limit for such lookups is reached.
+     * returns {@link TcpPath#LOOKUP_LIMITED} if the rate limit for such lookups is reached.
      */
     default TcpPath pathOfReply(long sourceHigh, long sourceLow, int sourcePort, long targetHigh, long targetLow,
                                    int targetPort, int mark, long peerMac) {

@@ -11,15 +11,15 @@ package io.rdmaraw.host;
  * @param pathMtuBytes MTU of the whole path, as far as routers have reported it
  * @param advertisedMssBytes the route's limit for the MSS announced to the peer ({@code advmss}), or 0
  * @param hopOrNull the next hop; null if it need not be kept reachable
- * @param isWayBack whether the next hop is the sender of the peer's frames, because the route uses another link
+ * @param isReturnPath whether the next hop is the sender of the peer's frames, because the route uses another link
  */
 public record TcpPath(long generation, long sourceMac, long targetMac, int linkMtuBytes, int pathMtuBytes,
-                      int advertisedMssBytes, NextHop hopOrNull, boolean isWayBack) {
+                      int advertisedMssBytes, NextHop hopOrNull, boolean isReturnPath) {
     private static final int HEADERS_IPV4_BYTES = 40;
     private static final int HEADERS_IPV6_BYTES = 60;
 
     /** Returned instead of a path if the rate limit for lookups is reached. */
-    public static final TcpPath NOT_ASKED = new TcpPath(0, 0, 0, 0, 0, null);
+    public static final TcpPath LOOKUP_LIMITED = new TcpPath(0, 0, 0, 0, 0, null);
     /** Returned instead of a path if the route uses a link other than the device's. */
     public static final TcpPath OTHER_LINK = new TcpPath(0, 0, 0, 0, 0, null);
 
@@ -31,7 +31,7 @@ public record TcpPath(long generation, long sourceMac, long targetMac, int linkM
 
     /** Returns whether this is a path, not one of the constants above. */
     public boolean isPath() {
-        return this != NOT_ASKED && this != OTHER_LINK;
+        return this != LOOKUP_LIMITED && this != OTHER_LINK;
     }
 
     /** Returns the MSS to announce to the peer (RFC 6691). */

@@ -71,7 +71,7 @@ public final class KernelListener {
          *
          * @return whether connections on the device support the option. If so, it is left out on this connection
          */
-        boolean leavesOut(ChannelOption<?> option);
+        boolean ignoresOption(ChannelOption<?> option);
     }
 
     private final Server server;

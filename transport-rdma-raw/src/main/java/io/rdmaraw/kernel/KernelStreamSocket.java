@@ -35,7 +35,7 @@ public final class KernelStreamSocket extends NioSocketChannel {
     }
 
     /** Returns whether a socket belongs to a channel of this class. May be called on any thread. */
-    public static boolean isOpenedHere(SelectableChannel socket) {
+    public static boolean isOwnSocket(SelectableChannel socket) {
         return OPENED.contains(socket);
     }
 

@@ -10,7 +10,7 @@ import java.util.Map;
 
 /**
  * The settings of a {@link KernelStreamSocket}. It accepts every option of this transport's channels. Options that the
- * JDK does not have are left out, see {@link KernelListener.Server#leavesOut}.
+ * JDK does not have are left out, see {@link KernelListener.Server#ignoresOption}.
  */
 final class KernelStreamSocketConfig extends DefaultSocketChannelConfig {
     /** Maps Linux's names of options to those of module {@code jdk.net}, which a runtime image may lack. */
@@ -50,7 +50,7 @@ final class KernelStreamSocketConfig extends DefaultSocketChannelConfig {
         if (ofJdk != null && value instanceof Integer number) {
             return setJdkOption(ofJdk, number);
         }
-        return super.setOption(option, value) || serverOrNull != null && serverOrNull.leavesOut(option);
+        return super.setOption(option, value) || serverOrNull != null && serverOrNull.ignoresOption(option);
     }
 
     /**

@@ -176,11 +176,11 @@ public final class KernelTransport extends ChannelInboundHandlerAdapter implemen
 
     @Override
     public void attach(ConnectionListener attaching, TcpStack stack) {
-        beginToFollow();
+        beginMove();
     }
 
     /** Moves the socket to the channel's loop. A socket that already moves checks the destination on arrival. */
-    private void beginToFollow() {
+    private void beginMove() {
         if (following.compareAndSet(false, true)) {
             follow();
         }
@@ -216,7 +216,7 @@ public final class KernelTransport extends ChannelInboundHandlerAdapter implemen
             following.set(false);
             if (!channel.eventLoop().inEventLoop()) {
                 // The channel has just joined a loop, and its attach() found the socket still moving.
-                beginToFollow();
+                beginMove();
             }
             return;
         }
@@ -421,7 +421,7 @@ public final class KernelTransport extends ChannelInboundHandlerAdapter implemen
     }
 
     @Override
-    public boolean takeSendRoom() {
+    public boolean pollSendRoom() {
         boolean room = hasSendRoom;
         hasSendRoom = false;
         return room;

@@ -14,7 +14,7 @@ public final class CrossLoopQueueLimit {
     private final AtomicInteger frames = new AtomicInteger();
 
     /** Reserves places. Returns false if fewer are free. */
-    public boolean take(int count) {
+    public boolean acquire(int count) {
         if (frames.addAndGet(count) <= MAX_FRAMES) {
             return true;
         }
@@ -23,7 +23,7 @@ public final class CrossLoopQueueLimit {
     }
 
     /** Releases places after the other loop has taken the frames, or after they were dropped. */
-    public void giveBack(int count) {
+    public void release(int count) {
         frames.addAndGet(-count);
     }
 }

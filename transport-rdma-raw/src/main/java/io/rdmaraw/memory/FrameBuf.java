@@ -42,7 +42,7 @@ public final class FrameBuf extends NativeByteBuf {
      * stored as a reference.
      */
     private int attachedSlot = NONE;
-    private ByteBuf attachedForeign;
+    private ByteBuf attachedExternal;
     /** Memory outside the slab that replaces the slot after the buffer has outgrown it, or null. */
     private ByteBuffer overflow;
     /** Next buffer in the pool's list of buffers returned by other threads. */
@@ -142,12 +142,12 @@ public final class FrameBuf extends NativeByteBuf {
         if (buf instanceof FrameBuf slot && slot.pool == pool) {
             attachedSlot = slot.slotIndex;
         } else {
-            attachedForeign = buf;
+            attachedExternal = buf;
         }
     }
 
     private ByteBuf attached() {
-        return attachedSlot == NONE ? attachedForeign : pool.slot(attachedSlot);
+        return attachedSlot == NONE ? attachedExternal : pool.slot(attachedSlot);
     }
 
     /** Returns the number of readable bytes of the {@linkplain #attach attached} buffer. */
@@ -260,7 +260,7 @@ public final class FrameBuf extends NativeByteBuf {
      * Hot path.
      */
     boolean releaseAlone() {
-        if (attachedSlot != NONE || attachedForeign != null || overflow != null || !releaseLast()) {
+        if (attachedSlot != NONE || attachedExternal != null || overflow != null || !releaseLast()) {
             return false;
         }
         address = slotAddress;
@@ -270,7 +270,7 @@ public final class FrameBuf extends NativeByteBuf {
     private void releaseAttached() {
         ByteBuf payload = attached();
         if (attachedSlot == NONE) {
-            attachedForeign = null;
+            attachedExternal = null;
         }
         attachedSlot = NONE;
         payload.release();
@@ -283,15 +283,15 @@ public final class FrameBuf extends NativeByteBuf {
             dropInternalView();
         }
         address = slotAddress;
-        if (attachedSlot == NONE && attachedForeign == null) {
-            pool.giveBack(this);
+        if (attachedSlot == NONE && attachedExternal == null) {
+            pool.recycle(this);
             return;
         }
         try {
             releaseAttached();
         } finally {
             // Return the slot even if another holder has already released the attached buffer.
-            pool.giveBack(this);
+            pool.recycle(this);
         }
     }
 }

@@ -80,7 +80,7 @@ public final class RegisteredByteBufAllocator extends AbstractByteBufAllocator {
     @Override
     protected ByteBuf newDirectBuffer(int initialCapacity, int maxCapacity) {
         if (initialCapacity <= slotBytes && pool.isOwner(Thread.currentThread()) && pool.available() > reservedSlots) {
-            FrameBuf buf = pool.takeClosed();
+            FrameBuf buf = pool.acquireUnopened();
             if (buf != null) {
                 buf.open(initialCapacity, maxCapacity);
                 return isShown() ? track(buf) : buf;

@@ -109,7 +109,7 @@ public final class Slab {
         }
         closed = true;
         HELD.add(this);
-        pool.disown(() -> {
+        pool.retireWhenReturned(() -> {
             HELD.remove(this);
             ranges.remove(memory.address());
             region.close();

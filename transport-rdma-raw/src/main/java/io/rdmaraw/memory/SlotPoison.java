@@ -46,7 +46,7 @@ public final class SlotPoison {
         }
     }
 
-    void onTake(FrameBuf buf) {
+    void onAcquire(FrameBuf buf) {
         if (on) {
             for (int i = 0; i < buf.slotBytes(); i += Long.BYTES) {
                 if (NativeMemory.getLong(buf.slotAddress() + i) != PATTERN) {

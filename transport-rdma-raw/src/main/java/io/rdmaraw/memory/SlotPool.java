@@ -127,7 +127,7 @@ public final class SlotPool {
     /** Returns the number of free chunks. May be called on the owner's thread only. */
     public int availableChunks() {
         if (returned != null) {
-            takeOverReturned();
+            drainReturned();
         }
         return chunks.available();
     }
@@ -149,7 +149,7 @@ public final class SlotPool {
         }
         int first = chunks.take() * chunks.layout().stridesPerChunk();
         for (int i = 0; i < chunks.layout().stridesPerChunk(); i++) {
-            poison.onTake(slots[first + i]);
+            poison.onAcquire(slots[first + i]);
         }
         return first;
     }
@@ -159,13 +159,13 @@ public final class SlotPool {
         for (int i = 0; i < count; i++) {
             poison.onFree(slots[firstSlot + i]);
         }
-        chunks.giveBack(firstSlot, count);
+        chunks.recycle(firstSlot, count);
     }
 
     /** Returns the number of free slots, not counting strides. May be called on the owner's thread only. */
     public int available() {
         if (returned != null) {
-            takeOverReturned();
+            drainReturned();
         }
         return freeCount;
     }
@@ -186,7 +186,7 @@ public final class SlotPool {
      * @return the buffer, or null if no slot is free
      */
     public FrameBuf take() {
-        FrameBuf buf = takeClosed();
+        FrameBuf buf = acquireUnopened();
         return buf == null ? null : buf.open(buf.slotBytes(), Integer.MAX_VALUE);
     }
 
@@ -196,17 +196,17 @@ public final class SlotPool {
      *
      * @return the buffer, or null if no slot is free
      */
-    public FrameBuf takeClosed() {
+    public FrameBuf acquireUnopened() {
         if (freeCount == 0 && available() == 0) {
             return null;
         }
         FrameBuf buf = slots[free[--freeCount]];
-        poison.onTake(buf);
+        poison.onAcquire(buf);
         return buf;
     }
 
     /**
-     * Opens the buffer of a slot taken with {@link #takeClosed}.
+     * Opens the buffer of a slot taken with {@link #acquireUnopened}.
      *
      * @param lengthBytes number of bytes that the device wrote to the slot
      */
@@ -220,7 +220,7 @@ public final class SlotPool {
     }
 
     /**
-     * Returns a slot that was taken with {@link #takeClosed} and never opened. May be called on the owner's thread
+     * Returns a slot that was taken with {@link #acquireUnopened} and never opened. May be called on the owner's thread
      * only.
      */
     public void returnClosed(int slotIndex) {
@@ -265,10 +265,10 @@ public final class SlotPool {
         return i - from;
     }
 
-    void giveBack(FrameBuf buf) {
+    void recycle(FrameBuf buf) {
         poison.onFree(buf);
         if (Thread.currentThread() == owner) {
-            putBack(buf);
+            pushFree(buf);
             return;
         }
         FrameBuf head;
@@ -281,21 +281,21 @@ public final class SlotPool {
         }
     }
 
-    private void putBack(FrameBuf buf) {
+    private void pushFree(FrameBuf buf) {
         int slotIndex = buf.slotIndex();
         if (slotIndex < strideSlots) {
-            chunks.giveBack(slotIndex, buf.closeStrides(chunks.layout().strideBytes()));
+            chunks.recycle(slotIndex, buf.closeStrides(chunks.layout().strideBytes()));
         } else {
             free[freeCount++] = slotIndex;
         }
     }
 
-    private void takeOverReturned() {
+    private void drainReturned() {
         FrameBuf buf = (FrameBuf) RETURNED.getAndSet(this, (FrameBuf) null);
         while (buf != null) {
             FrameBuf next = buf.nextReturned;
             buf.nextReturned = null;
-            putBack(buf);
+            pushFree(buf);
             buf = next;
         }
     }
@@ -304,14 +304,14 @@ public final class SlotPool {
      * Ends the ownership: no further slots can be taken. Runs an action when all slots are returned, either at
      * once or on the thread that returns the last one.
      */
-    void disown(Runnable action) {
+    void retireWhenReturned(Runnable action) {
         owner = null;
         onAllReturned = action;
         runIfAllReturned();
     }
 
     private synchronized void runIfAllReturned() {
-        takeOverReturned();
+        drainReturned();
         Runnable action = onAllReturned;
         if (freeCount == free.length && chunks.areAllBack() && action != null) {
             onAllReturned = null;
@@ -320,14 +320,14 @@ public final class SlotPool {
     }
 
     /**
-     * Describes the slots that have not been released. Valid only after {@link #disown}, while the memory is
+     * Describes the slots that have not been released. Valid only after {@link #retireWhenReturned}, while the memory is
      * mapped.
      */
     synchronized List<String> heldSlots() {
         if (onAllReturned == null) {
             return List.of();
         }
-        takeOverReturned();
+        drainReturned();
         boolean[] back = new boolean[slots.length];
         for (int i = 0; i < freeCount; i++) {
             back[free[i]] = true;

@@ -51,7 +51,7 @@ final class StrideChunks {
     }
 
     /** Returns strides of one chunk. */
-    void giveBack(int firstStride, int count) {
+    void recycle(int firstStride, int count) {
         int chunk = firstStride / layout.stridesPerChunk();
         returned[chunk] += count;
         if (returned[chunk] == layout.stridesPerChunk()) {

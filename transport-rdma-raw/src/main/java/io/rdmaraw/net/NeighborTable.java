@@ -94,7 +94,7 @@ public final class NeighborTable<P> {
         /** The host's entry at the last request. */
         private Neighbor beforeRequestOrNull;
         private int attempts;
-        private long askedNanos;
+        private long solicitedNanos;
         private long usedNanos;
 
         private Entry(Key key) {
@@ -161,7 +161,7 @@ public final class NeighborTable<P> {
         if (entry == null) {
             entry = new Entry<>(key);
             entry.usedNanos = nowNanos;
-            entry.askedNanos = nowNanos;
+            entry.solicitedNanos = nowNanos;
             entries.put(key, entry);
         }
         if (entry.mac != mac || entry.attempts > 0) {
@@ -180,7 +180,7 @@ public final class NeighborTable<P> {
     public void forgotten(int linkIndex, IpAddress hop, long nowNanos) {
         Entry<P> entry = entries.get(new Key(linkIndex, hop));
         if (entry != null && entry.mac != Neighbor.NO_MAC && entry.attempts == 0) {
-            ask(entry, nowNanos);
+            solicitEntry(entry, nowNanos);
         }
     }
 
@@ -190,8 +190,8 @@ public final class NeighborTable<P> {
      */
     public void suspect(int linkIndex, IpAddress hop, long nowNanos) {
         Entry<P> entry = entries.get(new Key(linkIndex, hop));
-        if (entry != null && entry.attempts == 0 && nowNanos - entry.askedNanos >= RETRY_NANOS) {
-            ask(entry, nowNanos);
+        if (entry != null && entry.attempts == 0 && nowNanos - entry.solicitedNanos >= RETRY_NANOS) {
+            solicitEntry(entry, nowNanos);
         }
     }
 
@@ -210,7 +210,7 @@ public final class NeighborTable<P> {
 
     /** Queues a packet until its hop is resolved, and requests the resolution. */
     public void await(int linkIndex, IpAddress hop, P packet, long nowNanos) {
-        Entry<P> entry = entryToAsk(linkIndex, hop);
+        Entry<P> entry = entryToSolicit(linkIndex, hop);
         if (entry == null) {
             sink.discard(packet);
             return;
@@ -227,7 +227,7 @@ public final class NeighborTable<P> {
         entry.waiting.add(last);
         waiting.add(last);
         if (entry.attempts == 0) {
-            ask(entry, nowNanos);
+            solicitEntry(entry, nowNanos);
         }
     }
 
@@ -236,17 +236,17 @@ public final class NeighborTable<P> {
      * retry.
      */
     public void request(int linkIndex, IpAddress hop, long nowNanos) {
-        Entry<P> entry = entryToAsk(linkIndex, hop);
+        Entry<P> entry = entryToSolicit(linkIndex, hop);
         if (entry != null) {
             entry.usedNanos = nowNanos;
             if (entry.attempts == 0) {
-                ask(entry, nowNanos);
+                solicitEntry(entry, nowNanos);
             }
         }
     }
 
     /** Returns the entry of a hop, or null if the table is full. */
-    private Entry<P> entryToAsk(int linkIndex, IpAddress hop) {
+    private Entry<P> entryToSolicit(int linkIndex, IpAddress hop) {
         Key key = new Key(linkIndex, hop);
         Entry<P> entry = entries.get(key);
         if (entry != null || entries.size() == MAX_HOPS) {
@@ -278,9 +278,9 @@ public final class NeighborTable<P> {
         }
     }
 
-    private void ask(Entry<P> entry, long nowNanos) {
+    private void solicitEntry(Entry<P> entry, long nowNanos) {
         entry.attempts++;
-        entry.askedNanos = nowNanos;
+        entry.solicitedNanos = nowNanos;
         entry.beforeRequestOrNull = solicitor.solicit(entry.key.linkIndex(), entry.key.hop());
     }
 
@@ -292,7 +292,7 @@ public final class NeighborTable<P> {
         for (Entry<P> entry : List.copyOf(unresolved)) {
             if (entry.key.linkIndex() == linkIndex) {
                 entry.attempts = 0;
-                ask(entry, nowNanos);
+                solicitEntry(entry, nowNanos);
             }
         }
     }
@@ -305,7 +305,7 @@ public final class NeighborTable<P> {
         }
         entry.mac = mac;
         entry.attempts = 0;
-        entry.askedNanos = nowNanos;
+        entry.solicitedNanos = nowNanos;
         unresolved.remove(entry);
         while (!entry.waiting.isEmpty()) {
             Waiting<P> next = entry.waiting.poll();
@@ -330,7 +330,7 @@ public final class NeighborTable<P> {
 
     /** Repeats requests that are due, removes hops that do not answer, and removes unused hops. */
     public void poll(long nowNanos) {
-        List<Entry<P>> toAsk = new ArrayList<>();
+        List<Entry<P>> toSolicit = new ArrayList<>();
         for (Iterator<Entry<P>> all = entries.values().iterator(); all.hasNext();) {
             Entry<P> entry = all.next();
             if (entry.use.used) {
@@ -344,11 +344,11 @@ public final class NeighborTable<P> {
                 all.remove();
                 forget(entry);
             } else {
-                toAsk.add(entry);
+                toSolicit.add(entry);
             }
         }
         // After the iteration, because a solicitor may report a result immediately, which changes the table.
-        toAsk.forEach(entry -> ask(entry, nowNanos));
+        toSolicit.forEach(entry -> solicitEntry(entry, nowNanos));
     }
 
     private static boolean hasNoAnswer(Entry<?> entry) {
@@ -361,10 +361,10 @@ public final class NeighborTable<P> {
 
     private static long dueNanos(Entry<?> entry) {
         if (entry.attempts > 0) {
-            return entry.askedNanos + RETRY_NANOS;
+            return entry.solicitedNanos + RETRY_NANOS;
         }
-        boolean usedSince = entry.use.used || entry.usedNanos - entry.askedNanos > 0;
-        return usedSince ? entry.askedNanos + REFRESH_NANOS : entry.usedNanos + IDLE_NANOS;
+        boolean usedSince = entry.use.used || entry.usedNanos - entry.solicitedNanos > 0;
+        return usedSince ? entry.solicitedNanos + REFRESH_NANOS : entry.usedNanos + IDLE_NANOS;
     }
 
     /** Returns the time of the next action of {@link #poll}, or Long.MAX_VALUE. */

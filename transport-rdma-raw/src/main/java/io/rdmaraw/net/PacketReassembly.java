@@ -126,7 +126,7 @@ public final class PacketReassembly {
     }
 
     /** Reports that the last reassembled packet is invalid. Its fragments are then counted as dropped. */
-    public void refuseLast() {
+    public void rejectLast() {
         counters.reassembled--;
         counters.dropped += finishedFragments;
     }

@@ -43,7 +43,7 @@ public interface DirectRings {
     }
 
     /** Returns whether one work request can send several frames. */
-    default boolean sendsSeveralAtOnce(VerbsContext context) {
+    default boolean supportsMultiPacketSend(VerbsContext context) {
         return false;
     }
 

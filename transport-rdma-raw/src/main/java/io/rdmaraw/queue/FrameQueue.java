@@ -95,7 +95,7 @@ public class FrameQueue implements AutoCloseable {
         slots.ownedBy(Thread.currentThread());
         counters.slots = slots;
         slots.allocator().reserve(2 * ReceiveRing.RESERVED_SLOTS);
-        padding = slots.takeClosed();
+        padding = slots.acquireUnopened();
     }
 
     /**
@@ -383,7 +383,7 @@ public class FrameQueue implements AutoCloseable {
         // Do not query the device: mlx5's kernel driver cannot answer if only one half of the queue pair has
         // failed.
         if (source == queues.queuePair()) {
-            return whenRaised.queuePair() == resets().queuePair() && stopped(receives.own());
+            return whenRaised.queuePair() == resets().queuePair() && stopped(receives.ownRequests());
         }
         if (source == queues.large() && source != null) {
             return stopped(receives.largeOrNull());
@@ -429,7 +429,7 @@ public class FrameQueue implements AutoCloseable {
      * be ignored.
      */
     public void stopReceiving() {
-        if (!resetLosesFrames() || !receives.own().failed() && !sends.failed()) {
+        if (!resetLosesFrames() || !receives.ownRequests().failed() && !sends.failed()) {
             return;
         }
         try {

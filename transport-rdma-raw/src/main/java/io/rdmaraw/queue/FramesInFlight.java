@@ -17,10 +17,10 @@ final class FramesInFlight {
     private final QueueCounters counters;
     /**
      * Slot indices of frames in slots of this queue. {@link SlotPool#NONE} if the place is empty or
-     * {@link #foreignFrames} holds the frame: a frame outside the slots, or one with further buffers.
+     * {@link #externalFrames} holds the frame: a frame outside the slots, or one with further buffers.
      */
     private final int[] slotIndices;
-    private final ByteBuf[] foreignFrames;
+    private final ByteBuf[] externalFrames;
     /** Further buffers of a frame, {@link #maxParts} elements per frame, terminated by null. */
     private final ByteBuf[] parts;
     private final int maxParts;
@@ -33,7 +33,7 @@ final class FramesInFlight {
         this.counters = counters;
         this.maxParts = maxParts;
         slotIndices = new int[places];
-        foreignFrames = new ByteBuf[places];
+        externalFrames = new ByteBuf[places];
         parts = new ByteBuf[places * maxParts];
         Arrays.fill(slotIndices, SlotPool.NONE);
     }
@@ -59,7 +59,7 @@ final class FramesInFlight {
         if (!hasParts(place) && frame instanceof FrameBuf slot && slots.owns(slot)) {
             slotIndices[place] = slot.slotIndex();
         } else {
-            foreignFrames[place] = frame;
+            externalFrames[place] = frame;
         }
     }
 
@@ -83,7 +83,7 @@ final class FramesInFlight {
 
     private ByteBuf held(int place) {
         int slotIndex = slotIndices[place];
-        return slotIndex == SlotPool.NONE ? foreignFrames[place] : slots.slot(slotIndex);
+        return slotIndex == SlotPool.NONE ? externalFrames[place] : slots.slot(slotIndex);
     }
 
     /** Releases the frames from {@code from} to {@code end} (exclusive) and returns their number. Hot path. */
@@ -112,7 +112,7 @@ final class FramesInFlight {
             return false;
         }
         if (slotIndices[place] == SlotPool.NONE) {
-            foreignFrames[place] = null;
+            externalFrames[place] = null;
         } else {
             slotIndices[place] = SlotPool.NONE;
         }

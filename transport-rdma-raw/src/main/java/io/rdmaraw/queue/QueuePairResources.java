@@ -93,7 +93,7 @@ public final class QueuePairResources implements AutoCloseable {
         queuePair.toReadyToReceive();
         // Post receives only after the transition to RTR: libmlx5 hides earlier ones from the device and sets the
         // doorbell record.
-        receives.own().refill();
+        receives.ownRequests().refill();
         queuePair.toReadyToSend();
         if (striding != null) {
             receives.sharedOrNull().refill();

@@ -55,13 +55,13 @@ final class QueueReset {
             large.afterReset();
             queues.startLarge();
         }
-        if (receives.own().failed() || queues.sends().failed()) {
+        if (receives.ownRequests().failed() || queues.sends().failed()) {
             resetQueuePair(queues, drainReceived);
         }
     }
 
     private void resetQueuePair(QueuePairResources queues, Runnable drainReceived) {
-        ReceiveRequests own = queues.receives().own();
+        ReceiveRequests own = queues.receives().ownRequests();
         SendRing sends = queues.sends();
         own.stop();
         // Handlers may reply to the frames received now. Suspend sending: a request posted in RESET would be sent

@@ -52,7 +52,7 @@ public record QueueSetup(SharedDevice device, CompletionChannel channel, FrameQu
             return "calls";
         }
         return "rings" + (plan != null ? ", striding receive" : "") + (compresses ? ", compressed completions" : "")
-                + (rings.sendsSeveralAtOnce(device.context()) ? ", multi-packet requests" : "");
+                + (rings.supportsMultiPacketSend(device.context()) ? ", multi-packet requests" : "");
     }
 
     /** Creates a completion queue for receives, compressed if possible. */

@@ -33,10 +33,10 @@ public abstract class ReceiveRequests {
      * Calls {@link #completed} for every posted request. Completions that arrive later for these requests are
      * ignored.
      */
-    protected abstract void takeBackAll();
+    protected abstract void reclaimAll();
 
     /** Returns reserved memory that is not posted to the pool, if the subclass reserves any. */
-    void giveBack() {
+    void releaseUnposted() {
     }
 
     /** Called when no memory was left to post. */
@@ -115,13 +115,13 @@ public abstract class ReceiveRequests {
 
     /** Takes back all posted memory after a reset and reserves it for {@link #refill}. */
     final void afterReset() {
-        takeBackAll();
+        reclaimAll();
         failed = false;
     }
 
     /** Takes back all posted memory after the queue was destroyed and returns it to the pool. */
     final void abandon() {
         afterReset();
-        giveBack();
+        releaseUnposted();
     }
 }

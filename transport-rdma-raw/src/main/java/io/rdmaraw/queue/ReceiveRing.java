@@ -40,7 +40,7 @@ public abstract class ReceiveRing {
     }
 
     /** Returns the receive queue of the queue pair. */
-    protected abstract ReceiveRequests own();
+    protected abstract ReceiveRequests ownRequests();
 
     /** Returns the work queue of rules shared by several loops, or null if there is none. */
     protected abstract ReceiveRequests sharedOrNull();
@@ -73,7 +73,7 @@ public abstract class ReceiveRing {
     protected abstract void closeCompletions();
 
     final boolean failed() {
-        return own().failed() || hasFailed(sharedOrNull()) || hasFailed(largeOrNull());
+        return ownRequests().failed() || hasFailed(sharedOrNull()) || hasFailed(largeOrNull());
     }
 
     private static boolean hasFailed(ReceiveRequests requests) {
@@ -82,7 +82,7 @@ public abstract class ReceiveRing {
 
     /** Posts free slots to each receive queue that lacks a batch. */
     final void refillIfLow() {
-        own().refillIfLow();
+        ownRequests().refillIfLow();
         ReceiveRequests shared = sharedOrNull();
         if (shared != null) {
             shared.refillIfLow();
@@ -96,7 +96,7 @@ public abstract class ReceiveRing {
     /** Returns whether slots are so short that arriving frames must be copied out. Call once per poll. */
     protected boolean mustCopyOut() {
         ReceiveRequests shared = sharedOrNull();
-        int owed = own().missing() + (shared != null ? shared.missing() : 0);
+        int owed = ownRequests().missing() + (shared != null ? shared.missing() : 0);
         return slots.available() - owed < copyOutBelow;
     }
 
@@ -136,7 +136,7 @@ public abstract class ReceiveRing {
 
     /** Takes back all posted slots after the queues were destroyed. */
     final void abandon() {
-        own().abandon();
+        ownRequests().abandon();
         ReceiveRequests shared = sharedOrNull();
         if (shared != null) {
             shared.abandon();

@@ -43,7 +43,7 @@ public final class RssFlow {
         return ownerOrNull;
     }
 
-    void disown() {
+    void removeOwner() {
         ownerOrNull = null;
     }
 

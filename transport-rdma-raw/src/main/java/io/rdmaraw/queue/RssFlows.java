@@ -25,7 +25,7 @@ import java.util.stream.Collectors;
 /**
  * The flow rules of a device that several loops share (RSS). The device hashes addresses and ports (Toeplitz)
  * and looks up the work queue of a loop in an indirection table. So all frames of one flow go to the same loop, until
- * the loops of the rule change; see {@link #haveMoved()}.
+ * the loops of the rule change; see {@link #haveFlowsMoved()}.
  *
  * <p>If the loops of a rule change, the rule is replaced without a gap; see {@link RssFlow#nextRule()}. A rule
  * therefore occupies two priorities: the requested one and the next. If the device repeatedly refuses the rule for the
@@ -45,7 +45,7 @@ public final class RssFlows {
     private static final int EVEN_TABLE_ENTRIES = 128;
 
     /** Maximum number of removed rules to remember. Beyond that, all flows are assumed to have moved. */
-    private static final int MAX_GONE = 4096;
+    private static final int MAX_REMOVED = 4096;
     /** A rule may be refused temporarily, for example if the kernel is short of memory. */
     private static final int MAX_STEER_ATTEMPTS = 3;
 
@@ -91,12 +91,12 @@ public final class RssFlows {
      * Returns whether flows may have moved to other loops: the queues of a rule have changed, or a removed rule
      * was added again. May be called on any thread.
      */
-    public boolean haveMoved() {
+    public boolean haveFlowsMoved() {
         return moved;
     }
 
     /** Returns whether flows have moved within the last {@code nanos} nanoseconds. May be called on any thread. */
-    public boolean haveMovedWithin(long nanos) {
+    public boolean haveFlowsMovedWithin(long nanos) {
         return moved && System.nanoTime() - movedNanos < nanos;
     }
 
@@ -132,13 +132,13 @@ public final class RssFlows {
     }
 
     /** Removes a queue that is about to be replaced from all rules, including those that it has not joined yet. */
-    synchronized void goAway(FrameQueue member) {
+    synchronized void suspendQueue(FrameQueue member) {
         away.add(member);
         leaveAll(member);
     }
 
     /** Permits a queue to join rules again after it was replaced. */
-    synchronized void comeBack(FrameQueue member) {
+    synchronized void resumeQueue(FrameQueue member) {
         away.remove(member);
     }
 
@@ -190,10 +190,10 @@ public final class RssFlows {
     }
 
     /** Removes the owner from a rule. The rule remains installed until all of its queues have left it. */
-    public synchronized void disown(FlowSpec spec, Object owner) {
+    public synchronized void removeOwner(FlowSpec spec, Object owner) {
         RssFlow flow = flows.get(spec);
         if (flow != null && flow.ownerOrNull() == owner) {
-            flow.disown();
+            flow.removeOwner();
         }
     }
 
@@ -309,7 +309,7 @@ public final class RssFlows {
      *
      * @return whether the queue has been removed
      */
-    public synchronized boolean leaveToOthers(RssFlow flow, FrameQueue member) {
+    public synchronized boolean withdrawFromShared(RssFlow flow, FrameQueue member) {
         List<FrameQueue> members = new ArrayList<>(flow.members());
         if (flow.isWithdrawn() || !members.remove(member)) {
             return true;
@@ -342,7 +342,7 @@ public final class RssFlows {
         // Record the move before the new rule delivers its first frame. Another loop may process that frame at
         // once.
         if (!flow.members().isEmpty() || gone.contains(flow.spec())) {
-            noteMoved();
+            recordFlowMove();
         }
         RssQueuePair path = isRss ? path(RssOptions.fieldsOf(flow.spec()), members) : null;
         Flow made;
@@ -359,8 +359,8 @@ public final class RssFlows {
 
     private void take(RssFlow flow, List<FrameQueue> members, Flow made, RssQueuePair path) {
         if (made == null && !flow.members().isEmpty()) {
-            if (gone.size() == MAX_GONE) {
-                noteMoved();
+            if (gone.size() == MAX_REMOVED) {
+                recordFlowMove();
             } else {
                 gone.add(flow.spec());
             }
@@ -369,7 +369,7 @@ public final class RssFlows {
         release(flow.replace(made, path));
     }
 
-    private void noteMoved() {
+    private void recordFlowMove() {
         movedNanos = System.nanoTime();
         moved = true;
     }

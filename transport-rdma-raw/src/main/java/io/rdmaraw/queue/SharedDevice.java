@@ -49,7 +49,7 @@ public final class SharedDevice {
     /** Queues that were closed before {@link #rssFlows} was created. */
     private final Set<FrameQueue> retiredEarly = Collections.newSetFromMap(new WeakHashMap<>());
     /** Queues that were being replaced before {@link #rssFlows} was created. */
-    private final Set<FrameQueue> awayEarly = Collections.newSetFromMap(new WeakHashMap<>());
+    private final Set<FrameQueue> suspendedEarly = Collections.newSetFromMap(new WeakHashMap<>());
     private final List<AsyncListener> listeners = new CopyOnWriteArrayList<>();
     private final Set<String> reportedReasons = ConcurrentHashMap.newKeySet();
     private int references = 1;
@@ -197,26 +197,26 @@ public final class SharedDevice {
         if (rssFlows == null) {
             rssFlows = new RssFlows(context, protectionDomain);
             retiredEarly.forEach(rssFlows::retire);
-            awayEarly.forEach(rssFlows::goAway);
+            suspendedEarly.forEach(rssFlows::suspendQueue);
         }
         return rssFlows;
     }
 
     /** Removes a queue that is about to be replaced from all shared rules, until it is back and joins again. */
-    public synchronized void leaveRules(FrameQueue queue) {
+    public synchronized void suspendRules(FrameQueue queue) {
         if (rssFlows != null) {
-            rssFlows.goAway(queue);
+            rssFlows.suspendQueue(queue);
         } else {
-            awayEarly.add(queue);
+            suspendedEarly.add(queue);
         }
     }
 
     /** Permits a queue to join shared rules again after it was replaced. */
-    public synchronized void comeBackToRules(FrameQueue queue) {
+    public synchronized void resumeRules(FrameQueue queue) {
         if (rssFlows != null) {
-            rssFlows.comeBack(queue);
+            rssFlows.resumeQueue(queue);
         }
-        awayEarly.remove(queue);
+        suspendedEarly.remove(queue);
     }
 
     /**

@@ -51,11 +51,11 @@ public abstract class SlotReceives extends ReceiveRequests {
         if (failed()) {
             kept[keptCount++] = slotIndex;
         } else {
-            giveBack(slotIndex);
+            releaseSlot(slotIndex);
         }
     }
 
-    private void giveBack(int slotIndex) {
+    private void releaseSlot(int slotIndex) {
         if (large) {
             slots.returnStrides(slotIndex, 1);
         } else {
@@ -68,7 +68,7 @@ public abstract class SlotReceives extends ReceiveRequests {
     }
 
     private FrameBuf take() {
-        return large ? slots.slot(slots.takeChunk()) : slots.takeClosed();
+        return large ? slots.slot(slots.takeChunk()) : slots.acquireUnopened();
     }
 
     @Override
@@ -81,7 +81,7 @@ public abstract class SlotReceives extends ReceiveRequests {
     }
 
     /** Takes back a slot that the device does not use any more. */
-    protected final void takeBack(int slotIndex) {
+    protected final void reclaim(int slotIndex) {
         completed();
         kept[keptCount++] = slotIndex;
     }
@@ -100,9 +100,9 @@ public abstract class SlotReceives extends ReceiveRequests {
     }
 
     @Override
-    void giveBack() {
+    void releaseUnposted() {
         while (keptCount > 0) {
-            giveBack(kept[--keptCount]);
+            releaseSlot(kept[--keptCount]);
         }
     }
 }

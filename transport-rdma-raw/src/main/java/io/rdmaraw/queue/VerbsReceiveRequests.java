@@ -92,7 +92,7 @@ final class VerbsReceiveRequests extends SlotReceives {
     }
 
     /** Returns whether a completion belongs to these requests. */
-    boolean isOurs(long wrId) {
+    boolean ownsRequest(long wrId) {
         return wrId >>> STREAM_SHIFT == stream;
     }
 
@@ -122,21 +122,21 @@ final class VerbsReceiveRequests extends SlotReceives {
         }
         int bad = (int) ((NativeMemory.getLong(badWorkRequest) - workRequests) / ReceiveWr.SIZE_BYTES);
         for (int i = bad; i < count; i++) {
-            takeBackPosted((int) ReceiveWr.wrId(workRequest(i)));
+            reclaimPosted((int) ReceiveWr.wrId(workRequest(i)));
         }
         return bad;
     }
 
-    private void takeBackPosted(int slotIndex) {
+    private void reclaimPosted(int slotIndex) {
         postedSlots[slotIndex] = false;
-        takeBack(slotIndex);
+        reclaim(slotIndex);
     }
 
     @Override
-    protected void takeBackAll() {
+    protected void reclaimAll() {
         for (int i = 0; i < postedSlots.length; i++) {
             if (postedSlots[i]) {
-                takeBackPosted(i);
+                reclaimPosted(i);
             }
         }
         stream = stream + (1L << EPOCH_SHIFT) & MAX_STREAM;

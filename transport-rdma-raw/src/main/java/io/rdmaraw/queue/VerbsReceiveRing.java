@@ -35,7 +35,7 @@ final class VerbsReceiveRing extends ReceiveRing {
     }
 
     @Override
-    protected ReceiveRequests own() {
+    protected ReceiveRequests ownRequests() {
         return own;
     }
 
@@ -75,9 +75,9 @@ final class VerbsReceiveRing extends ReceiveRing {
     private void complete(long wc, ReceiveBurst burst, boolean copyOut, boolean copyLargeOut) {
         long wrId = Wc.wrId(wc);
         VerbsReceiveRequests from = own;
-        if (!own.isOurs(wrId)) {
-            from = shared != null && shared.isOurs(wrId) ? shared : large;
-            if (from == null || !from.isOurs(wrId)) {
+        if (!own.ownsRequest(wrId)) {
+            from = shared != null && shared.ownsRequest(wrId) ? shared : large;
+            if (from == null || !from.ownsRequest(wrId)) {
                 return;
             }
         }

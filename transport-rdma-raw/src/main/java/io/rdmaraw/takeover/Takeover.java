@@ -65,7 +65,7 @@ public final class Takeover implements AutoCloseable {
         return new Takeover(path);
     }
 
-    /** Returns whether there is a predecessor whose end was not noticed yet; see {@link #lookAtPredecessor}. */
+    /** Returns whether there is a predecessor whose end was not noticed yet; see {@link #checkPredecessor}. */
     public synchronized boolean hasPredecessor() {
         return predecessor != null;
     }
@@ -113,7 +113,7 @@ public final class Takeover implements AutoCloseable {
     }
 
     /** Checks whether the predecessor has ended. The thread of {@link TakeoverSuccessors} calls this periodically. */
-    synchronized void lookAtPredecessor() {
+    synchronized void checkPredecessor() {
         if (predecessor != null && predecessor.hasEnded(0)) {
             LOGGER.info("process {} has ended; this process has taken over its ports", predecessor.pid());
             handover.role(Role.ALONE);
@@ -172,7 +172,7 @@ public final class Takeover implements AutoCloseable {
     }
 
     /** Runs a task when this process starts to serve: at once if it already does, never if the takeover fails. */
-    public void onceServing(Runnable task) {
+    public void whenServing(Runnable task) {
         serving.thenRun(task);
     }
 

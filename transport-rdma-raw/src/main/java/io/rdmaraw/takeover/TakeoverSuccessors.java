@@ -26,8 +26,8 @@ import java.util.function.BiPredicate;
 final class TakeoverSuccessors {
     private static final InternalLogger LOGGER = Takeover.LOGGER;
     private static final long PAUSE_NANOS = TimeUnit.SECONDS.toNanos(1);
-    private static final long LOOK_NANOS = TimeUnit.MILLISECONDS.toNanos(50);
-    private static final long ASK_LIMIT_NANOS = TimeUnit.SECONDS.toNanos(5);
+    private static final long CHECK_NANOS = TimeUnit.MILLISECONDS.toNanos(50);
+    private static final long QUERY_LIMIT_NANOS = TimeUnit.SECONDS.toNanos(5);
     /** Time limit for a JVM to open its device and bind. This process serves during the wait. */
     private static final long BIND_LIMIT_NANOS = TimeUnit.MINUTES.toNanos(2);
     /** A short limit, because no process accepts new connections during this wait. */
@@ -63,11 +63,11 @@ final class TakeoverSuccessors {
     private void run() {
         try {
             while (!closed) {
-                takeover.lookAtPredecessor();
+                takeover.checkPredecessor();
                 if (listener != null) {
                     serveNext();
                 } else if (!listenAgain()) {
-                    LockSupport.parkNanos(LOOK_NANOS);
+                    LockSupport.parkNanos(CHECK_NANOS);
                 }
             }
         } finally {
@@ -101,7 +101,7 @@ final class TakeoverSuccessors {
     private void serveNext() {
         TakeoverConnection successor;
         try {
-            successor = listener.accept(LOOK_NANOS);
+            successor = listener.accept(CHECK_NANOS);
         } catch (IOException e) {
             LOGGER.warn("a process cannot take over the ports: {}", e.getMessage());
             // If no descriptor is left, the process stays in the backlog: pause, so that the log does not fill up.
@@ -113,7 +113,7 @@ final class TakeoverSuccessors {
         }
         List<TakeoverPort> handed = List.of();
         try (successor) {
-            handed = handOverOrRefuse(successor);
+            handed = handOverOrReject(successor);
             if (!handed.isEmpty()) {
                 awaitEnd(successor);
             }
@@ -123,7 +123,7 @@ final class TakeoverSuccessors {
         if (!handed.isEmpty() && !closed) {
             LOGGER.warn("process {} has ended after it took over the ports: this one serves again",
                     successor.peerPid());
-            takeBack(handed);
+            reclaimPorts(handed);
             listen();
             // Even if listen() has failed: otherwise this process would continue to shut down and none would serve.
             tell(events::resumed);
@@ -131,7 +131,7 @@ final class TakeoverSuccessors {
     }
 
     /** If this process fails to hand over, only this takeover is lost: it continues to serve and to listen. */
-    private List<TakeoverPort> handOverOrRefuse(TakeoverConnection successor) throws IOException {
+    private List<TakeoverPort> handOverOrReject(TakeoverConnection successor) throws IOException {
         try {
             return handOver(successor);
         } catch (RuntimeException e) {
@@ -143,7 +143,7 @@ final class TakeoverSuccessors {
 
     /** Returns the ports that the successor serves from now on; none if the takeover has failed. */
     private List<TakeoverPort> handOver(TakeoverConnection successor) throws IOException {
-        require(TakeoverMessage.Hello.class, successor.receive(ASK_LIMIT_NANOS));
+        require(TakeoverMessage.Hello.class, successor.receive(QUERY_LIMIT_NANOS));
         if (handover.role() != Role.ALONE) {
             successor.send(new TakeoverMessage.Refusal("it has taken them over itself, from a process that still has "
                     + "connections; try again when that has ended"));
@@ -171,7 +171,7 @@ final class TakeoverSuccessors {
                 // to bind also needs the message. Otherwise it would conclude from the closed connection that this
                 // process has ended.
                 successor.trySend(new TakeoverMessage.Revoked());
-                takeBack(handed);
+                reclaimPorts(handed);
             }
         }
         listener.abandon();
@@ -193,7 +193,7 @@ final class TakeoverSuccessors {
     private TakeoverMessage awaitTake(TakeoverConnection successor) throws IOException {
         long deadline = System.nanoTime() + BIND_LIMIT_NANOS;
         try {
-            while (!successor.isReadable(LOOK_NANOS)) {
+            while (!successor.isReadable(CHECK_NANOS)) {
                 if (closed || deadline - System.nanoTime() <= 0) {
                     throw new IOException(closed ? "this process ends" : "it has not bound its ports in time");
                 }
@@ -243,7 +243,7 @@ final class TakeoverSuccessors {
             throws IOException {
         List<TcpStack> stacks = stacksOf(handed);
         handover.passOn(handed.stream().map(port -> TakeoverPort.shared(port.description())).toList(),
-                passingOnTo(successor, handed, offered));
+                forwardingTo(successor, handed, offered));
         TakeoverPort.await(PortHandover.settle(stacks));
         for (TakeoverPort port : handed) {
             TakeoverPort.await(port.suspend());
@@ -258,7 +258,7 @@ final class TakeoverSuccessors {
         successor.send(new TakeoverMessage.Done());
     }
 
-    private static BiPredicate<TcpStack, ByteBuf> passingOnTo(TakeoverConnection successor,
+    private static BiPredicate<TcpStack, ByteBuf> forwardingTo(TakeoverConnection successor,
             List<TakeoverPort> handed, List<TakeoverPort> offered) {
         Map<TcpStack, Integer> places = new HashMap<>();
         handed.forEach(port -> port.stacks().forEach(stack -> places.putIfAbsent(stack, offered.indexOf(port))));
@@ -282,7 +282,7 @@ final class TakeoverSuccessors {
         return wanted.cast(message);
     }
 
-    private void takeBack(List<TakeoverPort> handed) {
+    private void reclaimPorts(List<TakeoverPort> handed) {
         handed.forEach(port -> attempt(port, () -> port.share(false)));
         handover.role(Role.ALONE);
         handed.forEach(port -> attempt(port, () -> TakeoverPort.await(port.resume())));
@@ -303,7 +303,7 @@ final class TakeoverSuccessors {
 
     private void awaitEnd(TakeoverConnection successor) {
         while (!closed) {
-            if (successor.isReadable(LOOK_NANOS) && successor.hasEnded()) {
+            if (successor.isReadable(CHECK_NANOS) && successor.hasEnded()) {
                 return;
             }
         }

@@ -60,7 +60,7 @@ final class AccurateEcn {
     /** IP-ECN codepoint of the latest SYN or SYN-ACK. */
     private byte handshakeEcn;
     /** The ACK of the SYN-ACK, which echoes its IP-ECN codepoint, has not been sent yet. */
-    private boolean handshakeAckOwed;
+    private boolean handshakeAckPending;
 
     // ---- the sender ----
 
@@ -77,7 +77,7 @@ final class AccurateEcn {
     private boolean ignored;
     /** The peer has reported a mark that no window reduction has answered yet. */
     private boolean unanswered;
-    /** Bytes reported as marked that {@link #takeMarkedBytes} has not returned yet. */
+    /** Bytes reported as marked that {@link #pollMarkedBytes} has not returned yet. */
     private int markedBytes;
     /** Average number of segments that an ACK delivers, see {@link #AVERAGE_SHIFT}; 0 before the first sample. */
     private char averageSegments;
@@ -138,7 +138,7 @@ final class AccurateEcn {
             }
             return;
         }
-        a.handshakeAckOwed = true;
+        a.handshakeAckPending = true;
         if (s.ecn == Segment.ECN_CE) {
             // Section 3.2.2.2: a mark on the SYN-ACK counts once, even if several SYN-ACKs arrive.
             a.markedIn++;
@@ -192,7 +192,7 @@ final class AccurateEcn {
         AccurateEcn a = of(c);
         if (a != null && !c.is(Tcb.PASSIVE_OPEN) && s.has(TcpFlags.ACK) && s.seq == c.irs && s.ack == c.iss + 1
                 && c.is(Tcb.ACK_NOW) && accepted(s) == Ecn.Feedback.ACCURATE) {
-            a.handshakeAckOwed = true;
+            a.handshakeAckPending = true;
             if (s.ecn == Segment.ECN_CE && a.handshakeEcn != Segment.ECN_CE) {
                 a.markedIn += a.markedIn == FIRST_COUNT ? 1 : 0;
             }
@@ -242,7 +242,7 @@ final class AccurateEcn {
      * Returns whether the ACK that answers a SYN cookie shows that the server had accepted accurate feedback
      * (section 5.1). If this ACK is lost, the first data segment shows it by AE, which has no other meaning.
      */
-    static boolean provesAgreement(Segment ack) {
+    static boolean confirmsAccurateEcn(Segment ack) {
         return ack.payloadLength == 0 && ack.sackCount == 0 ? ace(ack) > ACE_CLASSIC : ack.has(TcpFlags.AE);
     }
 
@@ -271,9 +271,9 @@ final class AccurateEcn {
         a.lastWasMarked = marked;
     }
 
-    static boolean owesHandshakeAck(TcpConnection c) {
+    static boolean hasPendingHandshakeAck(TcpConnection c) {
         AccurateEcn a = of(c);
-        return a != null && a.handshakeAckOwed;
+        return a != null && a.handshakeAckPending;
     }
 
     /**
@@ -285,8 +285,8 @@ final class AccurateEcn {
         if (a == null) {
             return false;
         }
-        if (a.handshakeAckOwed) {
-            a.handshakeAckOwed = false;
+        if (a.handshakeAckPending) {
+            a.handshakeAckPending = false;
             out.flags |= handshakeFlags(a.handshakeEcn);
             return true;
         }
@@ -303,7 +303,7 @@ final class AccurateEcn {
      * Returns whether a second ACK must follow the ACK of the SYN-ACK, because that one could carry neither the
      * counter nor SACK blocks.
      */
-    static boolean wantsAnotherAck(TcpConnection c) {
+    static boolean needsSecondAck(TcpConnection c) {
         return of(c).markedSinceAck > 0 || c.reassembly != null;
     }
 
@@ -405,14 +405,14 @@ final class AccurateEcn {
      * Returns how many of the newly acknowledged bytes were marked, and subtracts them. Marks on data that so far
      * is only SACKed are kept until it is acknowledged.
      */
-    static int takeMarkedBytes(TcpConnection c, int ackedBytes) {
+    static int pollMarkedBytes(TcpConnection c, int ackedBytes) {
         AccurateEcn a = of(c);
         int taken = Math.min(ackedBytes, a.markedBytes);
         a.markedBytes -= taken;
         return taken;
     }
 
-    static boolean owesReduction(TcpConnection c) {
+    static boolean isReductionPending(TcpConnection c) {
         return of(c).unanswered;
     }
 

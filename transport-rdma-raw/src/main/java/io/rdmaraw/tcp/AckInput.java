@@ -45,7 +45,7 @@ final class AckInput {
         boolean old = Sequence.before(ack, c.sndUna);
         boolean windowChanged = !old && updateWindow(c, s);
         if (c.retransmitTimer == RetransmitTimer.PERSIST || c.sndWnd == 0 && c.orphan == null) {
-            onAnswerToProbe(c);
+            onProbeAcknowledged(c);
         }
         Flight f = c.flight;
         if (f == null || f.isIdle()) {
@@ -118,7 +118,7 @@ final class AckInput {
     /** Detaches the flight of a connection that has nothing in flight, and returns it to the pool. */
     static void release(TcpConnection c, Flight f) {
         c.flight = null;
-        c.engine.pools.give(f);
+        c.engine.pools.recycle(f);
     }
 
     /**
@@ -147,7 +147,7 @@ final class AckInput {
      * Resets the timeout count when the peer answers a probe. A closed window does not time out while the peer
      * answers (RFC 9293 section 3.8.6.1). The user may set a timeout; {@link Orphans} limits closed connections.
      */
-    private static void onAnswerToProbe(TcpConnection c) {
+    private static void onProbeAcknowledged(TcpConnection c) {
         c.unansweredTimeouts = 0;
         if (c.sndWnd > 0 && c.retransmitTimer == RetransmitTimer.PERSIST && !ConnectionTimers.isHeldByCork(c)) {
             c.backoff = 0;

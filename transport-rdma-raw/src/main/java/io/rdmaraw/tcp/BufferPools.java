@@ -11,11 +11,11 @@ final class BufferPools {
     private int pooledFlights;
     private int pooledReassemblies;
 
-    Flight takeFlight() {
+    Flight acquireFlight() {
         return pooledFlights > 0 ? flights[--pooledFlights] : new Flight();
     }
 
-    void give(Flight f) {
+    void recycle(Flight f) {
         if (pooledFlights < MAX_POOLED && f.isPoolable()) {
             flights[pooledFlights++] = f;
         }
@@ -30,15 +30,15 @@ final class BufferPools {
             }
             c.flight = null;
             f.queue.release();
-            give(f);
+            recycle(f);
         }
     }
 
-    Reassembly takeReassembly() {
+    Reassembly acquireReassembly() {
         return pooledReassemblies > 0 ? reassemblies[--pooledReassemblies] : new Reassembly();
     }
 
-    void give(Reassembly r) {
+    void recycle(Reassembly r) {
         if (pooledReassemblies < MAX_POOLED && r.isPoolable()) {
             reassemblies[pooledReassemblies++] = r;
         }

@@ -53,7 +53,7 @@ final class ConnectThrottle {
 
     private void permit(TcpConnection c) {
         allowed--;
-        c.hasSynPlace = true;
+        c.hasSynSlot = true;
         c.engine.ready(c);
     }
 
@@ -62,8 +62,8 @@ final class ConnectThrottle {
      * engine. A connection whose first SYN is still queued here stays queued; {@link #release} skips it.
      */
     void leave(TcpConnection c, long now) {
-        if (c.hasSynPlace) {
-            c.hasSynPlace = false;
+        if (c.hasSynSlot) {
+            c.hasSynSlot = false;
             allowed = Math.min(MAX_UNANSWERED, allowed + 1);
             release(now);
         }

@@ -61,7 +61,7 @@ final class ConnectionTimers {
     }
 
     /** Returns the deadline of the timer that {@link #name} names, or 0 if none is running. */
-    static long shownDeadline(TcpConnection c) {
+    static long reportedDeadline(TcpConnection c) {
         return c.retransmitTimer != RetransmitTimer.NONE ? c.retransmitDeadlineNanos
                 : isIdleTimerSet(c) ? c.idleDeadlineNanos : 0;
     }
@@ -209,7 +209,7 @@ final class ConnectionTimers {
             c.set(Tcb.OVERRIDE_SWS);
             return;
         }
-        if (giveUp(c)) {
+        if (abortIfTimedOut(c)) {
             return;
         }
         countTimeout(c);
@@ -227,7 +227,7 @@ final class ConnectionTimers {
      * Ends the connection if too many timeouts have passed without an answer (R2, RFC 9293 section 3.8.3).
      * Returns whether it has ended.
      */
-    static boolean giveUp(TcpConnection c) {
+    static boolean abortIfTimedOut(TcpConnection c) {
         if (c.userTimeoutMillis > 0) {
             // The user timeout limits the time instead of the number of attempts.
             return false;

@@ -41,7 +41,7 @@ final class DataInput {
             return;
         }
         if (s.payloadLength > 0) {
-            c.dataRefused = !c.engine.receiveMemory.takes(c);
+            c.dataRefused = !c.engine.receiveMemory.mayAccept(c);
             if (c.dataRefused) {
                 c.engine.counters.receiveMemoryDrops += s.segmentCount();
                 AckPolicy.onDisorder(c);
@@ -212,7 +212,7 @@ final class DataInput {
         held.ranges().removeBefore(c.is(Tcb.FIN_SEEN) && c.rcvNxt == c.finSeq ? c.rcvNxt + 1 : c.rcvNxt);
         if (held.isEmpty()) {
             c.reassembly = null;
-            c.engine.receiveMemory.give(held);
+            c.engine.receiveMemory.recycle(held);
         }
     }
 
@@ -220,7 +220,7 @@ final class DataInput {
         int segments = s.segmentCount();
         c.engine.counters.outOfOrderSegments += segments;
         for (int i = 0; i < segments && !c.is(Tcb.SACK); i++) {
-            oweDuplicateAck(c);
+            countPendingDuplicateAck(c);
             AckPolicy.onDisorder(c);
         }
         AckPolicy.onDisorder(c);
@@ -259,7 +259,7 @@ final class DataInput {
         reportHeld(c, held);
         if (held.isEmpty()) {
             c.reassembly = null;
-            c.engine.receiveMemory.give(held);
+            c.engine.receiveMemory.recycle(held);
         }
     }
 
@@ -277,9 +277,9 @@ final class DataInput {
      * Counts a duplicate ACK that is owed. Without SACK, each segment out of order is answered by its own ACK
      * (RFC 5681 section 4.2). The first is sent anyway; this counts the others.
      */
-    private static void oweDuplicateAck(TcpConnection c) {
-        if (c.is(Tcb.ACK_NOW) && c.duplicateAcksOwed < Byte.MAX_VALUE) {
-            c.duplicateAcksOwed++;
+    private static void countPendingDuplicateAck(TcpConnection c) {
+        if (c.is(Tcb.ACK_NOW) && c.pendingDuplicateAcks < Byte.MAX_VALUE) {
+            c.pendingDuplicateAcks++;
         }
     }
 

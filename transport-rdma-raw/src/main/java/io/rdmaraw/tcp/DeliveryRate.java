@@ -33,8 +33,8 @@ final class DeliveryRate {
      * Last rate that describes the path, in bytes per second. An application-limited sample replaces it only if
      * it is higher.
      */
-    private long shownRate;
-    private boolean shownAppLimited;
+    private long reportedRate;
+    private boolean reportedAppLimited;
 
     // of the ACK being processed
     private long priorNanos;
@@ -139,9 +139,9 @@ final class DeliveryRate {
             // A shorter interval belongs to a segment that was retransmitted although the original has arrived.
             if (interval > 0 && interval >= c.minRttNanos) {
                 sample.deliveryRate = (long) ((double) sample.deliveredBytes * SECOND_NANOS / interval);
-                if (!sample.appLimited || sample.deliveryRate >= shownRate) {
-                    shownRate = sample.deliveryRate;
-                    shownAppLimited = sample.appLimited;
+                if (!sample.appLimited || sample.deliveryRate >= reportedRate) {
+                    reportedRate = sample.deliveryRate;
+                    reportedAppLimited = sample.appLimited;
                 }
             }
         }
@@ -160,13 +160,13 @@ final class DeliveryRate {
     }
 
     /** Returns the rate for TCP_INFO, in bytes per second; 0 before the first sample. */
-    long shownRate() {
-        return shownRate;
+    long reportedRate() {
+        return reportedRate;
     }
 
-    /** Returns whether {@link #shownRate} was limited by the application. */
-    boolean isShownAppLimited() {
-        return shownAppLimited;
+    /** Returns whether {@link #reportedRate} was limited by the application. */
+    boolean isReportedAppLimited() {
+        return reportedAppLimited;
     }
 
     /** CheckIfApplicationLimited: called when the connection has nothing more to send for now. */

@@ -37,7 +37,7 @@ final class Ecn {
     }
 
     /** Returns the feedback that a listener agrees to. */
-    static Feedback agreedTo(TcpConfig config, Segment syn) {
+    static Feedback negotiateSyn(TcpConfig config, Segment syn) {
         if (acceptsAccurate(config)) {
             return AccurateEcn.offered(syn);
         }
@@ -45,13 +45,13 @@ final class Ecn {
     }
 
     /** Returns the feedback that results from the peer's SYN-ACK, or from its SYN in a simultaneous open. */
-    static Feedback agreedBy(TcpConnection c, Segment s) {
+    static Feedback negotiateSynAck(TcpConnection c, Segment s) {
         if (!s.has(TcpFlags.ACK)) {
             // Simultaneous open: as for a listener, but without classic feedback (RFC 9768 section 3.1.2).
-            return asksForAccurate(c.engine.config) && AccurateEcn.offered(s) == Feedback.ACCURATE ? Feedback.ACCURATE
+            return requestsAccurate(c.engine.config) && AccurateEcn.offered(s) == Feedback.ACCURATE ? Feedback.ACCURATE
                     : Feedback.NONE;
         }
-        if (asksForAccurate(c.engine.config)) {
+        if (requestsAccurate(c.engine.config)) {
             return AccurateEcn.accepted(s);
         }
         return wanted(c) && s.has(TcpFlags.ECE) && !s.has(TcpFlags.CWR) ? Feedback.CLASSIC : Feedback.NONE;
@@ -61,7 +61,7 @@ final class Ecn {
         return config.ecn == EcnMode.ACCURATE || config.ecn == EcnMode.ACCURATE_PASSIVE;
     }
 
-    private static boolean asksForAccurate(TcpConfig config) {
+    private static boolean requestsAccurate(TcpConfig config) {
         return config.ecn == EcnMode.ACCURATE;
     }
 
@@ -77,7 +77,7 @@ final class Ecn {
         if (answer) {
             return AccurateEcn.of(c) != null ? AccurateEcn.synAckFlags(c) : c.is(Tcb.ECN) ? TcpFlags.ECE : 0;
         }
-        if (asksForAccurate(c.engine.config)) {
+        if (requestsAccurate(c.engine.config)) {
             return c.unansweredTimeouts < ACCURATE_SYNS ? AccurateEcn.FLAGS : 0;
         }
         // Section 6.1.1. A retransmitted SYN does not offer ECN, as a middlebox may have dropped the first
@@ -94,7 +94,7 @@ final class Ecn {
         c.assign(Tcb.ECN, feedback != Feedback.NONE);
         // Section 6.1.1: a host that has sent a SYN without ECN setup must not set ECT.
         boolean plainSyn = !c.is(Tcb.PASSIVE_OPEN)
-                && (asksForAccurate(c.engine.config) ? fallsBack(c) : c.is(Tcb.SYN_RETRANSMITTED));
+                && (requestsAccurate(c.engine.config) ? fallsBack(c) : c.is(Tcb.SYN_RETRANSMITTED));
         c.assign(Tcb.ECN_SENDER, feedback == Feedback.ACCURATE || feedback == Feedback.CLASSIC && !plainSyn);
         if (feedback == Feedback.ACCURATE) {
             AccurateEcn.begin(c, s);
@@ -134,12 +134,12 @@ final class Ecn {
             return;
         }
         if (s.has(TcpFlags.CWR) && s.payloadLength > 0) {
-            c.clear(Tcb.ECE_OWED);
+            c.clear(Tcb.ECE_PENDING);
         }
         if (s.ecn == Segment.ECN_CE) {
             c.engine.counters.congestionMarksIn++;
-            if (!c.is(Tcb.ECE_OWED)) {
-                c.set(Tcb.ECE_OWED | Tcb.ACK_NOW);
+            if (!c.is(Tcb.ECE_PENDING)) {
+                c.set(Tcb.ECE_PENDING | Tcb.ACK_NOW);
             }
         }
     }
@@ -157,13 +157,13 @@ final class Ecn {
         if (marked) {
             c.engine.counters.congestionMarksIn++;
         }
-        if (marked == c.is(Tcb.ECE_OWED)) {
+        if (marked == c.is(Tcb.ECE_PENDING)) {
             return;
         }
         if (c.lastAckSent != c.rcvNxt) {
             c.engine.replies.acknowledge(c, now);
         }
-        c.assign(Tcb.ECE_OWED, marked);
+        c.assign(Tcb.ECE_PENDING, marked);
         c.set(Tcb.ACK_NOW);
     }
 
@@ -183,13 +183,13 @@ final class Ecn {
 
     /** Returns how many of the acknowledged bytes were marked, according to the feedback so far. */
     static int markedBytes(TcpConnection c, AckSample sample) {
-        return AccurateEcn.of(c) != null ? AccurateEcn.takeMarkedBytes(c, sample.ackedBytes)
+        return AccurateEcn.of(c) != null ? AccurateEcn.pollMarkedBytes(c, sample.ackedBytes)
                 : sample.marked ? sample.ackedBytes : 0;
     }
 
     /** Returns whether the peer reports a mark that no window reduction has answered yet (section 6.1.2). */
     static boolean echoed(TcpConnection c, AckSample sample) {
-        return AccurateEcn.of(c) != null ? AccurateEcn.owesReduction(c)
+        return AccurateEcn.of(c) != null ? AccurateEcn.isReductionPending(c)
                 : sample.marked && Sequence.afterOrAt(c.sndUna, c.ecnEndSeq);
     }
 
@@ -209,7 +209,7 @@ final class Ecn {
         if (AccurateEcn.of(c) != null) {
             AccurateEcn.onReduction(c);
         } else if (c.is(Tcb.ECN_SENDER)) {
-            c.set(Tcb.CWR_OWED);
+            c.set(Tcb.CWR_PENDING);
             c.ecnEndSeq = c.sndNxt;
         }
     }
@@ -219,6 +219,6 @@ final class Ecn {
      * with TSO sets CWR in the first segment only.
      */
     static boolean setsCwr(TcpConnection c) {
-        return c.is(Tcb.CWR_OWED) || c.is(Tcb.ECN) && AccurateEcn.setsCwr(c);
+        return c.is(Tcb.CWR_PENDING) || c.is(Tcb.ECN) && AccurateEcn.setsCwr(c);
     }
 }

@@ -67,7 +67,7 @@ final class EngineInvariants {
             halfOpen.merge(c.listener, 1, Integer::sum);
         } else {
             expect(c.is(Tcb.EARLY), c, "has come from another engine before its user had it");
-            expect(c.listener.halfOpenElsewhere.get() > 0, c, "is half-open, which its listener does not know");
+            expect(c.listener.halfOpenOtherLoops.get() > 0, c, "is half-open, which its listener does not know");
         }
     }
 
@@ -101,8 +101,8 @@ final class EngineInvariants {
                 broken.add("port " + listener.localPort + " counts " + listener.halfOpen + " half-open connections of "
                         + counted);
             }
-            if (listener.halfOpenElsewhere.get() < 0) {
-                broken.add("port " + listener.localPort + " counts " + listener.halfOpenElsewhere
+            if (listener.halfOpenOtherLoops.get() < 0) {
+                broken.add("port " + listener.localPort + " counts " + listener.halfOpenOtherLoops
                         + " half-open connections with other engines");
             }
         }

@@ -108,11 +108,11 @@ final class FastOpen {
      * Adds a cookie for the client's address to a SYN-ACK (section 4.1.2). Only engines with the same key can
      * compute it.
      */
-    void giveCookie(TcpConnection c, Segment synAck) {
+    void addCookie(TcpConnection c, Segment synAck) {
         synAck.fastOpenCookie(COOKIE_BYTES, cookie(c.remoteHigh, c.remoteLow, c.localHigh, c.localLow), 0);
     }
 
-    boolean isOurs(Segment syn) {
+    boolean isCookieValid(Segment syn) {
         return syn.fastOpenCookieBytes == COOKIE_BYTES && syn.fastOpenCookieHigh == cookie(syn.sourceHigh,
                 syn.sourceLow, syn.destinationHigh, syn.destinationLow);
     }

@@ -90,7 +90,7 @@ final class Handshake {
             out.timestamps(c.timestamp(now), c.tsRecent);
         }
         if (answer && c.is(Tcb.FAST_OPEN)) {
-            c.engine.fastOpen.giveCookie(c, out);
+            c.engine.fastOpen.addCookie(c, out);
         } else if (c.is(Tcb.FAST_OPEN) && c.sndNxt == c.iss) {
             c.engine.fastOpen.offer(c, out, now);
             attachData(c, out);
@@ -212,12 +212,12 @@ final class Handshake {
             return;
         }
         // Fourth check: SYN.
-        if (ack && c.engine.config.timestamps && s.timestamps && !echoesOurTime(c, s, now)) {
+        if (ack && c.engine.config.timestamps && s.timestamps && !isTimestampEchoValid(c, s, now)) {
             c.engine.replies.resetFor(s, c.mark());
             return;
         }
         c.peerMac = s.peerMac;
-        negotiate(c, s, now, Ecn.agreedBy(c, s));
+        negotiate(c, s, now, Ecn.negotiateSynAck(c, s));
         if (!ack) {
             // Simultaneous open (RFC 9293 figure 8): answer with a SYN-ACK that has the same sequence number.
             c.engine.connectThrottle.leave(c, now);
@@ -254,7 +254,7 @@ final class Handshake {
     }
 
     /** Returns whether the timestamp echo is not in the future, so it may be ours (RFC 7323 section 3.2). */
-    private static boolean echoesOurTime(TcpConnection c, Segment s, long now) {
+    private static boolean isTimestampEchoValid(TcpConnection c, Segment s, long now) {
         return s.tsEcho == 0 || Sequence.beforeOrAt(s.tsEcho, c.timestamp(now));
     }
 
@@ -277,7 +277,7 @@ final class Handshake {
             c.receiveBufferBytes = listener.receiveBufferBytes;
             c.maxReceiveBufferBytes = listener.receiveBufferBytes;
         }
-        negotiate(c, s, now, Ecn.agreedTo(engine.config, s));
+        negotiate(c, s, now, Ecn.negotiateSyn(engine.config, s));
         c.state = SYN_RECEIVED;
         c.lastReceiveNanos = now;
         c.set(Tcb.SYN_DUE);

@@ -63,10 +63,10 @@ final class ListenInput {
      * the peer retransmits it after the handshake. If the cookie is missing or invalid, the SYN-ACK carries a new one.
      */
     private static void fastOpen(TcpEngine engine, TcpListener listener, TcpConnection c, Segment s, long now) {
-        if (!engine.fastOpen.isOurs(s)) {
+        if (!engine.fastOpen.isCookieValid(s)) {
             engine.counters.fastOpenCookiesRejected += s.fastOpenCookieBytes > 0 ? 1 : 0;
             c.set(Tcb.FAST_OPEN);
-        } else if (s.payloadLength > 0 && listener.hasFastOpenPlace(now)) {
+        } else if (s.payloadLength > 0 && listener.hasFastOpenSlot(now)) {
             Handshake.acceptEarly(c, s, now);
         }
     }
@@ -97,11 +97,11 @@ final class ListenInput {
             if (config.windowScaling && s.windowScale != Segment.ABSENT) {
                 out.windowScale = ReceiveWindow.shiftFor(config.largestReceiveBufferBytes());
             }
-            if (Ecn.agreedTo(config, s) == Ecn.Feedback.CLASSIC) {
+            if (Ecn.negotiateSyn(config, s) == Ecn.Feedback.CLASSIC) {
                 out.flags |= TcpFlags.ECE;
             }
         }
-        if (Ecn.agreedTo(config, s) == Ecn.Feedback.ACCURATE) {
+        if (Ecn.negotiateSyn(config, s) == Ecn.Feedback.ACCURATE) {
             // RFC 9768 section 5.1: the client's ACK proves the agreement, even without timestamps.
             out.flags |= AccurateEcn.handshakeFlags(s.ecn);
         }
@@ -127,7 +127,7 @@ final class ListenInput {
             // RST either, for about two minutes.
             return s.sequenceLength() > 0 && engine.synCookies.isRecent(s, now);
         }
-        if (s.timestamps && !SynCookies.echoesOurTime(engine, s, now)) {
+        if (s.timestamps && !SynCookies.isTimestampEchoValid(engine, s, now)) {
             // The echoed timestamp is not one of this host's recent ones, so the segment does not answer a SYN-ACK
             // of this listener (RFC 7323 section 3.2). No RST: see Handshake.onAckInSynReceived.
             engine.counters.synCookiesRejected++;

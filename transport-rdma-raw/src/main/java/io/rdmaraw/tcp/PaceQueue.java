@@ -23,11 +23,11 @@ final class PaceQueue {
                 heap = Arrays.copyOf(heap, size * 2);
             }
             p.queuedNanos = nanos;
-            up(c, size++);
+            siftUp(c, size++);
         } else if (p.queuedNanos != nanos) {
             p.queuedNanos = nanos;
-            up(c, p.place);
-            down(c, p.place);
+            siftUp(c, p.place);
+            siftDown(c, p.place);
         }
     }
 
@@ -40,8 +40,8 @@ final class PaceQueue {
         TcpConnection last = heap[--size];
         heap[size] = null;
         if (last != c) {
-            up(last, place);
-            down(last, last.pacer.place);
+            siftUp(last, place);
+            siftDown(last, last.pacer.place);
         }
     }
 
@@ -55,7 +55,7 @@ final class PaceQueue {
         return c;
     }
 
-    private void up(TcpConnection c, int from) {
+    private void siftUp(TcpConnection c, int from) {
         int place = from;
         while (place > 0) {
             int above = (place - 1) / 2;
@@ -68,7 +68,7 @@ final class PaceQueue {
         put(c, place);
     }
 
-    private void down(TcpConnection c, int from) {
+    private void siftDown(TcpConnection c, int from) {
         int place = from;
         while (2 * place + 1 < size) {
             int below = 2 * place + 1;

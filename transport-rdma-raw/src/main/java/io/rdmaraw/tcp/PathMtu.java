@@ -127,7 +127,7 @@ final class PathMtu {
                 sb.markLost(entry);
             }
         }
-        sb.cutLost(c.sndMss);
+        sb.splitLost(c.sndMss);
         c.engine.ready(c);
     }
 

@@ -80,7 +80,7 @@ final class ReceiveMemory {
      * {@link #limitBytes} nothing is accepted, so that at most one segment exceeds it. The last eighth of the limit is
      * reserved for connections with little or no unread data.
      */
-    boolean takes(TcpConnection c) {
+    boolean mayAccept(TcpConnection c) {
         if (c.unreadBytes > c.receiveBufferBytes + (1 << c.rcvWndShift)) {
             // The reader has fallen behind by more than was ever advertised, except for rounding.
             return false;
@@ -120,15 +120,15 @@ final class ReceiveMemory {
 
     /** Returns an empty reassembly queue for a connection. */
     Reassembly take(TcpConnection c) {
-        Reassembly r = engine.pools.takeReassembly();
+        Reassembly r = engine.pools.acquireReassembly();
         join(c, r);
         return r;
     }
 
     /** Takes back an empty reassembly queue. */
-    void give(Reassembly r) {
+    void recycle(Reassembly r) {
         leave(r);
-        engine.pools.give(r);
+        engine.pools.recycle(r);
     }
 
     /** Drops the out-of-order data of a connection, if any. */
@@ -137,7 +137,7 @@ final class ReceiveMemory {
         if (held != null) {
             c.reassembly = null;
             held.release();
-            give(held);
+            recycle(held);
         }
     }
 
@@ -219,7 +219,7 @@ final class ReceiveMemory {
             engine.counters.outOfOrderPrunes++;
             owner.reassembly = null;
             largest.release();
-            give(largest);
+            recycle(largest);
         }
         return true;
     }

@@ -54,7 +54,7 @@ final class ReceiveWindow {
 
     /** Returns whether data of a connection that was refused before would be refused again. */
     private static boolean isRefusing(TcpConnection c) {
-        c.dataRefused = !c.engine.receiveMemory.takes(c);
+        c.dataRefused = !c.engine.receiveMemory.mayAccept(c);
         return c.dataRefused;
     }
 

@@ -256,7 +256,7 @@ final class Recovery {
         if (f == null || f.scoreboard.isEmpty()) {
             return;
         }
-        if (waitsForPacer(c, f, now) || ConnectionTimers.giveUp(c)) {
+        if (waitsForPacer(c, f, now) || ConnectionTimers.abortIfTimedOut(c)) {
             return;
         }
         c.engine.counters.retransmissionTimeouts++;
@@ -409,7 +409,7 @@ final class Recovery {
         c.cwnd = Math.max(c.cwnd, Math.min(r.undoCwnd, f.pipeBytes() + burst));
         c.ssthresh = Math.max(c.ssthresh, r.undoSsthresh);
         c.congestion.onUndo();
-        c.clear(Tcb.CWR_OWED);
+        c.clear(Tcb.CWR_PENDING);
         c.engine.counters.spuriousRecoveries++;
         leave(c, r);
     }

@@ -30,7 +30,7 @@ final class SegmentOutput {
                     : c.is(Tcb.EARLY) && c.flight != null && sendNew(c, c.flight, now, out)
                             || c.state == TcpState.SYN_RECEIVED && acknowledge(c, now, out);
         }
-        if (c.is(Tcb.ECN) && AccurateEcn.owesHandshakeAck(c)) {
+        if (c.is(Tcb.ECN) && AccurateEcn.hasPendingHandshakeAck(c)) {
             // RFC 9768 section 3.2.2.1: the ACK of the handshake is sent alone, before data.
             c.set(Tcb.ACK_NOW);
             return acknowledge(c, now, out);
@@ -75,8 +75,8 @@ final class SegmentOutput {
             return false;
         }
         begin(c, out, c.sndNxt, TcpFlags.ACK, now);
-        if (c.duplicateAcksOwed > 0) {
-            c.duplicateAcksOwed--;
+        if (c.pendingDuplicateAcks > 0) {
+            c.pendingDuplicateAcks--;
             c.set(Tcb.ACK_NOW);
         }
         return true;
@@ -335,8 +335,8 @@ final class SegmentOutput {
             if (c.is(Tcb.ECN_SENDER) && !repeatsSynData(c)) {
                 // RFC 3168 section 6.1.5: no ECT on retransmissions, probes and ACKs
                 out.ecn = Segment.ECN_ECT0;
-                if (c.is(Tcb.CWR_OWED)) {
-                    c.clear(Tcb.CWR_OWED);
+                if (c.is(Tcb.CWR_PENDING)) {
+                    c.clear(Tcb.CWR_PENDING);
                     out.flags |= TcpFlags.CWR;
                 }
             }
@@ -426,7 +426,7 @@ final class SegmentOutput {
         address(c, out);
         out.seq = seq;
         out.ack = c.rcvNxt;
-        out.flags = c.is(Tcb.ECE_OWED) ? flags | TcpFlags.ECE : flags;
+        out.flags = c.is(Tcb.ECE_PENDING) ? flags | TcpFlags.ECE : flags;
         out.window = ReceiveWindow.advertise(c, false);
         if (c.is(Tcb.TIMESTAMPS)) {
             out.timestamps(c.timestamp(now), c.tsRecent);
@@ -436,7 +436,7 @@ final class SegmentOutput {
             sackBlocks(c, out);
         }
         AckPolicy.onAckSent(c);
-        if (handshake && AccurateEcn.wantsAnotherAck(c)) {
+        if (handshake && AccurateEcn.needsSecondAck(c)) {
             c.set(Tcb.ACK_NOW);
         }
     }

@@ -41,7 +41,7 @@ final class SynCookies {
     }
 
     /** Returns whether an ACK echoes a timestamp at which a cookie that is still valid may have been sent. */
-    static boolean echoesOurTime(TcpEngine engine, Segment ack, long now) {
+    static boolean isTimestampEchoValid(TcpEngine engine, Segment ack, long now) {
         int offset = engine.initialSequence.timestampOffset(ack.destinationHigh, ack.destinationLow, ack.sourceHigh,
                 ack.sourceLow);
         int latest = (int) (now / 1_000_000) + offset;
@@ -95,7 +95,7 @@ final class SynCookies {
         int scale = config.windowScaling && syn.windowScale != Segment.ABSENT ? Math.min(14, syn.windowScale)
                 : NO_SCALE;
         int options = scale | (config.sack && syn.sackPermitted ? 16 : 0)
-                | (Ecn.agreedTo(config, syn) == Ecn.Feedback.CLASSIC ? 32 : 0);
+                | (Ecn.negotiateSyn(config, syn) == Ecn.Feedback.CLASSIC ? 32 : 0);
         int value = timestamp >>> OPTION_BITS << OPTION_BITS | options;
         return Sequence.after(value, timestamp) ? value - (1 << OPTION_BITS) : value;
     }
@@ -115,7 +115,7 @@ final class SynCookies {
             syn.sackPermitted = (options & 16) != 0;
             syn.flags |= (options & 32) != 0 ? TcpFlags.ECE | TcpFlags.CWR : 0;
         }
-        if (!Ecn.offered(syn) && AccurateEcn.provesAgreement(ack)) {
+        if (!Ecn.offered(syn) && AccurateEcn.confirmsAccurateEcn(ack)) {
             // Only a server that supports accurate feedback can recognize it (RFC 9768 section 3.1.3).
             syn.flags |= TcpFlags.AE;
         }

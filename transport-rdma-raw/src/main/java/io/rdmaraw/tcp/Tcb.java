@@ -54,9 +54,9 @@ abstract sealed class Tcb permits TcpConnection {
     static final int REORDERING_SEEN = 1 << 21;
     static final int SYN_RETRANSMITTED = 1 << 22;
     /** A CE mark was received: ACKs carry ECE until CWR arrives (RFC 3168 section 6.1.3). */
-    static final int ECE_OWED = 1 << 23;
+    static final int ECE_PENDING = 1 << 23;
     /** The window was reduced for ECE: the next new data carries CWR (RFC 3168 section 6.1.2). */
-    static final int CWR_OWED = 1 << 24;
+    static final int CWR_PENDING = 1 << 24;
     /** The connection is in the engine's {@link ReadyQueue} or waits in the {@link ConnectThrottle}. */
     static final int READY = 1 << 25;
     static final int TS_RECENT_VALID = 1 << 26;
@@ -137,7 +137,7 @@ abstract sealed class Tcb permits TcpConnection {
     ConnectionExtras extras;
 
     /** The SYN of this connection counts as unanswered in {@link ConnectThrottle}. */
-    boolean hasSynPlace;
+    boolean hasSynSlot;
     /** The peer has acknowledged our SYN-ACK, but the server waits for data ({@link TcpListener#deferAccept}). */
     boolean acceptDeferred;
 
@@ -186,7 +186,7 @@ abstract sealed class Tcb permits TcpConnection {
     /** Number of ACKs still sent without delay, or {@link AckPolicy#ALWAYS_QUICK}. */
     byte quickAcks;
     /** Duplicate ACKs owed to a peer without SACK, one per out-of-order segment. */
-    byte duplicateAcksOwed;
+    byte pendingDuplicateAcks;
 
     // ---- timestamps ----
     int timestampOffset;

@@ -658,7 +658,7 @@ public final class TcpConnection extends Tcb implements CongestionWindow, Segmen
 
     Flight requireFlight() {
         if (flight == null) {
-            flight = engine.pools.takeFlight();
+            flight = engine.pools.acquireFlight();
             // Before the SYN is acknowledged, data starts after it.
             flight.reset(sndUna == iss && !state.synchronizedState() ? iss + 1 : sndNxt);
             if (state.synchronizedState()) {

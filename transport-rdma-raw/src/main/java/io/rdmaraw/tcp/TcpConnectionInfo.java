@@ -90,11 +90,11 @@ public record TcpConnectionInfo(TcpState state, String congestionControl, boolea
                 c.unsentBytes(),
                 c.unreadBytes, c.outOfOrderBytes(), c.bytesAcked, c.bytesIn, c.segmentsIn, c.segmentsOut,
                 c.retransmittedSegments, now - c.lastSendNanos, now - c.lastReceiveNanos, ConnectionTimers.name(c),
-                Math.max(0, ConnectionTimers.shownDeadline(c) - now),
+                Math.max(0, ConnectionTimers.reportedDeadline(c) - now),
                 c.bytesAcked + unacknowledgedBytes + extras.retransmittedBytes, extras.retransmittedBytes,
                 c.bytesAcked + sackedBytes, extras.deliveredMarkedBytes, extras.duplicatesReported,
                 extras.reorderings, SendTimes.busyNanos(c, now), SendTimes.windowLimitedNanos(c, now),
                 SendTimes.sendBufferLimitedNanos(c, now), c.receiveRttMicros * 1_000L, extras.receivedDscp,
-                c.pacingRate(), c.rate == null ? 0 : c.rate.shownRate(), c.rate != null && c.rate.isShownAppLimited());
+                c.pacingRate(), c.rate == null ? 0 : c.rate.reportedRate(), c.rate != null && c.rate.isReportedAppLimited());
     }
 }

@@ -334,7 +334,7 @@ public final class TcpEngine {
      *
      * @param maxPieces maximum number of pieces to copy
      */
-    public void giveBackBuffers(int maxPieces) {
+    public void releaseReceiveBuffers(int maxPieces) {
         receiveMemory.copyOut(maxPieces);
     }
 
@@ -411,7 +411,7 @@ public final class TcpEngine {
         connections.remove(c);
         wheel.cancel(c);
         paced.remove(c);
-        unready(c);
+        removeReady(c);
         connectThrottle.leave(c, nowNanos);
         receiveMemory.release(c);
         if (c.reassembly != null) {
@@ -454,7 +454,7 @@ public final class TcpEngine {
         timeWait.add(c, nowNanos);
     }
 
-    private void unready(TcpConnection c) {
+    private void removeReady(TcpConnection c) {
         if (!c.is(Tcb.READY)) {
             return;
         }

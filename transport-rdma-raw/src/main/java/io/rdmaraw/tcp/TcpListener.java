@@ -18,9 +18,9 @@ public final class TcpListener {
     /** Connections in SYN_RECEIVED on this engine. */
     int halfOpen;
     /** Connections in SYN_RECEIVED that have moved to other engines. */
-    final AtomicInteger halfOpenElsewhere = new AtomicInteger();
+    final AtomicInteger halfOpenOtherLoops = new AtomicInteger();
     /** Half-open connections already delivered to the user, on any engine; at most {@link #maxFastOpens}. */
-    final FastOpenPlaces fastOpens = new FastOpenPlaces();
+    final FastOpenSlots fastOpens = new FastOpenSlots();
     int maxFastOpens;
     /** MSS limit for accepted connections, see {@link #maxSegment}; 0: derived from the MTU. */
     int maxSegmentBytes;
@@ -66,45 +66,45 @@ public final class TcpListener {
 
     /** Returns the number of connections in SYN_RECEIVED, at most the backlog. */
     public int halfOpen() {
-        return halfOpen + halfOpenElsewhere.get();
+        return halfOpen + halfOpenOtherLoops.get();
     }
 
     /** Returns whether another connection may be accepted on its SYN. */
-    boolean hasFastOpenPlace(long now) {
+    boolean hasFastOpenSlot(long now) {
         return fastOpens.isFree(maxFastOpens, now);
     }
 
     /** Records that a half-open connection moves to another engine or back. It still counts in the backlog. */
     void halfOpenMoves(boolean away) {
         halfOpen += away ? -1 : 1;
-        halfOpenElsewhere.addAndGet(away ? 1 : -1);
+        halfOpenOtherLoops.addAndGet(away ? 1 : -1);
     }
 
     /** Records that a handshake is complete. Called on the thread of the connection's engine. */
     void handshakeCompleted(TcpConnection c) {
-        noLongerHalfOpen(c);
+        removeHalfOpen(c);
         if (c.is(Tcb.EARLY)) {
-            fastOpens.giveBack();
+            fastOpens.release();
         }
     }
 
     /** Records that a connection ended during the handshake. Called on the thread of the connection's engine. */
     void halfOpenEnded(TcpConnection c, boolean reset, long now) {
-        noLongerHalfOpen(c);
+        removeHalfOpen(c);
         if (c.is(Tcb.EARLY)) {
             if (reset) {
-                fastOpens.giveBackLater(now);
+                fastOpens.releaseLater(now);
             } else {
-                fastOpens.giveBack();
+                fastOpens.release();
             }
         }
     }
 
-    private void noLongerHalfOpen(TcpConnection c) {
+    private void removeHalfOpen(TcpConnection c) {
         if (c.engine == engine) {
             halfOpen--;
         } else {
-            halfOpenElsewhere.decrementAndGet();
+            halfOpenOtherLoops.decrementAndGet();
         }
     }
 

@@ -137,13 +137,13 @@ public final class DatagramEndpoint {
         sender.moveTo(attached);
         rules.join(attached);
         queue = attached;
-        ipContext.follow(onHostChange);
+        ipContext.addHostChangeListener(onHostChange);
     }
 
     private void detachQueue() {
         if (queue != null) {
             queue = null;
-            ipContext.unfollow(onHostChange);
+            ipContext.removeHostChangeListener(onHostChange);
             rules.leave();
         }
     }
@@ -311,7 +311,7 @@ public final class DatagramEndpoint {
         }
 
         @Override
-        public void queueGone() {
+        public void queueClosed() {
             channel.unsafe().close(channel.unsafe().voidPromise());
         }
 
@@ -337,7 +337,7 @@ public final class DatagramEndpoint {
 
         @Override
         public void sendQueueHasRoom() {
-            rules.roomCame();
+            rules.onSendRoom();
             owner.sendQueueHasRoom();
         }
 

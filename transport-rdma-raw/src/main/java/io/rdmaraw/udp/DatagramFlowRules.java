@@ -149,7 +149,7 @@ final class DatagramFlowRules {
     }
 
     /** Marks the request as done. */
-    void roomCame() {
+    void onSendRoom() {
         waitingForRoom = false;
     }
 }

@@ -232,7 +232,7 @@ final class DatagramReceiver {
             return false;
         }
         if (wholeParser.parse(BufferAddress.of(frame), frame.readableBytes(), false, whole) != ParseVerdict.UDP) {
-            fragments.refuseLast();
+            fragments.rejectLast();
             frame.release();
             return false;
         }
@@ -259,14 +259,14 @@ final class DatagramReceiver {
     private void receiveIcmp(ParsedFrame error) {
         IcmpErrorKind kind = IcmpErrors.kindOf(error.ipVersion(), IcmpHeader.type(error.transportAddress()),
                 IcmpHeader.code(error.transportAddress()));
-        if (kind != null && connected && quotesOurs(error)) {
+        if (kind != null && connected && quotesLocalPort(error)) {
             reportIcmp(kind, remoteAddress, remotePort);
         } else {
             counters.droppedNotForChannel++;
         }
     }
 
-    private boolean quotesOurs(ParsedFrame error) {
+    private boolean quotesLocalPort(ParsedFrame error) {
         ParsedFrame quote = new ParsedFrame();
         return loop.parseQuote(error, quote) == ParseVerdict.UDP && quote.sourcePort() == local.getPort()
                 && quote.destinationPort() == remotePort

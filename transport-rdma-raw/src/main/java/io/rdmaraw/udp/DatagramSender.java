@@ -187,7 +187,7 @@ final class DatagramSender implements ChannelOutboundBuffer.MessageProcessor {
             case PORT_UNREACHABLE -> receiver.reportPortUnreachable(path);
             case SELF -> {
                 counters.sentToSelf++;
-                if (!network.handOver(path, content, index, lengthBytes)) {
+                if (!network.deliverLocally(path, content, index, lengthBytes)) {
                     receiver.reportPortUnreachable(path);
                 }
             }

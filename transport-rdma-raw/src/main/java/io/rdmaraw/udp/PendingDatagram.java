@@ -33,14 +33,14 @@ record PendingDatagram(DatagramEndpoint endpoint, DatagramPath path, ByteBuf con
     @Override
     public void send(long mac) {
         if (endpoint.channel().eventLoop().inEventLoop()) {
-            sendHere(mac);
+            sendOnCurrentLoop(mac);
         } else {
-            LoopTasks.executeOrElse(endpoint.channel().eventLoop(), () -> sendHere(mac), content::release);
+            LoopTasks.executeOrElse(endpoint.channel().eventLoop(), () -> sendOnCurrentLoop(mac), content::release);
         }
     }
 
     /** Sends the datagram on the current loop. Drops it if the channel has moved again or is on no loop. */
-    private void sendHere(long mac) {
+    private void sendOnCurrentLoop(long mac) {
         if (endpoint.isOnThisLoop()) {
             endpoint.sendResolved(path.resolved(mac), content);
         } else {

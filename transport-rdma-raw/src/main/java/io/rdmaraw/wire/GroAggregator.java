@@ -129,9 +129,9 @@ public final class GroAggregator {
             different |= (next[i] ^ first[i]) & masks[i];
         }
         int tcpOffset = ipv4 ? IPV4_TCP_OFFSET : IPV6_TCP_OFFSET;
-        int saidBytes = ipv4 ? Ipv4Header.totalLengthBytes(address + IP_OFFSET) + IP_OFFSET
+        int ipLengthBytes = ipv4 ? Ipv4Header.totalLengthBytes(address + IP_OFFSET) + IP_OFFSET
                 : Ipv6Header.payloadLengthBytes(address + IP_OFFSET) + IPV6_TCP_OFFSET;
-        if (different != 0 || saidBytes != lengthBytes || TcpHeader.sequence(address + tcpOffset) != sequence) {
+        if (different != 0 || ipLengthBytes != lengthBytes || TcpHeader.sequence(address + tcpOffset) != sequence) {
             return 0;
         }
         sequence += payloadBytes;

@@ -149,10 +149,10 @@ class MovingConnectionTest {
         assertEquals(2 * MOVES, count(stack -> stack.counters().movedConnections));
         assertTrue(count(stack -> stack.counters().forwardedSegments) > 0);
         assertEquals(0, count(stack -> stack.counters().droppedForwards));
-        assertTrue(count(stack -> stack.isPassingOn() ? 1 : 0) > 0);
+        assertTrue(count(stack -> stack.isForwarding() ? 1 : 0) > 0);
         client.close().sync();
         child.closeFuture().sync();
-        while (count(stack -> stack.counters().flows) > 0 || count(stack -> stack.isPassingOn() ? 1 : 0) > 0) {
+        while (count(stack -> stack.counters().flows) > 0 || count(stack -> stack.isForwarding() ? 1 : 0) > 0) {
             assertTrue(loops.stream().noneMatch(EventLoop::isShuttingDown));
         }
     }

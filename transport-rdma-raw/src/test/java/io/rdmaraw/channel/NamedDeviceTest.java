@@ -29,7 +29,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 @Timeout(60)
 class NamedDeviceTest {
     private final List<String> warnings = new CopyOnWriteArrayList<>();
-    private final Logger logger = Logger.getLogger(UnnamedDevice.class.getName());
+    private final Logger logger = Logger.getLogger(MissingDeviceWarning.class.getName());
     private final Handler capture = new Handler() {
         @Override
         public void publish(LogRecord record) {

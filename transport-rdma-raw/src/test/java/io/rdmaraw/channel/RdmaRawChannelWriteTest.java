@@ -341,7 +341,7 @@ class RdmaRawChannelWriteTest {
         };
         onLoop(() -> {
             sender.port().awaitRoom(waiting);
-            LoopTurn turn = new LoopTurn();
+            LoopIteration turn = new LoopIteration();
             turn.queues(new DeviceQueue[] {sender.port()});
             assertTrue(turn.nextDeadlineNanos() - System.nanoTime() <= 0, "the turn is due");
             turn.run();

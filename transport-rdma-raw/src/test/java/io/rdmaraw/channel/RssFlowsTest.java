@@ -123,7 +123,7 @@ class RssFlowsTest {
         public void sendQueueHasRoom() {
         }
 
-        int takePort() throws InterruptedException {
+        int bindPort() throws InterruptedException {
             return FrameQueueHandler.take(clientPorts, "frame");
         }
     }
@@ -203,11 +203,11 @@ class RssFlowsTest {
     @Test
     void ruleThatReturnsOnAnotherLoopCountsAsMoved() {
         Member first = join();
-        assertFalse(shared.rssFlows().haveMoved(), "nothing has moved yet");
+        assertFalse(shared.rssFlows().haveFlowsMoved(), "nothing has moved yet");
         first.detach();
-        assertFalse(shared.rssFlows().haveMoved(), "no frame comes by it for now");
+        assertFalse(shared.rssFlows().haveFlowsMoved(), "no frame comes by it for now");
         join();
-        assertTrue(shared.rssFlows().haveMovedWithin(TimeUnit.MINUTES.toNanos(1)),
+        assertTrue(shared.rssFlows().haveFlowsMovedWithin(TimeUnit.MINUTES.toNanos(1)),
                 "what was the first one's comes to another one from now on");
     }
 
@@ -275,14 +275,14 @@ class RssFlowsTest {
             return null;
         });
         send(1000, 64);
-        second.takePort();
+        second.bindPort();
         while (first.port.queue().counters().recoveries == 0) {
             first.onLoop(() -> null);
         }
         // The counter is incremented before the queue can receive again, in the same turn.
         first.onLoop(() -> null);
         send(1000, 64);
-        first.takePort();
+        first.bindPort();
         assertEquals(1, first.port.queue().counters().recoveries);
     }
 
@@ -348,13 +348,13 @@ class RssFlowsTest {
         join();
         SoftverbsFaults faults = SoftverbsFaults.of(shared.context());
         faults.setFlowCapacity(1);
-        assertFalse(leaving.<Boolean>onLoop(() -> leaving.port.leaveToOthers(leaving)));
+        assertFalse(leaving.<Boolean>onLoop(() -> leaving.port.withdrawFromShared(leaving)));
         send(1000, 40);
         awaitReceived(40);
         assertFalse(leaving.clientPorts.isEmpty());
         faults.setFlowCapacity(-1);
         leaving.clientPorts.clear();
-        assertTrue(leaving.<Boolean>onLoop(() -> leaving.port.leaveToOthers(leaving)));
+        assertTrue(leaving.<Boolean>onLoop(() -> leaving.port.withdrawFromShared(leaving)));
         send(2000, 40);
         Patience.until(() -> members.getLast().clientPorts.size() >= 40, "the other loop to have all of them");
         assertTrue(leaving.clientPorts.isEmpty());

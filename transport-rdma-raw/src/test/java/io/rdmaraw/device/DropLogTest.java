@@ -51,20 +51,20 @@ class DropLogTest {
         return channels.iterator();
     }
 
-    private void look() {
+    private void poll() {
         nowNanos += DropLog.INTERVAL_NANOS;
-        log.look(nowNanos);
+        log.poll(nowNanos);
     }
 
     @Test
     void seriesIsLoggedOnce() {
         port.bad = DropLog.SERIES - 1;
-        look();
+        poll();
         assertEquals(List.of(), lines);
         port.bad = DropLog.SERIES;
-        look();
+        poll();
         port.bad = 1_000_000;
-        look();
+        poll();
         assertEquals(1, lines.size());
         assertTrue(lines.getFirst().startsWith("soft:xdp:eth1: bad-checksum, 3 times so far (it is wrong): ")
                 && lines.getFirst().contains("ethtool"), lines.getFirst());
@@ -74,38 +74,38 @@ class DropLogTest {
     @Test
     void rareDropsAreNotLogged() {
         for (port.bad = 1; port.bad < 100; port.bad++) {
-            look();
+            poll();
             nowNanos += DropLog.SERIES_NANOS;
         }
         assertEquals(List.of(), lines);
         port.bad += DropLog.SERIES;
-        look();
+        poll();
         assertEquals(1, lines.size());
     }
 
     @Test
     void dropsWithinOneMinuteAreASeries() {
         for (port.bad = 1; port.bad < DropLog.SERIES; port.bad++) {
-            look();
+            poll();
             nowNanos += DropLog.SERIES_NANOS / DropLog.SERIES - DropLog.INTERVAL_NANOS;
         }
         assertEquals(List.of(), lines);
-        look();
+        poll();
         assertEquals(1, lines.size());
     }
 
     @Test
     void queuesOfADeviceLogAReasonOnce() {
         port.bad = DropLog.SERIES;
-        look();
-        newLog().look(nowNanos);
+        poll();
+        newLog().poll(nowNanos);
         assertEquals(1, lines.size());
     }
 
     @Test
     void countersAreReadOncePerSecond() {
         port.bad = DropLog.SERIES;
-        log.look(START + DropLog.INTERVAL_NANOS - 1);
+        log.poll(START + DropLog.INTERVAL_NANOS - 1);
         assertEquals(List.of(), lines);
     }
 
@@ -117,24 +117,24 @@ class DropLogTest {
         }
         ((Counts) channels.getLast()).bad = DropLog.SERIES;
         for (int i = 0; i < 9; i++) {
-            look();
+            poll();
             assertEquals(List.of(), lines);
         }
-        look();
+        poll();
         assertEquals(1, lines.size());
     }
 
     @Test
     void protocolDropsAreNotLogged() {
         port.duplicates = 1_000_000;
-        look();
+        poll();
         assertEquals(List.of(), lines);
     }
 
     @Test
     void kernelVisibleRuleIsLogged() {
         port.rules = 1;
-        look();
+        poll();
         assertTrue(lines.getFirst().contains("soft:xdp:"), lines.getFirst());
     }
 }

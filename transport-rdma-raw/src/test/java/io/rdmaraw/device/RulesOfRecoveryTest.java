@@ -49,7 +49,7 @@ class RulesOfRecoveryTest {
                     }
 
                     @Override
-                    public boolean isGone() {
+                    public boolean isRemoved() {
                         return false;
                     }
                 });

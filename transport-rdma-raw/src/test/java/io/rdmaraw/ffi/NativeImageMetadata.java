@@ -45,7 +45,7 @@ final class NativeImageMetadata {
                 Class.forName(holder.getName());
             }
         }
-        System.out.print(json(reflection(classes), resources(), downcalls(Downcalls.made())));
+        System.out.print(json(reflection(classes), resources(), downcalls(Downcalls.created())));
     }
 
     static JavaClasses ownClasses() {
@@ -61,7 +61,7 @@ final class NativeImageMetadata {
                         && target.getOwner().isEquivalentTo(NativeCall.class));
     }
 
-    static List<String> downcalls(Collection<Downcalls.Made> made) {
+    static List<String> downcalls(Collection<Downcalls.HandleKey> made) {
         return made.stream().map(each -> downcall(each.descriptor(), each.options())).sorted().toList();
     }
 

@@ -88,7 +88,7 @@ class PathCacheTest {
         InetSocketAddress other = null;
         for (int i = 1; other == null; i++) {
             PathCache fresh = new PathCache();
-            if (fresh.samePlace(peer(0), peer(i))) {
+            if (fresh.isSameSlot(peer(0), peer(i))) {
                 other = peer(i);
             }
         }

@@ -10,12 +10,12 @@ class CrossLoopQueueLimitTest {
 
     @Test
     void framesUpToTheLimitAreAccepted() {
-        assertTrue(limit.take(CrossLoopQueueLimit.MAX_FRAMES - 1));
-        assertFalse(limit.take(2), "all or nothing");
-        assertTrue(limit.take(1));
-        assertFalse(limit.take(1));
-        limit.giveBack(3);
-        assertTrue(limit.take(3));
-        assertFalse(limit.take(1));
+        assertTrue(limit.acquire(CrossLoopQueueLimit.MAX_FRAMES - 1));
+        assertFalse(limit.acquire(2), "all or nothing");
+        assertTrue(limit.acquire(1));
+        assertFalse(limit.acquire(1));
+        limit.release(3);
+        assertTrue(limit.acquire(3));
+        assertFalse(limit.acquire(1));
     }
 }

@@ -153,7 +153,7 @@ class SlotPoolTest {
         AtomicInteger ends = new AtomicInteger();
         FrameBuf first = pool.take();
         FrameBuf second = pool.take();
-        pool.disown(ends::incrementAndGet);
+        pool.retireWhenReturned(ends::incrementAndGet);
         first.release();
         assertEquals(0, ends.get());
         second.release();
@@ -163,7 +163,7 @@ class SlotPoolTest {
     @Test
     void disownActionRunsAtOnceIfAllSlotsAreFree() {
         AtomicInteger ends = new AtomicInteger();
-        pool.disown(ends::incrementAndGet);
+        pool.retireWhenReturned(ends::incrementAndGet);
         assertEquals(1, ends.get());
     }
 
@@ -279,7 +279,7 @@ class SlotPoolTest {
         int first = strides.takeChunk();
         FrameBuf frame = strides.openReceived(first, 300);
         strides.returnStrides(first + 2, 2);
-        strides.disown(freed::incrementAndGet);
+        strides.retireWhenReturned(freed::incrementAndGet);
         assertEquals(0, freed.get());
         frame.release();
         assertEquals(1, freed.get());

@@ -171,7 +171,7 @@ class PacketReassemblyTest {
         udp.setByte(80, udp.getByte(80) ^ 1);
         add(udp, 56, 108, 4).release();
         assertEquals(ParseVerdict.UDP_BAD_CHECKSUM, verdict);
-        fragments.refuseLast();
+        fragments.rejectLast();
         assertEquals(2, statistics.dropped);
         assertEquals(0, statistics.reassembled);
         udp.release();

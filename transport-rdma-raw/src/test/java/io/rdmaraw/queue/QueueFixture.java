@@ -40,6 +40,6 @@ public final class QueueFixture {
     /** Returns the number of posted receive requests. */
     public static int postedReceives(FrameQueue queue) {
         ReceiveRequests shared = queue.receives().sharedOrNull();
-        return queue.receives().own().posted() + (shared == null ? 0 : shared.posted());
+        return queue.receives().ownRequests().posted() + (shared == null ? 0 : shared.posted());
     }
 }

@@ -24,7 +24,7 @@ class ReceiveRingTest {
         ReceiveRing ring = new UnpolledRing(slots, counters, new Exhausted());
         ReceiveBurst burst = new ReceiveBurst();
         burst.begin(slots);
-        int slotIndex = slots.takeClosed().slotIndex();
+        int slotIndex = slots.acquireUnopened().slotIndex();
         ring.deliver(burst, slotIndex, 64, 1, true, true);
         assertEquals(0, burst.size());
         assertEquals(1, counters.noMemoryFrames);
@@ -56,7 +56,7 @@ class ReceiveRingTest {
         }
 
         @Override
-        public ReceiveRequests own() {
+        public ReceiveRequests ownRequests() {
             throw new UnsupportedOperationException();
         }
 

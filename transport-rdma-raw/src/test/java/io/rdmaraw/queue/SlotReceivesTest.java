@@ -144,9 +144,9 @@ class SlotReceivesTest {
         }
 
         @Override
-        public void takeBackAll() {
+        public void reclaimAll() {
             while (!posted.isEmpty()) {
-                takeBack(posted.remove());
+                reclaim(posted.remove());
             }
         }
     }

@@ -568,9 +568,9 @@ class AccurateEcnTest {
     void infoReportsEcn() {
         Dialogue d = client(accurate());
         assertTrue(d.c.info().ecn());
-        assertFalse(d.c.is(Tcb.CWR_OWED | Tcb.ECE_OWED));
+        assertFalse(d.c.is(Tcb.CWR_PENDING | Tcb.ECE_PENDING));
         sends(d, 1).after(10).hears("ACe 1 ack 1001");
         assertEquals(1000, d.c.info().deliveredMarkedBytes());
-        assertFalse(d.c.is(Tcb.CWR_OWED | Tcb.ECE_OWED));
+        assertFalse(d.c.is(Tcb.CWR_PENDING | Tcb.ECE_PENDING));
     }
 }

@@ -180,9 +180,9 @@ class ReceiveMemoryTest {
         memoryLow = true;
         receive(1, 3, 1400);
         assertEquals(100, slotsHeld());
-        engine.giveBackBuffers(64);
+        engine.releaseReceiveBuffers(64);
         assertEquals(36, slotsHeld());
-        engine.giveBackBuffers(64);
+        engine.releaseReceiveBuffers(64);
         assertEquals(0, slotsHeld());
         assertEquals(100, engine.counters().outOfOrderCopies);
         assertSound();

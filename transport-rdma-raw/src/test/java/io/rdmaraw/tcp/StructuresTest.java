@@ -444,7 +444,7 @@ class StructuresTest {
             Scoreboard onePass = scoreboard(seed);
             Scoreboard oneByOne = scoreboard(seed);
             int most = 1 + seed % 90;
-            onePass.cutLost(most);
+            onePass.splitLost(most);
             for (int entry = oneByOne.head(); entry != oneByOne.tail(); entry++) {
                 if (oneByOne.isLost(entry) && oneByOne.lengthOf(entry) > most) {
                     oneByOne.split(entry, oneByOne.startSeq(entry) + most);

@@ -124,14 +124,14 @@ class GroAggregatorTest {
                 int mask = 1 << bit;
                 boolean follows = free || at == tcp + 13 && mask == TcpFlags.PSH;
                 assertEquals(follows ? PAYLOAD_BYTES : 0,
-                        takeChanged(ipv4, address -> NativeMemory.putByte(address + at,
+                        testAndClearChanged(ipv4, address -> NativeMemory.putByte(address + at,
                                 (byte) (NetworkOrder.getU8(address + at) ^ mask))),
                         "byte " + at + ", bit " + bit);
             }
         }
     }
 
-    private int takeChanged(boolean ipv4, LongConsumer change) {
+    private int testAndClearChanged(boolean ipv4, LongConsumer change) {
         begin(ipv4, TcpFlags.ACK, PAYLOAD_BYTES, 0);
         int length = write(next, ipv4, SEQUENCE + PAYLOAD_BYTES, TcpFlags.ACK, PAYLOAD_BYTES, 9);
         change.accept(next);

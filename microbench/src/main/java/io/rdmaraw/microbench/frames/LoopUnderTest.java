@@ -25,7 +25,7 @@ final class LoopUnderTest implements AutoCloseable {
      * device drops no frame.
      */
     private static final int WINDOW_FRAMES = 512;
-    private static final int TURNS_PER_CLOCK = 1024;
+    private static final int ITERATIONS_PER_CLOCK = 1024;
     private static final long STALL_NANOS = TimeUnit.SECONDS.toNanos(5);
 
     private final FramesCase what;
@@ -69,7 +69,7 @@ final class LoopUnderTest implements AutoCloseable {
         // On a busy machine a short run could end before the thread of the loop is scheduled.
         for (int turn = 1; elapsed < limitNanos || arrived() == framesBefore && elapsed < STALL_NANOS; turn++) {
             turn(what.burst());
-            if (turn % TURNS_PER_CLOCK == 0) {
+            if (turn % ITERATIONS_PER_CLOCK == 0) {
                 elapsed = System.nanoTime() - start;
             }
         }

@@ -1,6 +1,6 @@
 package io.rdmaraw.microbench.profile;
 
-import io.rdmaraw.microbench.frames.FedLoop;
+import io.rdmaraw.microbench.frames.FrameFeedLoop;
 import io.rdmaraw.microbench.udp.UdpPair;
 import java.io.IOException;
 import java.io.OutputStream;
@@ -53,7 +53,7 @@ public final class LoadCommand implements Callable<Integer> {
                 return pair.roundTrips() > 0 ? 0 : 1;
             }
         }
-        try (FedLoop loop = new FedLoop(path == Path.ECHO, device, FRAME_BYTES, burstMessages)) {
+        try (FrameFeedLoop loop = new FrameFeedLoop(path == Path.ECHO, device, FRAME_BYTES, burstMessages)) {
             awaitEnd();
             return loop.frames() > 0 ? 0 : 1;
         }

@@ -66,14 +66,14 @@ final class ReadmeFigures {
         return String.format(Locale.ROOT, "Noise: load %.1f before it began; work of %.0f us was held up for %,.0f us"
                 + " at most before, for %,.0f us after; the hypervisor took %.1f %% of the processor time.%n",
                 report.machine().path("loadAverage").asDouble(), 1e3 * before.path("sameWorkMedianMillis").asDouble(),
-                heldUpMicros(before), heldUpMicros(after), report.noise().path("stolenPercent").asDouble());
+                stallMicros(before), stallMicros(after), report.noise().path("stolenPercent").asDouble());
     }
 
     /**
      * Returns the longest delay of the repeated work, in microseconds. A ratio would mislead, because the work is
      * short: a single pause of the machine can be a hundred times as long.
      */
-    private static double heldUpMicros(JsonNode sample) {
+    private static double stallMicros(JsonNode sample) {
         return 1e3 * Math.max(0, sample.path("sameWorkMaxMillis").asDouble()
                 - sample.path("sameWorkMedianMillis").asDouble());
     }

@@ -19,7 +19,7 @@ public record TunedTransport(Transport transport, Set<Tuning> tuning) {
     }
 
     /** Returns whether this is the transport of this project. */
-    public boolean isOurs() {
+    public boolean isRdmaRaw() {
         return transport == Transport.RDMA_RAW;
     }
 

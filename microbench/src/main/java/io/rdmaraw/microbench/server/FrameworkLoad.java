@@ -76,7 +76,7 @@ final class FrameworkLoad implements LoadGenerator {
     }
 
     @Override
-    public boolean wantsShares() {
+    public boolean reportsShares() {
         return true;
     }
 

@@ -13,9 +13,9 @@ interface LoadGenerator {
      * @param lost        number of requests without a correct answer
      * @param loadSeconds duration of the load, or NaN if it equals the run time of the program
      * @param figures     other figures that the program measures
-     * @param doubtOrNull sentence that explains how the generator itself affected the figures, or null
+     * @param warningOrNull sentence that explains how the generator itself affected the figures, or null
      */
-    record Load(long answers, long lost, double loadSeconds, Map<Measure, Double> figures, String doubtOrNull) {
+    record Load(long answers, long lost, double loadSeconds, Map<Measure, Double> figures, String warningOrNull) {
     }
 
     /** Returns the command line of the server, to which options can be appended. */
@@ -53,7 +53,7 @@ interface LoadGenerator {
     }
 
     /** Returns whether the bench samples a profile of the server's loops under this load. */
-    default boolean wantsShares() {
+    default boolean reportsShares() {
         return false;
     }
 }

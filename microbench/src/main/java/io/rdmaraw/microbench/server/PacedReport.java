@@ -50,10 +50,10 @@ final class PacedReport {
         // The generator polls, so the busy time of its core is meaningless.
         figures.put(Measure.PER_MACHINE_CPU, Double.NaN);
         return new Load(json.required("answeredInAll").asLong(), json.required("due").asLong() - answered,
-                seconds + settleSeconds, figures, doubt(latency, late));
+                seconds + settleSeconds, figures, warning(latency, late));
     }
 
-    private static String doubt(Histogram latency, Histogram late) {
+    private static String warning(Histogram latency, Histogram late) {
         double lateMicros = micros(late, TAIL);
         double latencyMicros = micros(latency, TAIL);
         return lateMicros <= LATE_SHARE * latencyMicros ? null : String.format(Locale.ROOT,

@@ -24,7 +24,7 @@ final class PolledDatagrams implements PolledClient {
     private static final long MAX_NANOS = TimeUnit.SECONDS.toNanos(60);
     private static final int DIGITS = 3;
     private static final long LOST_NANOS = TimeUnit.MILLISECONDS.toNanos(500);
-    private static final int LOOK_MILLIS = 100;
+    private static final int POLL_MILLIS = 100;
     private static final int HEADER_BYTES = 12;
     private static final int IDS = 1 << 16;
     /** Header flags: recursion desired in a query; QR and RCODE in an answer. */
@@ -97,7 +97,7 @@ final class PolledDatagrams implements PolledClient {
                 ask(ctx, place);
             }
             ctx.flush();
-            looking = ctx.executor().scheduleAtFixedRate(() -> askAgain(ctx), LOOK_MILLIS, LOOK_MILLIS,
+            looking = ctx.executor().scheduleAtFixedRate(() -> askAgain(ctx), POLL_MILLIS, POLL_MILLIS,
                     TimeUnit.MILLISECONDS);
         }
 

@@ -99,10 +99,10 @@ final class PolledLoad implements LoadGenerator {
         figures.put(Measure.PER_MACHINE_CPU, Double.NaN);
         figures.put(Measure.WAITED, Double.NaN);
         return new Load(answered, json.required("wrong").asLong(), Double.NaN, figures,
-                doubt(json.required("compiledSeconds").asDouble() / seconds));
+                warning(json.required("compiledSeconds").asDouble() / seconds));
     }
 
-    private static String doubt(double compiledShare) {
+    private static String warning(double compiledShare) {
         return compiledShare <= COMPILED_SHARE ? null : String.format(Locale.ROOT,
                 "the JIT compiler of the client used %.0f %% of its core", PERCENT * compiledShare);
     }

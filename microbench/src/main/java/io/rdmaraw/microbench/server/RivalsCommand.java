@@ -101,7 +101,7 @@ public final class RivalsCommand implements Callable<Integer> {
         int runs = options.runs(QUICK_RUNS);
         if (page != null) {
             // An unsuitable file must fail before the measurement, not after it.
-            RivalsPage.requirePlace(read(page));
+            RivalsPage.requireSection(read(page));
         }
         return options.print(() -> {
             BenchReport report = new BenchReport(spec.name());

@@ -18,7 +18,7 @@ final class RivalsPage {
      *
      * @throws ToolException if it does not
      */
-    static void requirePlace(String markdown) {
+    static void requireSection(String markdown) {
         int begin = markdown.indexOf(BEGIN);
         if (begin < 0 || markdown.indexOf(END) < begin) {
             throw new ToolException("the page has no place for the sweep: it needs the lines '" + BEGIN.strip()
@@ -28,7 +28,7 @@ final class RivalsPage {
 
     /** Returns the page with the rows of a report between the marker comments. */
     static String replaceIn(String markdown, JsonNode report, int runs, boolean quick) {
-        requirePlace(markdown);
+        requireSection(markdown);
         return markdown.substring(0, markdown.indexOf(BEGIN) + BEGIN.length()) + text(report, runs, quick)
                 + markdown.substring(markdown.indexOf(END));
     }

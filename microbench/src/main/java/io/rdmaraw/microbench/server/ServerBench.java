@@ -92,22 +92,22 @@ final class ServerBench {
         ServerNetwork.require("taskset", "util-linux");
         List<Map<Contender, Series>> all = new ArrayList<>();
         generators.forEach(_ -> all.add(new LinkedHashMap<>()));
-        SequencedMap<Contender, Stand> stands = new LinkedHashMap<>();
+        SequencedMap<Contender, Setup> setups = new LinkedHashMap<>();
         try (ProcessAffinity _ = ProcessAffinity.pinnedTo(GENERATOR_CORE)) {
             for (Contender contender : options.contenders()) {
                 say("warming up " + contender.text());
-                stands.put(contender, warmedUp(contender));
+                setups.put(contender, warmedUp(contender));
             }
             for (int run = 1; run <= options.runs(); run++) {
                 say(name + ", " + options.arrangement().text() + ", run " + run + " of " + options.runs());
                 for (int i = 0; i < generators.size(); i++) {
-                    measure(run, generators.get(i), run % 2 == 0 ? stands.reversed() : stands, all.get(i), report);
+                    measure(run, generators.get(i), run % 2 == 0 ? setups.reversed() : setups, all.get(i), report);
                     report(caseName(generators.get(i)), all.get(i), report);
                 }
             }
-            stands.forEach((contender, stand) -> addShares(contender, stand, report));
+            setups.forEach((contender, setup) -> addShares(contender, setup, report));
         } finally {
-            stands.values().forEach(Stand::close);
+            setups.values().forEach(Setup::close);
         }
         for (int i = 0; i < generators.size(); i++) {
             printLosses(caseName(generators.get(i)), all.get(i));
@@ -115,13 +115,13 @@ final class ServerBench {
     }
 
     /** Adds the share of each layer in the time of the server's event loop, for each generator that wants them. */
-    private void addShares(Contender contender, Stand stand, BenchReport report) {
+    private void addShares(Contender contender, Setup setup, BenchReport report) {
         for (LoadGenerator generator : generators) {
-            if (generator.wantsShares() && loopShares.isPresent()) {
+            if (generator.reportsShares() && loopShares.isPresent()) {
                 say("profiling " + contender.text());
-                Thread load = Thread.ofPlatform().start(() -> generator.run(stand.network(), pinnedTo(GENERATOR_CORE),
+                Thread load = Thread.ofPlatform().start(() -> generator.run(setup.network(), pinnedTo(GENERATOR_CORE),
                         PORT, options.runSeconds() + 2 * PROFILE_MARGIN_SECONDS));
-                loopShares.get().sample(stand.server().pid(), PROFILE_MARGIN_SECONDS, options.runSeconds())
+                loopShares.get().sample(setup.server().pid(), PROFILE_MARGIN_SECONDS, options.runSeconds())
                         .forEach((layer, percent) -> report.add(BenchRow.of(caseName(generator) + ".share." + layer,
                                 contender.text(), contender.device(), Unit.PERCENT_OF_LOOP, List.of(percent))));
                 joined(load);
@@ -154,7 +154,7 @@ final class ServerBench {
      * A server process and its network. Without clients a server uses no processor time. A server that never sleeps is
      * paused by a signal instead.
      */
-    private record Stand(ServerNetwork network, PeerProcess server, boolean neverSleeps) {
+    private record Setup(ServerNetwork network, PeerProcess server, boolean neverSleeps) {
         void pause() {
             signal("-STOP");
         }
@@ -184,8 +184,8 @@ final class ServerBench {
      * connections end. Every generator must therefore run repeatedly. For this reason the limit counts runs and not
      * seconds.
      */
-    private Stand warmedUp(Contender contender) {
-        Stand stand = start(contender);
+    private Setup warmedUp(Contender contender) {
+        Setup setup = start(contender);
         try {
             List<LoadGenerator> round = generators.stream().filter(LoadGenerator::warmsUp).toList();
             int limit = options.warmUpRuns() * (1 + round.size()) / 2;
@@ -194,7 +194,7 @@ final class ServerBench {
             do {
                 compiled = 0;
                 for (LoadGenerator generator : round) {
-                    compiled = Math.max(compiled, compiledPerSecond(stand, generator));
+                    compiled = Math.max(compiled, compiledPerSecond(setup, generator));
                     runs++;
                 }
             } while (compiled >= COMPILED_SHARE && runs < limit);
@@ -202,21 +202,21 @@ final class ServerBench {
                 say(String.format(Locale.ROOT, "%s: its JIT compiler still uses %.0f %% of a core after %d runs, which"
                         + " is part of its figures", contender.text(), compiled * PERCENT, runs));
             }
-            stand.pause();
-            return stand;
+            setup.pause();
+            return setup;
         } catch (RuntimeException e) {
-            stand.close();
+            setup.close();
             throw e;
         }
     }
 
-    private static double compiledPerSecond(Stand stand, LoadGenerator generator) {
-        double before = CompilerTime.seconds(stand.server().pid());
-        generator.run(stand.network(), pinnedTo(GENERATOR_CORE), PORT, generator.warmUpSeconds());
-        return (CompilerTime.seconds(stand.server().pid()) - before) / generator.warmUpSeconds();
+    private static double compiledPerSecond(Setup setup, LoadGenerator generator) {
+        double before = CompilerTime.seconds(setup.server().pid());
+        generator.run(setup.network(), pinnedTo(GENERATOR_CORE), PORT, generator.warmUpSeconds());
+        return (CompilerTime.seconds(setup.server().pid()) - before) / generator.warmUpSeconds();
     }
 
-    private Stand start(Contender contender) {
+    private Setup start(Contender contender) {
         ServerNetwork network = new ServerNetwork(options.offloads());
         try {
             options.arrangement().applyTo(network, SERVER_CORE, GENERATOR_CORE);
@@ -225,7 +225,7 @@ final class ServerBench {
                     network.serverInterface())));
             words.addAll(contender.tuningOptions());
             words.addAll(List.of("--port", Integer.toString(PORT)));
-            return new Stand(network, network.start(pinnedTo(SERVER_CORE), first.serverCommand(),
+            return new Setup(network, network.start(pinnedTo(SERVER_CORE), first.serverCommand(),
                     words.toArray(String[]::new)), contender.neverSleeps());
         } catch (RuntimeException e) {
             network.close();
@@ -234,28 +234,28 @@ final class ServerBench {
     }
 
     /** Runs one generator against all servers, one after the other. */
-    private void measure(int run, LoadGenerator generator, Map<Contender, Stand> stands,
+    private void measure(int run, LoadGenerator generator, Map<Contender, Setup> setups,
             Map<Contender, Series> series, BenchReport report) {
-        stands.forEach((contender, stand) -> {
-            stand.resume();
-            Load load = measure(stand, generator, series.computeIfAbsent(contender, _ -> new Series()));
-            stand.pause();
-            if (load.doubtOrNull() != null) {
+        setups.forEach((contender, setup) -> {
+            setup.resume();
+            Load load = measure(setup, generator, series.computeIfAbsent(contender, _ -> new Series()));
+            setup.pause();
+            if (load.warningOrNull() != null) {
                 String what = caseName(generator) + " on " + contender.text() + ", run " + run;
-                say("rdma-raw: " + what + ": " + load.doubtOrNull());
-                report.addNotMeasured(what + ", without the generator", load.doubtOrNull());
+                say("rdma-raw: " + what + ": " + load.warningOrNull());
+                report.addNotMeasured(what + ", without the generator", load.warningOrNull());
             }
         });
     }
 
-    private Load measure(Stand stand, LoadGenerator generator, Series series) {
-        RunQueueDelay waitedBefore = RunQueueDelay.read(stand.server().pid());
+    private Load measure(Setup setup, LoadGenerator generator, Series series) {
+        RunQueueDelay waitedBefore = RunQueueDelay.read(setup.server().pid());
         CpuTimes before = CpuTimes.read(SERVER_CORE);
         long start = System.nanoTime();
-        Load load = generator.run(stand.network(), pinnedTo(GENERATOR_CORE), PORT, options.runSeconds());
+        Load load = generator.run(setup.network(), pinnedTo(GENERATOR_CORE), PORT, options.runSeconds());
         double seconds = (System.nanoTime() - start) / 1e9;
         CpuTimes.Spent spent = CpuTimes.read(SERVER_CORE).since(before);
-        double waited = RunQueueDelay.read(stand.server().pid()).busiestWaitedSecondsSince(waitedBefore);
+        double waited = RunQueueDelay.read(setup.server().pid()).busiestWaitedSecondsSince(waitedBefore);
         Map<Measure, Double> figures = new EnumMap<>(Measure.class);
         figures.put(Measure.WAITED, PERCENT * waited / seconds);
         figures.put(Measure.PER_SERVER_CPU, load.answers() / spent.serverSeconds());

@@ -39,7 +39,7 @@ enum ServerTransport {
     }
 
     String device() {
-        return isOurs() ? "soft:xdp" : "veth";
+        return isRdmaRaw() ? "soft:xdp" : "veth";
     }
 
     /** Returns whether the transport has additional settings, which only the server of {@code bench http} supports. */
@@ -47,13 +47,13 @@ enum ServerTransport {
         return !settings.isEmpty();
     }
 
-    private boolean isOurs() {
+    private boolean isRdmaRaw() {
         return transport == Transport.RDMA_RAW;
     }
 
     String[] options(String networkInterface) {
         List<String> options = new ArrayList<>(List.of("--transport", transport.toString()));
-        if (isOurs()) {
+        if (isRdmaRaw()) {
             options.addAll(List.of("--device", device() + ':' + networkInterface));
         }
         options.addAll(settings);

@@ -84,9 +84,9 @@ final class HostileMeasurement {
         // The busy time of the core also includes packet reception by the kernel and all other work of the core.
         put(".calmCpu", Unit.PERCENT_OF_CORE, coreOf(settled, calm));
         put(".cpu", Unit.PERCENT_OF_CORE, coreOf(begin, end));
-        putHeld(".early", calm, begin, early);
-        putHeld(".middle", calm, early, middle);
-        putHeld(".end", calm, middle, end);
+        putHeldMemory(".early", calm, begin, early);
+        putHeldMemory(".middle", calm, early, middle);
+        putHeldMemory(".end", calm, middle, end);
         double slotsShort = end.held("slotsShort") - begin.held("slotsShort");
         if (slotsShort > 0) {
             put(".slotsShort", Unit.TIMES_PER_SECOND, slotsShort / end.secondsSince(begin));
@@ -98,7 +98,7 @@ final class HostileMeasurement {
      * Adds the processor time of the loop since the previous reading, and the growth of memory and slots since the calm
      * phase.
      */
-    private void putHeld(String when, Moment calm, Moment before, Moment now) {
+    private void putHeldMemory(String when, Moment calm, Moment before, Moment now) {
         put(".loopCpu" + when, Unit.PERCENT_OF_CORE,
                 PERCENT * now.rateSince(before, "serverNanos") / NANOS_PER_SECOND);
         put(".heap" + when, Unit.MEGABYTES_MORE, megabytesMore("heapBytes", calm, now));

@@ -48,7 +48,7 @@ final class LoopStreams {
 
     void addTo(BenchReport report) throws InterruptedException {
         StreamFigures figures = new StreamFigures(PREFIX,
-                transport -> transport.isOurs() ? "soft:loop" : "lo", options, progress);
+                transport -> transport.isRdmaRaw() ? "soft:loop" : "lo", options, progress);
         Map<TunedTransport, StreamEnds> ends = new LinkedHashMap<>();
         try (TestNetwork network = new TestNetwork("bench-tcp", Path.of("."))) {
             for (TunedTransport transport : options.transports()) {
@@ -66,7 +66,7 @@ final class LoopStreams {
 
     private StreamEnds.Pair start(NetworkNamespace here, TunedTransport transport) {
         String port = Integer.toString(PORT + PORTS_PER_TRANSPORT * options.transports().indexOf(transport));
-        if (transport.isOurs()) {
+        if (transport.isRdmaRaw()) {
             TcpPeer both = TcpPeer.start(here, List.of(), transport, "--serve", EVERY_ADDRESS, "--ask", LOOPBACK,
                     "--port", port);
             return new StreamEnds.Pair(both, both);

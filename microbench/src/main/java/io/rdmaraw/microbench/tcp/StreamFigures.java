@@ -107,7 +107,7 @@ final class StreamFigures {
         TreeMap<Integer, Double> ours = series.values().get(OURS);
         boolean compared = false;
         for (Map.Entry<TunedTransport, TreeMap<Integer, Double>> other : series.values().entrySet()) {
-            if (!other.getKey().isOurs()) {
+            if (!other.getKey().isRdmaRaw()) {
                 report.add(BenchRow.of(name, other.getKey().toString(), deviceOf.apply(other.getKey()), series.unit(),
                         List.copyOf(other.getValue().values())));
                 compared |= ours != null && addCompared(report, name, series.unit(), ours, other);

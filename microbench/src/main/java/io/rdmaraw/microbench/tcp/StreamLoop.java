@@ -27,7 +27,7 @@ final class StreamLoop {
     /** @param spinNanos time for which a loop of this transport polls before it sleeps */
     static EventLoopGroup open(TunedTransport transport, String device, String name, long spinNanos) {
         ThreadFactory threads = new DefaultThreadFactory(name);
-        return transport.isOurs()
+        return transport.isRdmaRaw()
                 ? new RdmaRawEventLoopGroup(1, threads, RdmaRawIoHandlerConfig.builder().device(device)
                         .receiveQueueDepth(RECEIVE_QUEUE_FRAMES).slotCount(SLOTS)
                         .spin(spinNanos, TimeUnit.NANOSECONDS).build())

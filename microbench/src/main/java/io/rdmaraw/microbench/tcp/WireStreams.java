@@ -70,40 +70,40 @@ final class WireStreams {
     void addTo(BenchReport report) throws InterruptedException {
         ServerNetwork.require("taskset", "util-linux");
         StreamFigures figures = new StreamFigures(prefix,
-                transport -> transport.isOurs() ? options.device() : "veth", options, progress);
+                transport -> transport.isRdmaRaw() ? options.device() : "veth", options, progress);
         figures.say(OffloadsOption.describe(options.offloads()));
-        Map<TunedTransport, Stand> stands = new LinkedHashMap<>();
+        Map<TunedTransport, Setup> setups = new LinkedHashMap<>();
         try (ProcessAffinity _ = ProcessAffinity.pinnedTo(CLIENT_CORE)) {
             for (TunedTransport transport : options.transports()) {
-                stands.put(transport, stand(transport));
+                setups.put(transport, setup(transport));
             }
             for (int run = 1; run <= options.runs(); run++) {
                 figures.say(prefix.substring(0, prefix.length() - 1) + ", run " + run + " of " + options.runs());
-                for (Map.Entry<TunedTransport, Stand> of : stands.entrySet()) {
+                for (Map.Entry<TunedTransport, Setup> of : setups.entrySet()) {
                     measure(of.getKey(), of.getValue().ends(), run, figures);
                 }
                 figures.addRowsTo(report);
             }
         } finally {
-            stands.values().forEach(Stand::close);
+            setups.values().forEach(Setup::close);
         }
         figures.addTo(report);
     }
 
     /** The processes of a transport and their network. They are idle while another transport is measured. */
-    private record Stand(ServerNetwork network, StreamEnds ends) {
+    private record Setup(ServerNetwork network, StreamEnds ends) {
         void close() {
             ends.close();
             network.close();
         }
     }
 
-    private Stand stand(TunedTransport transport) {
+    private Setup setup(TunedTransport transport) {
         ServerNetwork network = new ServerNetwork(options.offloads());
         network.receiveOn(SERVER_CORE, CLIENT_CORE);
         network.discardOffLinkTraffic();
         network.serverSide().run("ip", "route", "add", HostilePeers.UNUSED_PREFIX, "dev", network.serverInterface());
-        return new Stand(network, new StreamEnds(() -> start(network, transport)));
+        return new Setup(network, new StreamEnds(() -> start(network, transport)));
     }
 
     private void measure(TunedTransport transport, StreamEnds ends, int run, StreamFigures figures)

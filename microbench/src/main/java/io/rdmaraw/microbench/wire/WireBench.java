@@ -62,7 +62,7 @@ final class WireBench {
                 (i % 2 == 0 ? all.reversed() : all).forEach(echo -> echo.measure(options.turn()));
                 reportEchoes();
             }
-            tellLosses();
+            reportLosses();
             OURS.forEach(transport -> echoes.get(transport).server().closeChannel());
             measureRules();
             measureKernelTcp(echoes.get(WireTransport.XDP));
@@ -103,7 +103,7 @@ final class WireBench {
         }
     }
 
-    private void tellLosses() {
+    private void reportLosses() {
         for (WireEcho echo : all) {
             if (echo.lost() > 0) {
                 say(echo.lost() + " round trips of " + echo.text() + " on " + echo.device() + " were lost");

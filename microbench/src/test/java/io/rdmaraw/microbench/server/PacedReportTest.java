@@ -28,12 +28,12 @@ class PacedReportTest {
         assertEquals(400, load.figures().get(Measure.P99), 1);
         assertEquals(3000, load.figures().get(Measure.P999), 3);
         assertEquals(5, load.figures().get(Measure.GENERATOR_LATE), 0.1);
-        assertNull(load.doubtOrNull());
+        assertNull(load.warningOrNull());
     }
 
     @Test
     void saysWhenTheGeneratorDidNotHoldItsSchedule() {
-        String doubt = PacedReport.read(report(1000, 300_000), 2, 0).doubtOrNull();
+        String doubt = PacedReport.read(report(1000, 300_000), 2, 0).warningOrNull();
         assertTrue(doubt.contains("more than 300 us late") && doubt.contains("above 400 us"), doubt);
     }
 

@@ -26,7 +26,7 @@ class PolledLoadTest {
         assertEquals(2000, load.figures().get(Measure.RATE), 1e-9);
         assertEquals(4000, load.figures().get(Measure.PER_SERVER_CPU), 1e-9);
         assertEquals(50, load.figures().get(Measure.SERVER_CPU), 1e-9);
-        assertNull(load.doubtOrNull());
+        assertNull(load.warningOrNull());
         assertEquals(5.4, load.figures().get(Measure.P50), 1e-9);
         assertEquals(8.6, load.figures().get(Measure.P99), 1e-9);
         assertEquals(34, load.figures().get(Measure.P999), 1e-9);
@@ -36,7 +36,7 @@ class PolledLoadTest {
     @Test
     void aClientThatIsStillCompiledIsADoubt() throws Exception {
         Load load = read(REPORT.replace("\"compiledSeconds\":0.01", "\"compiledSeconds\":0.05"));
-        assertEquals("the JIT compiler of the client used 20 % of its core", load.doubtOrNull());
+        assertEquals("the JIT compiler of the client used 20 % of its core", load.warningOrNull());
     }
 
     @Test

@@ -58,11 +58,11 @@ class RivalsPageTest {
         assertTrue(page.startsWith("before\n<!-- sweep") && page.endsWith("<!-- end of sweep -->\nafter\n"), page);
         assertTrue(page.contains("`./rdma-raw bench rivals --quick`, 3 pairs each") && !page.contains("older"), page);
         assertTrue(page.contains("\nNot measured: dns, epoll+pooled: no server\n"), page);
-        assertThrows(ToolException.class, () -> RivalsPage.requirePlace("a page"));
+        assertThrows(ToolException.class, () -> RivalsPage.requireSection("a page"));
     }
 
     @Test
     void documentedPageHasThePlace() throws IOException {
-        RivalsPage.requirePlace(Files.readString(Path.of("../docs/lab/rivals.md")));
+        RivalsPage.requireSection(Files.readString(Path.of("../docs/lab/rivals.md")));
     }
 }

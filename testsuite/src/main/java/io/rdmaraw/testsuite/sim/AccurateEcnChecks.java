@@ -30,7 +30,7 @@ final class AccurateEcnChecks {
     private boolean plain;
     /** The IP-ECN field of the latest SYN or SYN-ACK received. */
     private int handshakeEcn;
-    private boolean handshakeAckOwed;
+    private boolean handshakeAckPending;
     private boolean handshakeAckAllowed;
     /**
      * Bounds of the number of CE marks that this end has counted. The two differ if segments have arrived that it
@@ -76,7 +76,7 @@ final class AccurateEcnChecks {
             minCount += p.ecn == 3 && taken ? 1 : 0;
         } else if (p.has(Packet.ACK)) {
             handshakeEcn = p.ecn;
-            handshakeAckOwed = asks && !decided;
+            handshakeAckPending = asks && !decided;
             handshakeAckAllowed = true;
             decide(asks && asked && ace >= 2 && ace < ALL);
             maxCount += p.ecn == 3 ? 1 : 0;
@@ -121,8 +121,8 @@ final class AccurateEcnChecks {
         }
         check(p.ecn == 0 || p.payload.length > 0 && !again, "only new data is ECN-capable", p.toString());
         check(p.ecn == 0 || !isServer || !plain, "who may be taken for one without ECN sets no ECT", p.toString());
-        if (handshakeAckOwed && !isServer) {
-            handshakeAckOwed = false;
+        if (handshakeAckPending && !isServer) {
+            handshakeAckPending = false;
             check(isPure(p) && ace == handshakeCode(), "the SYN-ACK's ACK tells how that came", p.toString());
             return;
         }

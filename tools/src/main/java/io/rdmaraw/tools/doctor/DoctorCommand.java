@@ -9,7 +9,7 @@ import io.rdmaraw.tools.doctor.Finding.Severity;
 import io.rdmaraw.tools.output.Json;
 import io.rdmaraw.verbs.objects.VerbsDevices;
 import io.rdmaraw.verbs.port.PortInterfaces;
-import io.rdmaraw.verbs.softverbs.InterfaceFacts;
+import io.rdmaraw.verbs.softverbs.InterfaceInfo;
 import io.rdmaraw.verbs.softverbs.InterfaceProgram;
 import java.io.PrintWriter;
 import java.nio.file.Path;
@@ -77,7 +77,7 @@ public final class DoctorCommand implements Callable<Integer> {
 
     private static List<Finding> examine(String device) {
         Host host = new Host(Path.of("/"));
-        NetdevChecks netdevs = new NetdevChecks(host, new Ethtool(), InterfaceFacts::of);
+        NetdevChecks netdevs = new NetdevChecks(host, new Ethtool(), InterfaceInfo::of);
         DeviceKind kind = DeviceKind.of(device);
         String behind = kind.behind(device);
         List<Finding> findings = new ArrayList<>();
@@ -85,7 +85,7 @@ public final class DoctorCommand implements Callable<Integer> {
             case LOOP -> { }
             case XDP -> {
                 findings.addAll(netdevs.check(behind, true));
-                findings.addAll(new DriverChecks(host, InterfaceFacts::of).check(behind));
+                findings.addAll(new DriverChecks(host, InterfaceInfo::of).check(behind));
             }
             // This kind segments merged frames and restores VLAN tags itself.
             case PACKET -> findings.addAll(netdevs.check(behind, false));

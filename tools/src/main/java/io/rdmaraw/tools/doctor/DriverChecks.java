@@ -1,6 +1,6 @@
 package io.rdmaraw.tools.doctor;
 
-import io.rdmaraw.verbs.softverbs.InterfaceFacts;
+import io.rdmaraw.verbs.softverbs.InterfaceInfo;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -32,14 +32,14 @@ final class DriverChecks {
             "gve", "Linux 6.4; zero copy still has a copy inside the driver");
 
     private final Host host;
-    private final Function<String, Optional<InterfaceFacts>> query;
+    private final Function<String, Optional<InterfaceInfo>> query;
 
     /**
      * Creates the checks.
      *
-     * @param query {@link InterfaceFacts#of}, or a replacement in tests
+     * @param query {@link InterfaceInfo#of}, or a replacement in tests
      */
-    DriverChecks(Host host, Function<String, Optional<InterfaceFacts>> query) {
+    DriverChecks(Host host, Function<String, Optional<InterfaceInfo>> query) {
         this.host = host;
         this.query = query;
     }
@@ -48,7 +48,7 @@ final class DriverChecks {
         return query.apply(netdev).map(facts -> check(netdev, facts)).orElse(List.of());
     }
 
-    private List<Finding> check(String netdev, InterfaceFacts facts) {
+    private List<Finding> check(String netdev, InterfaceInfo facts) {
         List<Finding> findings = new ArrayList<>();
         String driver = facts.driver().isEmpty() ? netdev + "'s driver" : facts.driver();
         if (!facts.isReported()) {
@@ -62,10 +62,10 @@ final class DriverChecks {
         return findings;
     }
 
-    private Finding modes(String netdev, String driver, InterfaceFacts facts) {
-        boolean isNative = facts.has(InterfaceFacts.XDP_BASIC | InterfaceFacts.XDP_REDIRECT);
-        boolean isZeroCopy = isNative && facts.has(InterfaceFacts.XDP_ZERO_COPY);
-        boolean isLong = isNative && facts.has(InterfaceFacts.XDP_SEVERAL_PIECES);
+    private Finding modes(String netdev, String driver, InterfaceInfo facts) {
+        boolean isNative = facts.has(InterfaceInfo.XDP_BASIC | InterfaceInfo.XDP_REDIRECT);
+        boolean isZeroCopy = isNative && facts.has(InterfaceInfo.XDP_ZERO_COPY);
+        boolean isLong = isNative && facts.has(InterfaceInfo.XDP_SEVERAL_PIECES);
         String text = driver + ": modes generic" + (isNative ? ", native" : "") + (isZeroCopy ? ", zerocopy" : "")
                 + (host.isKernelFrom(6, 6) ? ", tap" : "") + (isNative ? "; an MTU above " + MAX_ONE_PIECE_MTU
                 + " in " + longModes(isLong, isLong && isZeroCopy && facts.zeroCopySegments() >= JUMBO_CHUNKS) : "");
@@ -86,14 +86,14 @@ final class DriverChecks {
         return isZeroCopy ? "all of them" : isNative ? "generic and native" : "generic alone";
     }
 
-    private static List<Finding> queues(String netdev, InterfaceFacts facts) {
+    private static List<Finding> queues(String netdev, InterfaceInfo facts) {
         return facts.receiveQueues() <= MAX_QUEUES ? List.of()
                 : List.of(Finding.fail("queues", netdev + " has " + facts.receiveQueues() + " receive queues, and "
                         + MAX_QUEUES + " can be served", "sudo ethtool -L " + netdev + " combined " + MAX_QUEUES
                         + ", or use soft:packet:" + netdev));
     }
 
-    private List<Finding> busyPolling(String netdev, InterfaceFacts facts) {
+    private List<Finding> busyPolling(String netdev, InterfaceInfo facts) {
         List<Finding> findings = new ArrayList<>();
         findings.add(facts.isNapiByFrame() ? busyPollingByFrame(facts) : busyPollingByQueue(netdev, facts));
         if (facts.leftDeferring() > 0) {
@@ -105,7 +105,7 @@ final class DriverChecks {
     }
 
     /** Checks busy polling from Linux 6.13 on, where each queue reports its NAPI instance. */
-    private Finding busyPollingByQueue(String netdev, InterfaceFacts facts) {
+    private Finding busyPollingByQueue(String netdev, InterfaceInfo facts) {
         if (facts.receiveQueues() == 0) {
             return Finding.ok("busy polling", "the kernel tells whether it can be had while " + netdev + " is up");
         }
@@ -120,9 +120,9 @@ final class DriverChecks {
      * Checks busy polling before Linux 6.13, where received frames report the NAPI instance. Frames in generic mode do
      * not. The mode that {@code auto} selects is known only after the device has been opened.
      */
-    private Finding busyPollingByFrame(InterfaceFacts facts) {
+    private Finding busyPollingByFrame(InterfaceInfo facts) {
         String mode = host.environment(MODE).orElse("auto");
-        if (!facts.has(InterfaceFacts.XDP_BASIC | InterfaceFacts.XDP_REDIRECT)) {
+        if (!facts.has(InterfaceInfo.XDP_BASIC | InterfaceInfo.XDP_REDIRECT)) {
             return busyPollingRefused("before Linux 6.13 it wants a driver with XDP of its own");
         }
         if (isBusyPollingWanted() && (mode.equals("generic") || mode.equals("tap"))) {

@@ -1,6 +1,6 @@
 package io.rdmaraw.tools.doctor;
 
-import io.rdmaraw.verbs.softverbs.InterfaceFacts;
+import io.rdmaraw.verbs.softverbs.InterfaceInfo;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -22,7 +22,7 @@ final class NetdevChecks {
 
     private final Host host;
     private final Features features;
-    private final Function<String, Optional<InterfaceFacts>> query;
+    private final Function<String, Optional<InterfaceInfo>> query;
 
     /** Reads the offloads of a network device with {@code ethtool -k}. */
     interface Features {
@@ -33,9 +33,9 @@ final class NetdevChecks {
     /**
      * Creates the checks.
      *
-     * @param query {@link InterfaceFacts#of}, or a replacement in tests
+     * @param query {@link InterfaceInfo#of}, or a replacement in tests
      */
-    NetdevChecks(Host host, Features features, Function<String, Optional<InterfaceFacts>> query) {
+    NetdevChecks(Host host, Features features, Function<String, Optional<InterfaceInfo>> query) {
         this.host = host;
         this.features = features;
         this.query = query;

@@ -34,7 +34,7 @@ final class OpenCheck {
      * seconds to return.
      */
     private static final long LINK_PATIENCE_NANOS = TimeUnit.SECONDS.toNanos(8);
-    private static final long LOOK_NANOS = TimeUnit.MILLISECONDS.toNanos(50);
+    private static final long POLL_NANOS = TimeUnit.MILLISECONDS.toNanos(50);
 
     private OpenCheck() {
     }
@@ -83,7 +83,7 @@ final class OpenCheck {
     static Finding port(int port, Supplier<PortAttributes> query, long patienceNanos) {
         PortAttributes attributes = query.get();
         for (long end = System.nanoTime() + patienceNanos; !attributes.isActive() && System.nanoTime() - end < 0;) {
-            LockSupport.parkNanos(LOOK_NANOS);
+            LockSupport.parkNanos(POLL_NANOS);
             attributes = query.get();
         }
         if (attributes.linkLayer() == PortAttributes.LINK_LAYER_INFINIBAND) {

@@ -1,7 +1,7 @@
 package io.rdmaraw.tools.doctor;
 
 import io.rdmaraw.verbs.softverbs.InterfaceProgram;
-import io.rdmaraw.verbs.softverbs.InterfaceProgram.Place;
+import io.rdmaraw.verbs.softverbs.InterfaceProgram.AttachPoint;
 import java.util.List;
 import java.util.function.Function;
 

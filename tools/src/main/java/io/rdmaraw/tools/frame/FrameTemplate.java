@@ -65,7 +65,7 @@ public final class FrameTemplate {
         }
         Layer outer = null;
         for (Layer layer : headers) {
-            if (!mayStandOn(layer, outer)) {
+            if (!isValidOver(layer, outer)) {
                 throw new IllegalArgumentException("a layer '" + nameOf(layer) + "' cannot "
                         + (outer == null ? "begin a frame" : "follow '" + nameOf(outer) + "'"));
             }
@@ -77,7 +77,7 @@ public final class FrameTemplate {
         return new FrameTemplate(headers, payload);
     }
 
-    private static boolean mayStandOn(Layer layer, Layer outer) {
+    private static boolean isValidOver(Layer layer, Layer outer) {
         return switch (layer) {
             case Layer.Ethernet ethernet -> outer == null;
             case Layer.Vlan vlan -> outer instanceof Layer.Ethernet || outer instanceof Layer.Vlan;

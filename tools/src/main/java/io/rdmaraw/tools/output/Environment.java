@@ -16,7 +16,7 @@ import java.util.stream.Stream;
 public final class Environment {
     /** Usage in cores above which other programs disturb a measurement. An idle machine stays below it. */
     private static final double BUSY_CORES = 0.25;
-    private static final long LOOK_MILLIS = 200;
+    private static final long POLL_MILLIS = 200;
     private static final Path PROCESSOR_TIMES = Path.of("/proc/stat");
 
     private Environment() {
@@ -51,7 +51,7 @@ public final class Environment {
     }
 
     /**
-     * Measures for {@link #LOOK_MILLIS} how many cores other processes use. The load average covers the last minute and
+     * Measures for {@link #POLL_MILLIS} how many cores other processes use. The load average covers the last minute and
      * would usually include the user's previous command.
      */
     private static double coresOfOthers() {
@@ -60,7 +60,7 @@ public final class Environment {
         long ownBefore = system.getProcessCpuTime();
         long start = System.nanoTime();
         try {
-            Thread.sleep(LOOK_MILLIS);
+            Thread.sleep(POLL_MILLIS);
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
         }

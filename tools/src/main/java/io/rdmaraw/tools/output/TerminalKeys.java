@@ -14,7 +14,7 @@ import java.util.function.BooleanSupplier;
 public final class TerminalKeys implements AutoCloseable {
     /** The value returned by {@link #await} if no key was pressed. */
     public static final int NONE = -1;
-    private static final long LOOK_NANOS = TimeUnit.MILLISECONDS.toNanos(50);
+    private static final long POLL_NANOS = TimeUnit.MILLISECONDS.toNanos(50);
 
     private final InputStream input;
     /** The output of {@code stty -g}; null if no setting was changed. */
@@ -45,7 +45,7 @@ public final class TerminalKeys implements AutoCloseable {
             if (left <= 0 || !goOn.getAsBoolean()) {
                 return NONE;
             }
-            TimeUnit.NANOSECONDS.sleep(Math.min(left, LOOK_NANOS));
+            TimeUnit.NANOSECONDS.sleep(Math.min(left, POLL_NANOS));
         }
         try {
             return input.read();

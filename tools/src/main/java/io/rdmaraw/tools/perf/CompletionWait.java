@@ -32,7 +32,7 @@ final class CompletionWait implements AutoCloseable {
      * @param maxNanos time until the caller has other work to do
      */
     void idle(long maxNanos) {
-        letTheJvmIn();
+        pollSafepoint();
         if (channelOrNull == null) {
             Thread.onSpinWait();
         } else if (!armed) {
@@ -51,14 +51,14 @@ final class CompletionWait implements AutoCloseable {
      * but a critical downcall is no safepoint. A loop that only makes critical downcalls would block every safepoint of
      * the JVM for ever.
      */
-    private void letTheJvmIn() {
+    private void pollSafepoint() {
         if (++turns % TURNS_BETWEEN_SAFEPOINTS == 0) {
             Thread.yield();
         }
     }
 
     void busy() {
-        letTheJvmIn();
+        pollSafepoint();
         disarm();
     }
 

@@ -222,7 +222,7 @@ final class PerfEndpoint implements AutoCloseable {
             long wrId = Wc.wrId(completion);
             ReceiveLane lane = receivers.get(ReceiveLane.laneOf(wrId));
             sink.frame(lane.frameAddress(wrId), Wc.byteLen(completion));
-            lane.giveBack(wrId);
+            lane.release(wrId);
         }
         if (count > 0) {
             for (int i = 0; i < receivers.size(); i++) {

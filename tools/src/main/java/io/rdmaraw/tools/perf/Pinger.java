@@ -66,7 +66,7 @@ final class Pinger implements PerfEndpoint.FrameSink {
                 lastProgressNanos = nowNanos;
                 endpoint.busy();
             } else {
-                giveUpLost();
+                expireLost();
                 endpoint.idle(schedule.isUnlimited() ? LOSS_NANOS : schedule.intendedNanos(sent) - nowNanos);
             }
         }
@@ -137,7 +137,7 @@ final class Pinger implements PerfEndpoint.FrameSink {
     /**
      * Counts the missing answers as lost if nothing has arrived for a second. The measurement continues without them.
      */
-    private void giveUpLost() {
+    private void expireLost() {
         if (missing() > 0 && nowNanos - lastProgressNanos > LOSS_NANOS) {
             givenUp += missing();
             lastProgressNanos = nowNanos;

@@ -52,7 +52,7 @@ final class ReceiveLane implements AutoCloseable {
             ReceiveWr.numSge(request(i), 1);
         }
         for (int slot = 0; slot < depth; slot++) {
-            giveBack(slot);
+            release(slot);
         }
         post();
     }
@@ -71,7 +71,7 @@ final class ReceiveLane implements AutoCloseable {
     }
 
     /** Releases the buffer of a frame. It is posted when a batch is full, or by {@link #post()}. */
-    void giveBack(long wrId) {
+    void release(long wrId) {
         long request = request(waiting);
         ReceiveWr.wrId(request, (long) index << LANE_SHIFT | (int) wrId);
         ReceiveWr.next(request, request + ReceiveWr.SIZE_BYTES);

@@ -22,7 +22,7 @@ import picocli.CommandLine.Spec;
         description = "Prints the asynchronous events of a device as they come, as ibv_asyncwatch does: ports that lose"
                 + " or find their link, a device that fails.")
 public final class AsyncWatchCommand implements Callable<Integer> {
-    private static final long LOOK_NANOS = 100_000_000;
+    private static final long POLL_NANOS = 100_000_000;
 
     @ArgGroup(multiplicity = "1")
     private DeviceChoice named;
@@ -48,7 +48,7 @@ public final class AsyncWatchCommand implements Callable<Integer> {
             spec.commandLine().getErr().flush();
             int seen = 0;
             while (goOn.getAsBoolean() && (count == 0 || seen < count)) {
-                waiter.await(LOOK_NANOS);
+                waiter.await(POLL_NANOS);
                 for (AsyncEvent event = context.pollAsyncEvent(); event != null; event = context.pollAsyncEvent()) {
                     print(out, event);
                     seen++;

@@ -8,7 +8,7 @@ import io.rdmaraw.tools.doctor.Finding.Severity;
 import io.rdmaraw.verbs.VerbsException;
 import io.rdmaraw.verbs.objects.PortAttributes;
 import io.rdmaraw.verbs.port.PortInterfaces;
-import io.rdmaraw.verbs.softverbs.InterfaceFacts;
+import io.rdmaraw.verbs.softverbs.InterfaceInfo;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
@@ -40,7 +40,7 @@ class DoctorChecksTest {
         host = new Host(root);
         hostChecks = new HostChecks(host);
         netdevChecks = new NetdevChecks(host, netdev -> Optional.ofNullable(features), netdev -> Optional.of(
-                new InterfaceFacts(driver, false, 0, 0, 0, 0, 0, false, 0)));
+                new InterfaceInfo(driver, false, 0, 0, 0, 0, 0, false, 0)));
         write("proc/self/status", "Name:\tjava\nCapEff:\t0000000000000000\n");
         write("proc/self/limits", "Limit                     Soft Limit           Hard Limit           Units\n"
                 + "Max locked memory         8388608              8388608              bytes\n");

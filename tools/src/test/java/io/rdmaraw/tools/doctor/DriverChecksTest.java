@@ -4,7 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.rdmaraw.tools.doctor.Finding.Severity;
-import io.rdmaraw.verbs.softverbs.InterfaceFacts;
+import io.rdmaraw.verbs.softverbs.InterfaceInfo;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -16,9 +16,9 @@ import org.junit.jupiter.api.io.TempDir;
 
 /** The findings about network drivers, with simulated answers of the kernel and with those of this host's kernel. */
 class DriverChecksTest {
-    private static final long NATIVE = InterfaceFacts.XDP_BASIC | InterfaceFacts.XDP_REDIRECT;
-    private static final long ZERO_COPY = NATIVE | InterfaceFacts.XDP_ZERO_COPY;
-    private static final long ALL = ZERO_COPY | InterfaceFacts.XDP_SEVERAL_PIECES;
+    private static final long NATIVE = InterfaceInfo.XDP_BASIC | InterfaceInfo.XDP_REDIRECT;
+    private static final long ZERO_COPY = NATIVE | InterfaceInfo.XDP_ZERO_COPY;
+    private static final long ALL = ZERO_COPY | InterfaceInfo.XDP_SEVERAL_PIECES;
 
     @TempDir
     private Path root;
@@ -38,7 +38,7 @@ class DriverChecksTest {
                 facts("ixgbe", ALL, 1, 1));
         assertFinding(Severity.OK, "; an MTU above 3822 in all of them; native mode wants Linux 6.1",
                 facts("mlx5_core", ALL, 5, 1));
-        assertFinding(Severity.OK, "modes generic, tap", facts("odd", InterfaceFacts.XDP_BASIC, 1, 1));
+        assertFinding(Severity.OK, "modes generic, tap", facts("odd", InterfaceInfo.XDP_BASIC, 1, 1));
         write("proc/sys/kernel/osrelease", "6.5.0-test\n");
         assertFinding(Severity.OK, "modes generic, native;", facts("veth", NATIVE, 1, 1));
     }
@@ -66,13 +66,13 @@ class DriverChecksTest {
     @Test
     void busyPollingIsAdvisedWhereQueuesCanBePolled() throws IOException {
         assertFinding(Severity.OK, "can be had: SOFTVERBS_XDP_BUSY_POLL=on", facts("igb", ZERO_COPY, 1, 2));
-        InterfaceFacts veth = new InterfaceFacts("veth", true, NATIVE, 7, 0, 2, 0, false, 0);
+        InterfaceInfo veth = new InterfaceInfo("veth", true, NATIVE, 7, 0, 2, 0, false, 0);
         assertFinding(Severity.OK, "cannot be had: queues of eth0", veth);
         environment("SOFTVERBS_XDP_BUSY_POLL=on");
         assertFinding(Severity.FAIL, "cannot be had: queues of eth0", veth);
         assertFinding(Severity.OK, "is on", facts("igb", ZERO_COPY, 1, 2));
-        assertFinding(Severity.OK, "while eth0 is up", new InterfaceFacts("igb", true, NATIVE, 0, 0, 0, 0, false, 0));
-        assertFinding(Severity.WARN, "of 2 queues", new InterfaceFacts("igb", true, ALL, 0, 1, 2, 2, false, 2));
+        assertFinding(Severity.OK, "while eth0 is up", new InterfaceInfo("igb", true, NATIVE, 0, 0, 0, 0, false, 0));
+        assertFinding(Severity.WARN, "of 2 queues", new InterfaceInfo("igb", true, ALL, 0, 1, 2, 2, false, 2));
     }
 
     /**
@@ -81,8 +81,8 @@ class DriverChecksTest {
      */
     @Test
     void beforeLinux613AFrameTellsTheInstance() throws IOException {
-        InterfaceFacts igb = new InterfaceFacts("igb", true, NATIVE, 0, 0, 2, 0, true, 0);
-        InterfaceFacts e1000e = new InterfaceFacts("e1000e", true, 0, 0, 0, 2, 2, true, 0);
+        InterfaceInfo igb = new InterfaceInfo("igb", true, NATIVE, 0, 0, 2, 0, true, 0);
+        InterfaceInfo e1000e = new InterfaceInfo("e1000e", true, 0, 0, 0, 2, 2, true, 0);
         assertFinding(Severity.OK, "can be had in modes native and zerocopy: SOFTVERBS_XDP_BUSY_POLL=on", igb);
         assertFinding(Severity.OK, "cannot be had: before Linux 6.13", e1000e);
         environment("SOFTVERBS_XDP_BUSY_POLL=on");
@@ -94,29 +94,29 @@ class DriverChecksTest {
 
     @Test
     void anOldKernelTellsNothing() {
-        assertEquals(1, check(new InterfaceFacts("igb", false, 0, 0, 0, 0, 0, false, 0)).size());
-        assertFinding(Severity.OK, "igb; before Linux 6.3", new InterfaceFacts("igb", false, 0, 0, 0, 0, 0, false, 0));
+        assertEquals(1, check(new InterfaceInfo("igb", false, 0, 0, 0, 0, 0, false, 0)).size());
+        assertFinding(Severity.OK, "igb; before Linux 6.3", new InterfaceInfo("igb", false, 0, 0, 0, 0, 0, false, 0));
     }
 
     /** Queries the loopback interface, which exists on every host and supports none of these features. */
     @Test
     void thisKernelAnswers() {
-        InterfaceFacts loopback = InterfaceFacts.of("lo").orElseThrow();
+        InterfaceInfo loopback = InterfaceInfo.of("lo").orElseThrow();
         assertEquals(0, loopback.xdpFeatures());
         assertEquals(0, loopback.queuesWithNapi());
-        assertEquals(Optional.empty(), InterfaceFacts.of("no-such-device"));
-        assertEquals(List.of(), new DriverChecks(new Host(root), InterfaceFacts::of).check("no-such-device"));
+        assertEquals(Optional.empty(), InterfaceInfo.of("no-such-device"));
+        assertEquals(List.of(), new DriverChecks(new Host(root), InterfaceInfo::of).check("no-such-device"));
     }
 
-    private static InterfaceFacts facts(String driver, long features, int zeroCopySegments, int queues) {
-        return new InterfaceFacts(driver, true, features, 0, zeroCopySegments, queues, queues, false, 0);
+    private static InterfaceInfo facts(String driver, long features, int zeroCopySegments, int queues) {
+        return new InterfaceInfo(driver, true, features, 0, zeroCopySegments, queues, queues, false, 0);
     }
 
-    private List<Finding> check(InterfaceFacts facts) {
+    private List<Finding> check(InterfaceInfo facts) {
         return new DriverChecks(new Host(root), netdev -> Optional.of(facts)).check("eth0");
     }
 
-    private void assertFinding(Severity severity, String text, InterfaceFacts facts) {
+    private void assertFinding(Severity severity, String text, InterfaceInfo facts) {
         List<Finding> findings = check(facts);
         assertTrue(findings.stream().anyMatch(f -> f.severity() == severity && f.text().contains(text)),
                 findings.toString());

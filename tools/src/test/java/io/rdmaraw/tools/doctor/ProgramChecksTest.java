@@ -5,7 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.rdmaraw.tools.doctor.Finding.Severity;
 import io.rdmaraw.verbs.softverbs.InterfaceProgram;
-import io.rdmaraw.verbs.softverbs.InterfaceProgram.Place;
+import io.rdmaraw.verbs.softverbs.InterfaceProgram.AttachPoint;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 

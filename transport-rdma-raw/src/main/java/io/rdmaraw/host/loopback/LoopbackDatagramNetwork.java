@@ -5,7 +5,7 @@ import io.rdmaraw.host.DatagramPath;
 import io.rdmaraw.host.FlowMatches;
 import io.rdmaraw.host.IpDatagramNetwork;
 import io.rdmaraw.host.KernelSocket;
-import io.rdmaraw.host.Refusals;
+import io.rdmaraw.host.SocketErrors;
 import io.rdmaraw.net.IpAddress;
 import io.rdmaraw.net.PortSharing;
 import io.rdmaraw.verbs.flow.FlowSpec;
@@ -41,7 +41,7 @@ public final class LoopbackDatagramNetwork extends IpDatagramNetwork {
     }
 
     @Override
-    protected BoundPort takePort(InetSocketAddress wanted, PortSharing sharing) throws IOException {
+    protected BoundPort bindPort(InetSocketAddress wanted, PortSharing sharing) throws IOException {
         IpAddress address = localOf(wanted);
         int port = usesKernel() ? kernel.bind(wanted, sharing, 0) : wanted.getPort();
         try {
@@ -149,7 +149,7 @@ public final class LoopbackDatagramNetwork extends IpDatagramNetwork {
         IpAddress source = sourceFor(wanted, target);
         BoundPort to = host.ports().find(IpProtocol.UDP, source, bound().port(), target, destination.getPort());
         if (to == null && !usesKernel() && !host.isLocal(target)) {
-            throw Refusals.notOnDevice(deviceName(), destination);
+            throw SocketErrors.notOnDevice(deviceName(), destination);
         }
         DatagramPath.Kind kind = to != null ? DatagramPath.Kind.DEVICE
                 : usesKernel() ? DatagramPath.Kind.KERNEL : DatagramPath.Kind.PORT_UNREACHABLE;
@@ -166,7 +166,7 @@ public final class LoopbackDatagramNetwork extends IpDatagramNetwork {
     private IpAddress sourceFor(IpAddress wanted, IpAddress target) throws SocketException {
         boolean toGroup = target.isMulticast() || isBroadcast(target);
         IpAddress source = !wanted.isAny() ? wanted : toGroup ? sourceToGroup(target) : host.sourceFor(target);
-        Refusals.requireSameVersion(source, target);
+        SocketErrors.requireSameVersion(source, target);
         return source;
     }
 

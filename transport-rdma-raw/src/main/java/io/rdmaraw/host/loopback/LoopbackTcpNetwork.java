@@ -4,7 +4,7 @@ import io.rdmaraw.host.BoundPort;
 import io.rdmaraw.host.FlowMatches;
 import io.rdmaraw.host.PendingPacket;
 import io.rdmaraw.host.PortTable;
-import io.rdmaraw.host.Refusals;
+import io.rdmaraw.host.SocketErrors;
 import io.rdmaraw.host.TcpNetwork;
 import io.rdmaraw.host.TcpPath;
 import io.rdmaraw.net.IpAddress;
@@ -84,10 +84,10 @@ public final class LoopbackTcpNetwork implements TcpNetwork {
             IpAddress wanted = IpAddress.of(localOrNull.getAddress());
             source = wanted.isAny() ? source : wanted;
         }
-        Refusals.requireSameVersion(source, remote);
+        SocketErrors.requireSameVersion(source, remote);
         if (ports.find(IpProtocol.TCP, source, port, remote, remotePort) == null) {
             if (!host.isLocal(remote)) {
-                throw Refusals.notOnDevice(deviceName, remote);
+                throw SocketErrors.notOnDevice(deviceName, remote);
             }
             throw new ConnectException("Connection refused");
         }
@@ -105,7 +105,7 @@ public final class LoopbackTcpNetwork implements TcpNetwork {
     @Override
     public void checkLocal(IpAddress local) throws IOException {
         if (!local.isAny() && !host.isLocal(local)) {
-            throw Refusals.notLocal(local);
+            throw SocketErrors.notLocal(local);
         }
     }
 

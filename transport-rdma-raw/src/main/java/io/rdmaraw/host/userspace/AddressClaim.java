@@ -127,10 +127,10 @@ final class AddressClaim {
     private void announce(long nowNanos) {
         announcements++;
         deadlineNanos = nowNanos + ANNOUNCE_INTERVAL_NANOS;
-        sayOurs();
+        announceAddress();
     }
 
-    private void sayOurs() {
+    private void announceAddress() {
         if (isIpv4()) {
             frames.arp(ArpPacket.REQUEST, EthernetHeader.BROADCAST, own.address(), 0, own.address());
         } else {
@@ -149,7 +149,7 @@ final class AddressClaim {
         } else if (state == State.OWNED && (!defended || nowNanos - defendedNanos >= DEFEND_INTERVAL_NANOS)) {
             defended = true;
             defendedNanos = nowNanos;
-            sayOurs();
+            announceAddress();
         }
     }
 }

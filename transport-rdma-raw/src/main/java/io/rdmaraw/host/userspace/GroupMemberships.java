@@ -34,7 +34,7 @@ final class GroupMemberships {
      * Maximum number of queried sources recorded for a group. A query at an MTU of 1,500 bytes has fewer, and routers
      * query only sources that are about to expire.
      */
-    private static final int MAX_ASKED_SOURCES = 512;
+    private static final int MAX_QUERIED_SOURCES = 512;
     private static final IpAddress ALL_SYSTEMS = IpAddress.parse("224.0.0.1");
     private static final long SCOPE_MASK = 0xff0f_0000_0000_0000L;
     private static final long LINK_SCOPE = 0xff02_0000_0000_0000L;
@@ -184,7 +184,7 @@ final class GroupMemberships {
     }
 
     /** Schedules the response to a query (RFC 3376 section 5.2, RFC 3810 section 6.2). */
-    void asked(GroupQuery query, long nowNanos) {
+    void onQuery(GroupQuery query, long nowNanos) {
         counters.groupQueries++;
         Querier querier = querier(query.ipv4());
         if (query.isNewest()) {
@@ -212,7 +212,7 @@ final class GroupMemberships {
             group.asked.clear();
         } else {
             group.asked.addAll(query.sources());
-            if (group.asked.size() > MAX_ASKED_SOURCES) {
+            if (group.asked.size() > MAX_QUERIED_SOURCES) {
                 // RFC 3376 section 5.2, RFC 3810 section 6.2: if there is no room to record the sources, respond for
                 // the whole group.
                 group.asked.clear();
@@ -222,7 +222,7 @@ final class GroupMemberships {
     }
 
     /** Returns the number of queried sources for which responses are pending. */
-    int askedSources() {
+    int queriedSources() {
         return groups.values().stream().mapToInt(group -> group.asked.size()).sum();
     }
 

@@ -38,7 +38,7 @@ record GroupQuery(boolean ipv4, int version, IpAddress group, Set<IpAddress> sou
             // RFC 3376 section 4: must not be forwarded. The source 0.0.0.0 denotes a switch (RFC 4541 section 2.1.1).
             GroupQuery query = packet.hopLimit() == 1 ? igmp(packet.payloadAddress(), packet.payloadLengthBytes())
                     : null;
-            return query != null && query.mayBeFor(IpAddress.destinationOf(packet)) ? query : null;
+            return query != null && query.isValidDestination(IpAddress.destinationOf(packet)) ? query : null;
         }
         // RFC 3810 section 6.2: from the link-local address of a neighbour, and not forwarded.
         if (verdict == ParseVerdict.ICMPV6 && packet.hopLimit() == 1
@@ -46,7 +46,7 @@ record GroupQuery(boolean ipv4, int version, IpAddress group, Set<IpAddress> sou
                 && IpAddress.sourceOf(packet).isLinkLocal()) {
             GroupQuery query = read(packet.transportAddress(),
                     packet.payloadOffset() - packet.transportOffset() + packet.payloadLengthBytes(), false);
-            return query != null && query.mayBeFor(IpAddress.destinationOf(packet)) ? query : null;
+            return query != null && query.isValidDestination(IpAddress.destinationOf(packet)) ? query : null;
         }
         return null;
     }
@@ -82,7 +82,7 @@ record GroupQuery(boolean ipv4, int version, IpAddress group, Set<IpAddress> sou
      * Returns whether the destination is valid for this kind of query (RFC 3376 section 4.1.12, RFC 3810 section
      * 5.1.15): all hosts or the queried group. A unicast address of this host is also valid, for diagnostics.
      */
-    private boolean mayBeFor(IpAddress destination) {
+    private boolean isValidDestination(IpAddress destination) {
         return !destination.isMulticast() || destination.equals(isGeneral() ? ipv4 ? ALL_SYSTEMS : ALL_NODES : group)
                 || !isGeneral() && destination.equals(ipv4 ? ALL_SYSTEMS : ALL_NODES);
     }

@@ -38,7 +38,7 @@ final class IcmpErrorReplies {
     /** Reports a closed port. */
     void portUnreachable(ParsedFrame datagram, long nowNanos) {
         boolean ipv4 = datagram.ipVersion() == 4;
-        if (isForUsAlone(datagram) && send(datagram, IpAddress.destinationOf(datagram),
+        if (isUnicastToHost(datagram) && send(datagram, IpAddress.destinationOf(datagram),
                 ipv4 ? IcmpHeader.UNREACHABLE : IcmpHeader.V6_UNREACHABLE,
                 ipv4 ? IcmpHeader.CODE_PORT_UNREACHABLE : IcmpHeader.V6_CODE_PORT_UNREACHABLE, 0, nowNanos)) {
             counters.portsRefused++;
@@ -47,7 +47,7 @@ final class IcmpErrorReplies {
 
     /** Reports an incomplete packet: its remaining fragments did not arrive (RFC 792, RFC 8200 section 4.5). */
     void reassemblyTimeExceeded(ParsedFrame firstFragment, long nowNanos) {
-        if (isForUsAlone(firstFragment) && !carriesError(firstFragment)
+        if (isUnicastToHost(firstFragment) && !carriesError(firstFragment)
                 && send(firstFragment, IpAddress.destinationOf(firstFragment),
                 firstFragment.ipVersion() == 4 ? IcmpHeader.TIME_EXCEEDED : IcmpHeader.V6_TIME_EXCEEDED,
                 CODE_REASSEMBLY_TIME_EXCEEDED, 0, nowNanos)) {
@@ -61,9 +61,9 @@ final class IcmpErrorReplies {
      * @param source source address of the error if the packet was sent to a group; null to send none
      */
     void unusable(ParsedFrame packet, ParseVerdict verdict, IpAddress source, long nowNanos) {
-        boolean forUsAlone = isForUsAlone(packet);
+        boolean unicastToHost = isUnicastToHost(packet);
         if (packet.ipVersion() == 4) {
-            if (verdict == ParseVerdict.OTHER_PROTOCOL && forUsAlone
+            if (verdict == ParseVerdict.OTHER_PROTOCOL && unicastToHost
                     && send(packet, IpAddress.destinationOf(packet), IcmpHeader.UNREACHABLE,
                     IcmpHeader.CODE_PROTOCOL_UNREACHABLE, 0, nowNanos)) {
                 counters.packetErrors++;
@@ -72,7 +72,7 @@ final class IcmpErrorReplies {
         }
         int code = Ipv6Faults.code(packet, verdict);
         // Unknown options are also reported for packets to groups (RFC 4443 section 2.4 (e.3)).
-        IpAddress local = forUsAlone ? IpAddress.destinationOf(packet)
+        IpAddress local = unicastToHost ? IpAddress.destinationOf(packet)
                 : code == Ipv6Faults.UNKNOWN_OPTION && IpAddress.destinationOf(packet).isMulticast() ? source : null;
         if (code != Ipv6Faults.SILENT && local != null && send(packet, local, IcmpHeader.V6_PARAMETER_PROBLEM, code,
                 Ipv6Faults.pointer(packet, verdict), nowNanos)) {
@@ -80,7 +80,7 @@ final class IcmpErrorReplies {
         }
     }
 
-    private boolean isForUsAlone(ParsedFrame packet) {
+    private boolean isUnicastToHost(ParsedFrame packet) {
         return EthernetHeader.destination(packet.frameAddress()) == mac
                 && owned.test(IpAddress.destinationOf(packet));
     }

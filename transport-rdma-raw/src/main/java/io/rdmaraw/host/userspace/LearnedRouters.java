@@ -36,14 +36,14 @@ final class LearnedRouters {
     private boolean heard;
     private boolean changed;
 
-    boolean takeChanged() {
+    boolean testAndClearChanged() {
         boolean was = changed;
         changed = false;
         return was;
     }
 
     /** Returns whether a router advertisement has been received. */
-    boolean isHeard() {
+    boolean hasAdvertisement() {
         return heard;
     }
 

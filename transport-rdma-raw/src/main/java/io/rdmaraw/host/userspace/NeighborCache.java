@@ -96,7 +96,7 @@ final class NeighborCache {
     }
 
     /** Returns whether the result of {@link #neighbors} has changed since the last call. */
-    boolean takeChanged() {
+    boolean testAndClearChanged() {
         boolean was = changed;
         changed = false;
         return was;
@@ -165,7 +165,7 @@ final class NeighborCache {
     }
 
     /** Records the address of a host that has solicited us (RFC 4861 section 7.2.3, RFC 826). */
-    void heardFrom(IpAddress host, long mac) {
+    void learn(IpAddress host, long mac) {
         routerLives(host);
         Entry entry = entries.get(host);
         if (entry == null) {

@@ -6,7 +6,7 @@ import io.rdmaraw.host.DatagramPath;
 import io.rdmaraw.host.GroupChange;
 import io.rdmaraw.host.LinkDatagramNetwork;
 import io.rdmaraw.host.PortOwner;
-import io.rdmaraw.host.Refusals;
+import io.rdmaraw.host.SocketErrors;
 import io.rdmaraw.net.IpAddress;
 import io.rdmaraw.net.LocalAddress;
 import io.rdmaraw.net.NetworkSnapshot;
@@ -34,7 +34,7 @@ public final class UserspaceDatagramNetwork extends LinkDatagramNetwork {
     }
 
     @Override
-    protected BoundPort takePort(InetSocketAddress wanted, PortSharing sharing) throws IOException {
+    protected BoundPort bindPort(InetSocketAddress wanted, PortSharing sharing) throws IOException {
         return host.bind(IpProtocol.UDP, localOf(wanted), !isIpv4Only(), wanted.getPort(), sharing, owner);
     }
 
@@ -53,7 +53,7 @@ public final class UserspaceDatagramNetwork extends LinkDatagramNetwork {
         NetworkSnapshot.Path path = host.path(snapshot, target, null, options().mark(),
                 NetworkSnapshot.NO_LINK);
         if (path == null || path.source() == null) {
-            throw Refusals.noRoute(remote);
+            throw SocketErrors.noRoute(remote);
         }
         return path.source();
     }
@@ -90,23 +90,23 @@ public final class UserspaceDatagramNetwork extends LinkDatagramNetwork {
     }
 
     @Override
-    protected FlowSpec togetherWithKernel(FlowSpec rule) {
+    protected FlowSpec sharedWithKernel(FlowSpec rule) {
         return rule.toBuilder().dontTrap().build();
     }
 
     @Override
-    protected DatagramPath elsewhere(NetworkSnapshot snapshot, InetSocketAddress destination, IpAddress target,
+    protected DatagramPath offLinkPath(NetworkSnapshot snapshot, InetSocketAddress destination, IpAddress target,
             IpAddress source) throws IOException {
         if (!snapshot.isLocal(target)) {
-            throw Refusals.noRoute(destination);
+            throw SocketErrors.noRoute(destination);
         }
         return direct(DatagramPath.Kind.SELF, snapshot.generation(), destination, target, source, 0);
     }
 
     /** Delivers the datagram within the host, because a device does not loop frames back to their sender. */
     @Override
-    public boolean handOver(DatagramPath path, ByteBuf content, int index, int lengthBytes) {
-        return host.handOver(path, content, index, lengthBytes);
+    public boolean deliverLocally(DatagramPath path, ByteBuf content, int index, int lengthBytes) {
+        return host.deliverLocally(path, content, index, lengthBytes);
     }
 
     /** Reports the membership on the link. The group's datagrams are received by the rules of the channel. */

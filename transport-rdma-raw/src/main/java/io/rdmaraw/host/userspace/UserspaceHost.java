@@ -191,7 +191,7 @@ public final class UserspaceHost {
         }
         GroupQuery query = GroupQuery.of(frame, ParseVerdict.OTHER_PROTOCOL);
         if (query != null && (IpAddress.destinationOf(frame).isMulticast() || isNeighbor(IpAddress.sourceOf(frame)))) {
-            memberships.asked(query, nowNanos);
+            memberships.onQuery(query, nowNanos);
         }
         return true;
     }
@@ -234,7 +234,7 @@ public final class UserspaceHost {
             neighbors.advertised(sender, senderMac, neighbors.isAwaited(sender), true, nowNanos);
         } else if (forUs) {
             if (!probe) {
-                neighbors.heardFrom(sender, senderMac);
+                neighbors.learn(sender, senderMac);
             }
             counters.arpAnswered++;
             frames.arp(ArpPacket.REPLY, senderMac, target, senderMac, sender);
@@ -262,7 +262,7 @@ public final class UserspaceHost {
                     long mac = NeighborDiscovery.linkLayerOption(message, lengthBytes, 16,
                             NeighborDiscovery.OPTION_SOURCE_LINK_LAYER);
                     if (mac != NeighborDiscovery.ABSENT) {
-                        neighbors.heardFrom(router, mac);
+                        neighbors.learn(router, mac);
                     }
                 }
             }
@@ -270,7 +270,7 @@ public final class UserspaceHost {
             case GroupMessage.MLD_QUERY -> {
                 GroupQuery query = GroupQuery.of(frame, ParseVerdict.ICMPV6);
                 if (query != null) {
-                    memberships.asked(query, nowNanos);
+                    memberships.onQuery(query, nowNanos);
                 }
             }
             default -> {
@@ -304,7 +304,7 @@ public final class UserspaceHost {
             return;
         }
         if (mac != NeighborDiscovery.ABSENT) {
-            neighbors.heardFrom(source, mac);
+            neighbors.learn(source, mac);
         }
         frames.advertisement(target, source, EthernetHeader.source(frame.frameAddress()),
                 NeighborDiscovery.FLAG_SOLICITED | NeighborDiscovery.FLAG_OVERRIDE);
@@ -406,7 +406,7 @@ public final class UserspaceHost {
         neighbors.poll(nowNanos);
         routers.poll(nowNanos);
         memberships.poll(nowNanos);
-        if (wantsRouters() && nowNanos - nextRouterSolicitationNanos >= 0) {
+        if (needsRouters() && nowNanos - nextRouterSolicitationNanos >= 0) {
             IpAddress source = source(ALL_NODES);
             if (source != null) {
                 routerSolicitations++;
@@ -416,8 +416,8 @@ public final class UserspaceHost {
         }
     }
 
-    private boolean wantsRouters() {
-        return routerSolicitations < MAX_ROUTER_SOLICITATIONS && !routers.isHeard();
+    private boolean needsRouters() {
+        return routerSolicitations < MAX_ROUTER_SOLICITATIONS && !routers.hasAdvertisement();
     }
 
     /** Returns when {@link #poll} must be called next, or Long.MAX_VALUE. */
@@ -427,12 +427,12 @@ public final class UserspaceHost {
         for (AddressClaim claim : claims) {
             next = Math.min(next, claim.deadlineNanos());
         }
-        return wantsRouters() ? Math.min(next, nextRouterSolicitationNanos) : next;
+        return needsRouters() ? Math.min(next, nextRouterSolicitationNanos) : next;
     }
 
     /** Returns a snapshot of the network if it has changed since the last one, else null. */
     public NetworkSnapshot snapshotIfChanged() {
-        boolean changed = addressesChanged | neighbors.takeChanged() | routers.takeChanged();
+        boolean changed = addressesChanged | neighbors.testAndClearChanged() | routers.testAndClearChanged();
         addressesChanged = false;
         return changed ? snapshot() : null;
     }

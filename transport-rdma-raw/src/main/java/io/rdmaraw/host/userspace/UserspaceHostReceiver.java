@@ -86,7 +86,7 @@ public final class UserspaceHostReceiver {
             return;
         }
         switch (verdict) {
-            case UDP, TCP -> handOver(frame, checksumVerified, reassembled, parsed, verdict, now);
+            case UDP, TCP -> deliverLocally(frame, checksumVerified, reassembled, parsed, verdict, now);
             case FRAGMENT -> reassemble(frame, parsed, now);
             case ICMP, ICMPV6 -> {
                 passOn(hostView.icmpErrors().read(parsed));
@@ -106,7 +106,7 @@ public final class UserspaceHostReceiver {
      * Passes a packet to the owner of its port. No rule delivered it to the channel, because the device's table is full
      * or because the port is closed.
      */
-    private void handOver(ByteBuf frame, boolean checksumVerified, boolean reassembled, ParsedFrame parsed,
+    private void deliverLocally(ByteBuf frame, boolean checksumVerified, boolean reassembled, ParsedFrame parsed,
                           ParseVerdict verdict, long now) {
         IpAddress destination = IpAddress.destinationOf(parsed);
         if (isForeign(destination)) {
@@ -147,15 +147,15 @@ public final class UserspaceHostReceiver {
     /** Passes a packet to the loop of its owner, unless that loop is too far behind. */
     private void pass(PortOwner owner, ByteBuf packet, Runnable taking) {
         if (!limit.take(1)) {
-            statistics.countOwnerBehind();
+            statistics.countOwnerQueueFull();
             packet.release();
             return;
         }
         LoopTasks.executeOrElse(owner.loop(), () -> {
-            limit.giveBack(1);
+            limit.release(1);
             taking.run();
         }, () -> {
-            limit.giveBack(1);
+            limit.release(1);
             statistics.unclaimedFrames++;
             packet.release();
         });
@@ -180,7 +180,7 @@ public final class UserspaceHostReceiver {
         if (mayComeInFragments(verdict)) {
             sort(frame, false, true, whole, verdict, now);
         } else {
-            fragments.refuseLast();
+            fragments.rejectLast();
             frame.release();
         }
     }
@@ -223,12 +223,12 @@ public final class UserspaceHostReceiver {
             return;
         }
         if (!limit.take(1)) {
-            statistics.countOwnerBehind();
+            statistics.countOwnerQueueFull();
             return;
         }
         LoopTasks.executeOrElse(owner.loop(), () -> {
-            limit.giveBack(1);
+            limit.release(1);
             owner.icmpError(errorOrNull);
-        }, () -> limit.giveBack(1));
+        }, () -> limit.release(1));
     }
 }

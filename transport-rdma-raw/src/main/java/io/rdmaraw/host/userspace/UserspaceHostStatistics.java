@@ -13,7 +13,7 @@ import java.util.function.ToLongFunction;
 
 /**
  * Counters of a userspace host. The loop that drives the host writes them with plain stores, except
- * {@link #countOwnerBehind}, which any loop may call. Other threads may read slightly old values.
+ * {@link #countOwnerQueueFull}, which any loop may call. Other threads may read slightly old values.
  */
 public final class UserspaceHostStatistics implements RdmaRawMetered {
     public static final MetricTable<UserspaceHostStatistics> TABLE = new MetricTable<UserspaceHostStatistics>()
@@ -77,7 +77,7 @@ public final class UserspaceHostStatistics implements RdmaRawMetered {
     }
 
     /** Counts a packet dropped because the queue to the loop of its port was full. May be called on any thread. */
-    void countOwnerBehind() {
+    void countOwnerQueueFull() {
         droppedOwnerQueueFull.increment();
     }
 

@@ -176,7 +176,7 @@ public final class UserspaceIpHost implements IpHost {
     }
 
     /** Passes an ICMP error to all stacks. May be called on any thread. */
-    void tellStacks(IcmpError error) {
+    void notifyStacks(IcmpError error) {
         stacks.forEach(stack -> stack.icmpError(error));
     }
 
@@ -212,13 +212,13 @@ public final class UserspaceIpHost implements IpHost {
      * Delivers a UDP datagram to the owner of its port on this host. Returns false if the port is closed. If the
      * owner's loop is too far behind, the datagram is dropped, as on an overloaded network.
      */
-    boolean handOver(DatagramPath path, ByteBuf content, int index, int lengthBytes) {
+    boolean deliverLocally(DatagramPath path, ByteBuf content, int index, int lengthBytes) {
         PortOwner owner = find(IpProtocol.UDP, path.source(), path.sourcePort(), path.target(), path.targetPort());
         if (owner == null) {
             return false;
         }
         if (!toSelf.take(1)) {
-            statistics.countOwnerBehind();
+            statistics.countOwnerQueueFull();
             return true;
         }
         ByteBuf datagram = ByteBufAllocator.DEFAULT.directBuffer(UdpHeader.LENGTH_BYTES + lengthBytes)
@@ -226,10 +226,10 @@ public final class UserspaceIpHost implements IpHost {
                 .writeShort(UdpHeader.LENGTH_BYTES + lengthBytes).writeShort(0)
                 .writeBytes(content, index, lengthBytes);
         LoopTasks.executeOrElse(owner.loop(), () -> {
-            toSelf.giveBack(1);
+            toSelf.release(1);
             owner.receiveReassembled(datagram, path.source(), path.target());
         }, () -> {
-            toSelf.giveBack(1);
+            toSelf.release(1);
             datagram.release();
         });
         return true;

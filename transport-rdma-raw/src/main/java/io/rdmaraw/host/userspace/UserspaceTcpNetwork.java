@@ -37,13 +37,13 @@ public final class UserspaceTcpNetwork extends LinkTcpNetwork {
     }
 
     @Override
-    protected Port takePort(IpAddress local, int port, PortSharing sharing) throws IOException {
+    protected Port bindPort(IpAddress local, int port, PortSharing sharing) throws IOException {
         BoundPort bound = host.listen(local, port, sharing, new Unsteered(host, stack));
         return new Port(bound.port(), bound.use(), () -> host.unbind(bound));
     }
 
     @Override
-    protected Port takePort(IpAddress local, int port, IpAddress remote, int remotePort) throws IOException {
+    protected Port bindPort(IpAddress local, int port, IpAddress remote, int remotePort) throws IOException {
         BoundPort bound = host.bind(IpProtocol.TCP, local, false, port, PortSharing.NONE,
                 new Unsteered(host, stack));
         BoundPort connected = host.connect(bound, local, remote, remotePort);
@@ -58,7 +58,7 @@ public final class UserspaceTcpNetwork extends LinkTcpNetwork {
     }
 
     @Override
-    protected String elsewhere(IpAddress remote) {
+    protected String describeOffLink(IpAddress remote) {
         return remote + " is this host's own address, which is reached from other hosts only";
     }
 
@@ -87,7 +87,7 @@ public final class UserspaceTcpNetwork extends LinkTcpNetwork {
         /** Passes the error to all stacks, because the connection may be on any loop. */
         @Override
         public void icmpError(IcmpError error) {
-            host.tellStacks(error);
+            host.notifyStacks(error);
         }
     }
 }

@@ -28,7 +28,7 @@ public final class SocketRows {
     private static final int MAX_PER_LOOP = 128;
     private static final long PATIENCE_NANOS = TimeUnit.MILLISECONDS.toNanos(500);
 
-    private record Asked(RdmaRawLoopStatistics loop, RdmaRawPortStatistics port,
+    private record SampledPort(RdmaRawLoopStatistics loop, RdmaRawPortStatistics port,
                          CompletableFuture<RdmaRawTcpSockets> answer) {
     }
 
@@ -36,21 +36,21 @@ public final class SocketRows {
     }
 
     public static CompositeData[] read() throws OpenDataException {
-        List<Asked> all = new ArrayList<>();
+        List<SampledPort> all = new ArrayList<>();
         for (RdmaRawLoopStatistics loop : RdmaRawMetrics.loops()) {
             for (RdmaRawPortStatistics port : loop.ports()) {
                 for (RdmaRawMetered channel : port.channels().values()) {
                     if (channel instanceof RdmaRawTcpStatistics tcp) {
-                        all.add(new Asked(loop, port, tcp.sockets(MAX_PER_LOOP)));
+                        all.add(new SampledPort(loop, port, tcp.sockets(MAX_PER_LOOP)));
                     }
                 }
             }
         }
         long end = System.nanoTime() + PATIENCE_NANOS;
         List<CompositeData> rows = new ArrayList<>();
-        for (Asked asked : all) {
+        for (SampledPort sampled : all) {
             try {
-                add(rows, asked, asked.answer().get(Math.max(0, end - System.nanoTime()), TimeUnit.NANOSECONDS));
+                add(rows, sampled, sampled.answer().get(Math.max(0, end - System.nanoTime()), TimeUnit.NANOSECONDS));
             } catch (ExecutionException | TimeoutException e) {
                 // The loop has terminated or is blocked. List the others.
             } catch (InterruptedException e) {
@@ -61,28 +61,28 @@ public final class SocketRows {
         return rows.toArray(CompositeData[]::new);
     }
 
-    private static void add(List<CompositeData> rows, Asked asked, RdmaRawTcpSockets sockets)
+    private static void add(List<CompositeData> rows, SampledPort sampled, RdmaRawTcpSockets sockets)
             throws OpenDataException {
         for (RdmaRawTcpSockets.Listener listener : sockets.listeners()) {
-            Map<String, Object> row = names(asked, listener.local(), "*", "LISTEN");
+            Map<String, Object> row = names(sampled, listener.local(), "*", "LISTEN");
             row.put("level:half-open", (long) listener.halfOpen());
             row.put("level:backlog", (long) listener.backlog());
             rows.add(TransportMBean.row("Listener", row));
         }
         if (!sockets.byState().isEmpty()) {
-            Map<String, Object> row = names(asked, "", "", "ALL");
+            Map<String, Object> row = names(sampled, "", "", "ALL");
             sockets.byState().forEach((state, count) -> row.put("level:" + state, (long) count));
             rows.add(TransportMBean.row("States", row));
         }
         for (RdmaRawTcpSockets.Connection connection : sockets.connections()) {
-            rows.add(TransportMBean.row("Connection", connection(asked, connection)));
+            rows.add(TransportMBean.row("Connection", connection(sampled, connection)));
         }
     }
 
-    private static Map<String, Object> names(Asked asked, Object local, Object remote, String state) {
+    private static Map<String, Object> names(SampledPort sampled, Object local, Object remote, String state) {
         Map<String, Object> names = new LinkedHashMap<>();
-        names.put("loop", asked.loop().name());
-        names.put("device", asked.port().deviceName());
+        names.put("loop", sampled.loop().name());
+        names.put("device", sampled.port().deviceName());
         names.put("local", text(local));
         names.put("remote", text(remote));
         names.put("state", state);
@@ -100,9 +100,9 @@ public final class SocketRows {
         return address.toString().replaceFirst("^[^/]*/", "");
     }
 
-    private static Map<String, Object> connection(Asked asked, RdmaRawTcpSockets.Connection connection) {
+    private static Map<String, Object> connection(SampledPort sampled, RdmaRawTcpSockets.Connection connection) {
         RdmaRawTcpInfo info = connection.info();
-        Map<String, Object> row = names(asked, connection.local(), connection.remote(), info.state());
+        Map<String, Object> row = names(sampled, connection.local(), connection.remote(), info.state());
         row.put("congestion", info.congestionControl() + (info.recovering() ? ", recovering" : ""));
         row.put("traffic:received.payload.bytes", info.bytesReceived());
         row.put("traffic:acknowledged.payload.bytes", info.bytesAcked());

@@ -119,10 +119,10 @@ public final class RtnetlinkMonitor implements AutoCloseable {
      * @throws IOException if the kernel does not answer; the next call tries again
      */
     public boolean poll() throws IOException {
-        boolean mustAsk = outdated;
+        boolean mustQuery = outdated;
         outdated = true;
-        mustAsk |= !takeNotifications();
-        if (mustAsk) {
+        mustQuery |= !takeNotifications();
+        if (mustQuery) {
             synchronize();
         } else if (state.areRoutesOutdated()) {
             readRoutesAgain();
@@ -170,7 +170,7 @@ public final class RtnetlinkMonitor implements AutoCloseable {
     }
 
     private boolean publishIfChanged() {
-        if (!state.takeChanged()) {
+        if (!state.testAndClearChanged()) {
             return false;
         }
         snapshot = state.snapshot(++generation);

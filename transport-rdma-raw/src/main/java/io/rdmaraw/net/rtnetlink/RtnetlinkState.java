@@ -70,7 +70,7 @@ final class RtnetlinkState {
     }
 
     /** Returns whether paths may have changed since the last call. */
-    boolean takeChanged() {
+    boolean testAndClearChanged() {
         boolean was = changed || neighborsChanged;
         routeGeneration += changed ? 1 : 0;
         changed = false;
@@ -133,7 +133,7 @@ final class RtnetlinkState {
             routes.add(route, placement);
             changed = true;
         }
-        changed |= asksKernel();
+        changed |= queriesKernel();
     }
 
     /** If the table only has routes in a different form under the same key, the routes must be read again. */
@@ -146,10 +146,10 @@ final class RtnetlinkState {
             changed |= known;
             routesOutdated |= !known && routes.has(route);
         }
-        changed |= asksKernel();
+        changed |= queriesKernel();
     }
 
-    private boolean asksKernel() {
+    private boolean queriesKernel() {
         return !rules.isEmpty() || !sourceRoutes.isEmpty();
     }
 
@@ -184,7 +184,7 @@ final class RtnetlinkState {
 
     NetworkSnapshot snapshot(long generation) {
         return new NetworkSnapshot(generation, routeGeneration, List.copyOf(links.values()),
-                List.copyOf(addresses.values()), routes.copy(), List.copyOf(neighbors.values()), asksKernel(),
+                List.copyOf(addresses.values()), routes.copy(), List.copyOf(neighbors.values()), queriesKernel(),
                 new ReversePathFilters(Map.copyOf(filters)));
     }
 }

@@ -54,7 +54,7 @@ public final class PortReservation implements AutoCloseable {
                 throw new BindException(address + " port " + port + " could not be reserved: " + Errno.describe(errno));
             }
             if (protocol == IpProtocol.TCP) {
-                keepQuiet(socket);
+                dropAllSegments(socket);
             }
             NativeMemory.putInt(sockaddr + Sockaddr.SIZE_BYTES, Sockaddr.SIZE_BYTES);
             socket.getsockname(sockaddr, sockaddr + Sockaddr.SIZE_BYTES);
@@ -67,19 +67,19 @@ public final class PortReservation implements AutoCloseable {
         }
     }
 
-    private static void keepQuiet(NativeSocket socket) throws IOException {
+    private static void dropAllSegments(NativeSocket socket) throws IOException {
         try {
             SocketFilter.refuseAll().attachToTcp(socket.fd());
         } catch (IOException e) {
-            throw notKept(e.getMessage());
+            throw reservationFailed(e.getMessage());
         }
         int errno = socket.listen(0);
         if (errno != 0) {
-            throw notKept(Errno.describe(errno));
+            throw reservationFailed(Errno.describe(errno));
         }
     }
 
-    private static BindException notKept(String reason) {
+    private static BindException reservationFailed(String reason) {
         return new BindException("cannot prevent the kernel from answering on a reserved port: " + reason);
     }
 

@@ -118,7 +118,7 @@ public final class SegmentSocket implements AutoCloseable {
     }
 
     /** Returns the number of segments dropped for a wrong checksum since the last call. */
-    public int takeBadChecksums() {
+    public int pollBadChecksums() {
         int taken = badChecksums;
         badChecksums = 0;
         return taken;
@@ -185,7 +185,7 @@ public final class SegmentSocket implements AutoCloseable {
 
     private void pass(int packetBytes, long segment, int segmentBytes, long pseudoHeader, int etherType,
                       Consumer<ByteBuf> listener) {
-        if (!isSound(segment, segmentBytes, pseudoHeader)) {
+        if (!isChecksumValid(segment, segmentBytes, pseudoHeader)) {
             badChecksums++;
             return;
         }
@@ -200,7 +200,7 @@ public final class SegmentSocket implements AutoCloseable {
      * field contains only the sum of the pseudo header in two cases: the kernel has verified the checksum
      * during reassembly, or a local sender has left it to the hardware.
      */
-    private static boolean isSound(long segment, int segmentBytes, long pseudoHeader) {
+    private static boolean isChecksumValid(long segment, int segmentBytes, long pseudoHeader) {
         return InternetChecksum.isValid(InternetChecksum.sum(segment, segmentBytes, pseudoHeader))
                 || TcpHeader.checksum(segment) == (~InternetChecksum.finish(pseudoHeader) & 0xFFFF);
     }

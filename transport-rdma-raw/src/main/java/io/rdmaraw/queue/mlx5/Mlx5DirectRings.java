@@ -48,8 +48,8 @@ public final class Mlx5DirectRings implements DirectRings {
     }
 
     @Override
-    public boolean sendsSeveralAtOnce(VerbsContext context) {
-        return Mlx5SendRing.sendsSeveralAtOnce(context);
+    public boolean supportsMultiPacketSend(VerbsContext context) {
+        return Mlx5SendRing.supportsMultiPacketSend(context);
     }
 
     @Override

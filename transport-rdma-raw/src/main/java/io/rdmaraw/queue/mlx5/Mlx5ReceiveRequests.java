@@ -42,7 +42,7 @@ final class Mlx5ReceiveRequests extends SlotReceives {
 
     /** Handles a completion and returns the slot of its request. */
     int complete(long cqe) {
-        int place = queue.placeOf(Cqe.wqeCounter(cqe));
+        int place = queue.slotOf(Cqe.wqeCounter(cqe));
         int slotIndex = slotIndices[place];
         slotIndices[place] = NONE;
         completed();
@@ -65,11 +65,11 @@ final class Mlx5ReceiveRequests extends SlotReceives {
     }
 
     @Override
-    protected void takeBackAll() {
+    protected void reclaimAll() {
         completions.discardAll();
         for (int i = 0; i < slotIndices.length; i++) {
             if (slotIndices[i] != NONE) {
-                takeBack(slotIndices[i]);
+                reclaim(slotIndices[i]);
                 slotIndices[i] = NONE;
             }
         }

@@ -42,7 +42,7 @@ final class Mlx5ReceiveRing extends ReceiveRing {
     }
 
     @Override
-    protected ReceiveRequests own() {
+    protected ReceiveRequests ownRequests() {
         return own;
     }
 

@@ -51,7 +51,7 @@ final class Mlx5SendRing extends SendRing {
         int maxFrameBlocks = maxBlocks(maxSge, maxHeaderBytes);
         frameShift = Integer.SIZE - Integer.numberOfLeadingZeros(maxFrameBlocks - 1);
         queue = new Mlx5SendQueue(Mlx5dv.rings(queues.queuePair()),
-                sendsSeveralAtOnce(queues.setup().device().context()), MULTI_PACKET ? 1 << frameShift : 0);
+                supportsMultiPacketSend(queues.setup().device().context()), MULTI_PACKET ? 1 << frameShift : 0);
         elements = arrays.allocate((long) maxSge * Sge.SIZE_BYTES);
         sequences = new int[queue.blocks()];
         if (queue.blocks() < 1 << frameShift) {
@@ -61,8 +61,8 @@ final class Mlx5SendRing extends SendRing {
         }
     }
 
-    static boolean sendsSeveralAtOnce(VerbsContext context) {
-        return MULTI_PACKET && Mlx5dv.takesMultiPacketRequests(context);
+    static boolean supportsMultiPacketSend(VerbsContext context) {
+        return MULTI_PACKET && Mlx5dv.supportsMultiPacketRequests(context);
     }
 
     private static int maxBlocks(int maxSge, int maxHeaderBytes) {
@@ -153,7 +153,7 @@ final class Mlx5SendRing extends SendRing {
 
     private long sequenceAt(int wqeCounter) {
         long oldest = oldestSequence();
-        return oldest + (sequences[queue.placeOf(wqeCounter)] - (int) oldest);
+        return oldest + (sequences[queue.slotOf(wqeCounter)] - (int) oldest);
     }
 
     @Override

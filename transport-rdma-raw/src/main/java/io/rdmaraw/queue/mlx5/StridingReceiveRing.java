@@ -39,7 +39,7 @@ final class StridingReceiveRing extends ReceiveRing {
     }
 
     @Override
-    protected ReceiveRequests own() {
+    protected ReceiveRequests ownRequests() {
         return none;
     }
 
@@ -107,7 +107,7 @@ final class StridingReceiveRing extends ReceiveRing {
         int slot = unused < 0 || receives.failed() ? StridingReceives.OUT_OF_STEP
                 : receives.consume(strides, Cqe.wqeCounter(cqe));
         if (slot == StridingReceives.OUT_OF_STEP) {
-            receives.outOfStep();
+            receives.stopDesynchronized();
             return;
         }
         if (unused > 0) {
@@ -150,7 +150,7 @@ final class StridingReceiveRing extends ReceiveRing {
         }
 
         @Override
-        protected void takeBackAll() {
+        protected void reclaimAll() {
             // Nothing is posted.
         }
     }

@@ -61,7 +61,7 @@ final class StridingReceives extends ReceiveRequests {
         if (reported != first || count == 0 || end > stridesPerChunk || consumed == produced) {
             return OUT_OF_STEP;
         }
-        int slot = firstSlots[queue.placeOf(consumed)] + first;
+        int slot = firstSlots[queue.slotOf(consumed)] + first;
         if (end == stridesPerChunk) {
             stride = 0;
             consumed++;
@@ -73,7 +73,7 @@ final class StridingReceives extends ReceiveRequests {
     }
 
     /** Stops the queue because the positions of further frames are unknown. */
-    void outOfStep() {
+    void stopDesynchronized() {
         fail(WcStatus.BAD_RESP_ERR);
         stop();
     }
@@ -104,10 +104,10 @@ final class StridingReceives extends ReceiveRequests {
     }
 
     @Override
-    protected void takeBackAll() {
+    protected void reclaimAll() {
         completions.discardAll();
         while (consumed != produced) {
-            slots.returnStrides(firstSlots[queue.placeOf(consumed)] + stride, stridesPerChunk - stride);
+            slots.returnStrides(firstSlots[queue.slotOf(consumed)] + stride, stridesPerChunk - stride);
             stride = 0;
             consumed++;
             completed();

@@ -123,7 +123,7 @@ abstract class SegmentPayload {
         while (excess > 0 && lengths[sliceCount - 1] <= excess) {
             sliceCount--;
             excess -= lengths[sliceCount];
-            giveUp(sliceCount);
+            releaseSlice(sliceCount);
         }
         if (excess > 0) {
             lengths[sliceCount - 1] -= excess;
@@ -132,7 +132,7 @@ abstract class SegmentPayload {
         segmentSize = lengthBytes <= segmentSize ? 0 : segmentSize;
     }
 
-    private void giveUp(int slice) {
+    private void releaseSlice(int slice) {
         if (!borrowed) {
             buffers[slice].release();
         }
@@ -145,7 +145,7 @@ abstract class SegmentPayload {
      */
     public void transmitted() {
         for (int i = 0; i < sliceCount; i++) {
-            giveUp(i);
+            releaseSlice(i);
         }
         noPayload();
     }

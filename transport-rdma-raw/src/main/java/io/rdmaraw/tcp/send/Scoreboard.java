@@ -378,7 +378,7 @@ public final class Scoreboard {
      * Splits all lost entries that are longer than {@code maxBytes} in one pass. If the MSS shrinks, there may
      * be thousands.
      */
-    public void cutLost(int maxBytes) {
+    public void splitLost(int maxBytes) {
         int added = 0;
         for (int entry = head; entry != tail; entry++) {
             added += isLost(entry) ? (lengthOf(entry) - 1) / maxBytes : 0;
@@ -394,9 +394,9 @@ public final class Scoreboard {
         while (cut.capacity() < tail - head + added) {
             cut.grow();
         }
-        int[] placeOf = new int[tail - head];
+        int[] slotOf = new int[tail - head];
         for (int entry = head; entry != tail; entry++) {
-            placeOf[entry - head] = cut.tail;
+            slotOf[entry - head] = cut.tail;
             int step = isLost(entry) ? maxBytes : lengthOf(entry);
             for (int at = 0; at < lengthOf(entry); at += step) {
                 if (records != null) {
@@ -413,12 +413,12 @@ public final class Scoreboard {
         }
         // Entries in flight keep their order in time at their new positions.
         for (int entry = oldest; entry != NONE; entry = words[base(entry) + LATER]) {
-            int slot = placeOf[entry - head] & cut.mask;
-            cut.words[slot * WORDS + LATER] = placeOf(placeOf, words[base(entry) + LATER]);
-            cut.words[slot * WORDS + EARLIER] = placeOf(placeOf, words[base(entry) + EARLIER]);
+            int slot = slotOf[entry - head] & cut.mask;
+            cut.words[slot * WORDS + LATER] = slotOf(slotOf, words[base(entry) + LATER]);
+            cut.words[slot * WORDS + EARLIER] = slotOf(slotOf, words[base(entry) + EARLIER]);
         }
-        oldest = placeOf(placeOf, oldest);
-        newest = placeOf(placeOf, newest);
+        oldest = slotOf(slotOf, oldest);
+        newest = slotOf(slotOf, newest);
         mask = cut.mask;
         words = cut.words;
         sentNanos = cut.sentNanos;
@@ -428,8 +428,8 @@ public final class Scoreboard {
         lossHint = 0;
     }
 
-    private int placeOf(int[] placeOf, int entry) {
-        return entry == NONE ? NONE : placeOf[entry - head];
+    private int slotOf(int[] slotOf, int entry) {
+        return entry == NONE ? NONE : slotOf[entry - head];
     }
 
     private int base(int entry) {

@@ -19,7 +19,7 @@ final class ConnectedPort extends TcpPort {
     private final TcpStack stack;
     private final IpAddress peer;
     private final int peerPort;
-    private final Runnable onHostChange = this::followHost;
+    private final Runnable onHostChange = this::applyHostChange;
     /** The installed flow rules; empty if the stack's own rule covers the connection. */
     private List<FlowSpec> rules;
     /** Receiver of the flow rules; null if there are none. */
@@ -43,7 +43,7 @@ final class ConnectedPort extends TcpPort {
                 binding.close();
                 throw e;
             }
-            stack.network().follow(onHostChange);
+            stack.network().addHostChangeListener(onHostChange);
         }
     }
 
@@ -57,7 +57,7 @@ final class ConnectedPort extends TcpPort {
      * Replaces the rules if the MAC address of the link has changed. The new rules are installed before the old ones
      * are removed, because segments to the old MAC address may still be in transit.
      */
-    private void followHost() {
+    private void applyHostChange() {
         List<FlowSpec> wanted = binding().flows();
         if (wanted.equals(rules)) {
             return;
@@ -82,7 +82,7 @@ final class ConnectedPort extends TcpPort {
     @Override
     void withdraw() {
         if (steering != null) {
-            stack.network().unfollow(onHostChange);
+            stack.network().removeHostChangeListener(onHostChange);
             stack.port().detach(steering);
         }
     }

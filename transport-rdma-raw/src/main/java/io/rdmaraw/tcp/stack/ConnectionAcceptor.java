@@ -7,7 +7,7 @@ import io.rdmaraw.tcp.TcpListener;
 /** The server channel of a listening port, as seen by the stacks of its loops. Thread-safe. */
 public interface ConnectionAcceptor {
     /** Returns whether the accept queue has a free place. */
-    boolean hasPlace();
+    boolean hasBacklogRoom();
 
     /** Reserves a place in the accept queue. Returns false if the queue is full. */
     boolean mayAccept();
@@ -31,5 +31,5 @@ public interface ConnectionAcceptor {
      * Reports the addresses that the device receives segments for. The kernel socket of the port must not answer such
      * segments, even if the kernel receives a copy.
      */
-    void keepFromKernel(TcpNetwork.Steered steered);
+    void filterKernelSocket(TcpNetwork.Steered steered);
 }

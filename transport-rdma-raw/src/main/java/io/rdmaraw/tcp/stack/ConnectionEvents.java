@@ -31,9 +31,9 @@ final class ConnectionEvents implements TcpEvents {
     @Override
     public boolean mayAccept(TcpListener listener) {
         ListeningLoop.Listening listening = (ListeningLoop.Listening) listener.attachment();
-        boolean hasPlace = listening.port().server() != listening.server() || listening.server().hasPlace();
-        stack.counters().refusedByBacklog += hasPlace ? 0 : 1;
-        return hasPlace;
+        boolean hasBacklogRoom = listening.port().server() != listening.server() || listening.server().hasBacklogRoom();
+        stack.counters().refusedByBacklog += hasBacklogRoom ? 0 : 1;
+        return hasBacklogRoom;
     }
 
     @Override
@@ -157,7 +157,7 @@ final class ConnectionEvents implements TcpEvents {
 
     @Override
     public boolean unmatched(Segment segment) {
-        if (!stack.network().isOurs(segment.destinationHigh, segment.destinationLow)) {
+        if (!stack.network().isLocalUnicast(segment.destinationHigh, segment.destinationLow)) {
             stack.counters().droppedForeign++;
             return true;
         }

@@ -58,7 +58,7 @@ final class ConnectionLocation {
     void moveTo(TcpStack destination, boolean live, Runnable arrived) {
         Place before = place;
         TcpStack from = before.stack;
-        from.unready(transport);
+        from.removeReady(transport);
         if (live) {
             from.moveOut(transport);
             if (from != home) {
@@ -117,7 +117,7 @@ final class ConnectionLocation {
             passTo(now.target, now, task, ended);
         } else {
             // The last tasks of the loop may still move the connection away.
-            by.onceGone(() -> {
+            by.whenReleased(() -> {
                 if (place == now) {
                     ended.run();
                 } else {
@@ -131,7 +131,7 @@ final class ConnectionLocation {
      * Runs {@code change} on the loop that owns the connection. If the connection moves before that, {@code late} runs
      * on its new loop instead. May be called on any thread.
      */
-    void onLoopOrLate(Runnable change, Runnable late) {
+    void runOnOwner(Runnable change, Runnable late) {
         Place asked = place;
         if (asked.stack.isOnLoop()) {
             runAt(asked, change, late);

@@ -36,7 +36,7 @@ final class CrossLoopLookup {
     private final SegmentReceiver receiver;
     private final SharedDevice device;
     private final TcpStackStatistics counters;
-    private final SearchLimit searches = new SearchLimit();
+    private final LookupRateLimiter searches = new LookupRateLimiter();
     /** Set while the engine processes the segment of a failed search; null otherwise. */
     private Search failedSearch;
     /** Set while the engine processes a segment that the device's hash did not assign to this loop. */
@@ -93,21 +93,21 @@ final class CrossLoopLookup {
      */
     boolean take(Segment segment) {
         boolean opens = segment.has(TcpFlags.SYN) && !segment.has(TcpFlags.ACK);
-        boolean forListener = opens && (closedSharingServers > 0 || device.rssFlows().haveMovedWithin(OPENING_NANOS))
+        boolean forListener = opens && (closedSharingServers > 0 || device.rssFlows().haveFlowsMovedWithin(OPENING_NANOS))
                 && !engine.listensTo(segment);
         // If the failed search was for a connection only, a server of this loop may have closed during it. Then a
         // second search looks for another server.
         if (failedSearch != null && (failedSearch.forListener || !forListener)
-                || !forListener && !searchAlways && !device.rssFlows().haveMoved()) {
+                || !forListener && !searchAlways && !device.rssFlows().haveFlowsMoved()) {
             return false;
         }
         List<TcpStack> stacks = DeviceStacks.of(device);
-        if (stacks.size() < 2 || opens && !forListener && !device.rssFlows().haveMovedWithin(OPENING_NANOS)) {
+        if (stacks.size() < 2 || opens && !forListener && !device.rssFlows().haveFlowsMovedWithin(OPENING_NANOS)) {
             return false;
         }
         // Long after a change, a flow that has been idle may still arrive at the wrong loop. Therefore searches never
         // stop, but their rate is limited.
-        if (!searches.begin(device.rssFlows().haveMovedWithin(SETTLING_NANOS), System.nanoTime())) {
+        if (!searches.begin(device.rssFlows().haveFlowsMovedWithin(SETTLING_NANOS), System.nanoTime())) {
             if (opens && !forListener) {
                 // Accept the SYN here. It is probably not a retransmission, and a client retransmits a dropped SYN
                 // only after a second.
@@ -143,7 +143,7 @@ final class CrossLoopLookup {
         // A connection that has left this loop may still be moving, and then no other loop knows it.
         boolean known = segment != null && (engine.knows(segment) || receiver.forwards().find(segment) != null
                 || search.forListener && engine.listensTo(segment)
-                && stack.network().isOurs(segment.destinationHigh, segment.destinationLow));
+                && stack.network().isLocalUnicast(segment.destinationHigh, segment.destinationLow));
         TcpConnection connection = known ? engine.find(segment) : null;
         TcpTransport transport = connection == null ? null : (TcpTransport) connection.attachment();
         if (known) {

@@ -56,7 +56,7 @@ final class KernelSegments {
             TcpStack asked = stacks.get(index);
             asked.executeOrElse(() -> {
                 int lengthBytes = frame.readableBytes();
-                if (asked.takeIfKnown(frame)) {
+                if (asked.receiveIfKnown(frame)) {
                     origin.waitingBytes.addAndGet(-lengthBytes);
                 } else {
                     ask(index + 1);

@@ -53,14 +53,14 @@ final class ListeningLoop {
     private boolean forwardsToSharingServers;
     /** Set if the port has been released. */
     private boolean ended;
-    private final Runnable whenGone = this::gone;
+    private final Runnable whenReleased = this::gone;
     private boolean watchesEnd;
 
     ListeningLoop(ListeningPort port, TcpStack stack) {
         this.port = port;
         this.stack = stack;
         events = new DeviceEventsReceiver();
-        onHostChange = port::followHost;
+        onHostChange = port::applyHostChange;
     }
 
     TcpStack stack() {
@@ -114,7 +114,7 @@ final class ListeningLoop {
             listen(port.server());
             if (!watchesEnd) {
                 watchesEnd = true;
-                stack.onceGone(whenGone);
+                stack.whenReleased(whenReleased);
             }
             begun.complete(null);
         }, () -> {
@@ -125,7 +125,7 @@ final class ListeningLoop {
 
     private void gone() {
         gone = true;
-        port.takeBack();
+        port.reclaimPort();
     }
 
     void join() {
@@ -136,9 +136,9 @@ final class ListeningLoop {
             joined = true;
             share = stack.network().join(port.binding());
             stack.port().attach(events, List.of());
-            stack.network().follow(onHostChange);
+            stack.network().addHostChangeListener(onHostChange);
             // Address changes before {@code follow} were not reported.
-            port.followHost();
+            port.applyHostChange();
         }
         steer();
         steers = true;
@@ -267,7 +267,7 @@ final class ListeningLoop {
             leaving = true;
         }
         steered.forEach((rule, receiver) -> {
-            if (!stack.port().leaveToOthers(receiver)) {
+            if (!stack.port().withdrawFromShared(receiver)) {
                 kept.add(rule);
             }
         });
@@ -285,8 +285,8 @@ final class ListeningLoop {
             forwardsToSharingServers = false;
             stack.crossLoopLookup().sharingServerReleased();
         }
-        stack.cancelOnceGone(whenGone);
-        stack.network().unfollow(onHostChange);
+        stack.cancelWhenReleased(whenReleased);
+        stack.network().removeHostChangeListener(onHostChange);
         stack.port().detach(events);
         steer();
         if (share != null) {

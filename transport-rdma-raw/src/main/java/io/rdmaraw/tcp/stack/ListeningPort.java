@@ -106,7 +106,7 @@ public final class ListeningPort extends TcpPort implements RssFlowOwner {
         List<FlowSpec> withoutRoom = new ArrayList<>();
         VerbsException cause = null;
         // The kernel must not answer a segment that the device delivers, so exclude it before the rules are installed.
-        keepFromKernel(wanted);
+        filterKernelSocket(wanted);
         // Remove old rules first: on a full device they make room for the new ones.
         gone.forEach(rule -> flows.withdraw(onDevice(rule), this));
         try {
@@ -122,21 +122,21 @@ public final class ListeningPort extends TcpPort implements RssFlowOwner {
         } finally {
             rules = List.copyOf(kept);
             if (!withoutRoom.isEmpty()) {
-                keepFromKernel(rules);
+                filterKernelSocket(rules);
             }
         }
         if (opening && cause != null && rules.isEmpty()) {
             throw cause;
         }
-        noteRefused(withoutRoom, cause);
+        recordRejected(withoutRoom, cause);
         return true;
     }
 
-    private void keepFromKernel(List<FlowSpec> taken) {
+    private void filterKernelSocket(List<FlowSpec> taken) {
         ConnectionAcceptor listening = server;
         TcpNetwork.Steered steered = binding().steered(taken);
         if (listening != null && steered != null) {
-            listening.keepFromKernel(steered);
+            listening.filterKernelSocket(steered);
         }
     }
 
@@ -225,7 +225,7 @@ public final class ListeningPort extends TcpPort implements RssFlowOwner {
         }));
     }
 
-    private void noteRefused(List<FlowSpec> withoutRoom, VerbsException cause) {
+    private void recordRejected(List<FlowSpec> withoutRoom, VerbsException cause) {
         counters.unsteeredAddresses.add(withoutRoom.size() - refused.size());
         refused = List.copyOf(withoutRoom);
         if (cause != null) {
@@ -235,7 +235,7 @@ public final class ListeningPort extends TcpPort implements RssFlowOwner {
     }
 
     /** Adapts the rules to the host's addresses. Called on the loop that was notified first. */
-    void followHost() {
+    void applyHostChange() {
         try {
             if (update(false)) {
                 loops.forEach(loop -> loop.stack().onLoop(loop::steer));
@@ -254,8 +254,8 @@ public final class ListeningPort extends TcpPort implements RssFlowOwner {
         List<FlowSpec> withoutRoom = new ArrayList<>(rules);
         withoutRoom.removeAll(steered);
         rules = List.copyOf(steered);
-        keepFromKernel(rules);
-        noteRefused(withoutRoom, cause);
+        filterKernelSocket(rules);
+        recordRejected(withoutRoom, cause);
     }
 
     boolean isReusePort() {
@@ -326,13 +326,13 @@ public final class ListeningPort extends TcpPort implements RssFlowOwner {
 
     /** Moves the port to the server channel's new loops, unless it was moved to the loops of another group. */
     public void serveBy(List<TcpStack> joined) {
-        boolean leftToOthers;
+        boolean leftShared;
         synchronized (this) {
             List<TcpStack> serving = serving().map(ListeningLoop::stack).toList();
-            leftToOthers = !serving.isEmpty() && serving.stream().noneMatch(own::contains);
+            leftShared = !serving.isEmpty() && serving.stream().noneMatch(own::contains);
             own = Set.copyOf(joined);
         }
-        if (!leftToOthers) {
+        if (!leftShared) {
             moveTo(joined);
         }
     }
@@ -350,7 +350,7 @@ public final class ListeningPort extends TcpPort implements RssFlowOwner {
      * Handles the end of a loop that the port was moved to. If no such loop is left, the server channel's own loops
      * serve the port again.
      */
-    void takeBack() {
+    void reclaimPort() {
         List<TcpStack> back;
         synchronized (this) {
             if (serving().findAny().isPresent()) {
@@ -365,7 +365,7 @@ public final class ListeningPort extends TcpPort implements RssFlowOwner {
         withdrawn = true;
         inForce().forEach(rule -> flows.withdraw(rule, this));
         rules = List.of();
-        noteRefused(List.of(), null);
+        recordRejected(List.of(), null);
     }
 
     /** Returns whether the kernel receives copies of the segments that the device delivers. */
@@ -398,7 +398,7 @@ public final class ListeningPort extends TcpPort implements RssFlowOwner {
                 return false;
             }
             reusePort = true;
-            rules.forEach(rule -> flows.disown(rule, this));
+            rules.forEach(rule -> flows.removeOwner(rule, this));
         }
         loops.forEach(loop -> loop.stack().beforeFrames(loop::forwardToSharingServers));
         return true;
@@ -422,7 +422,7 @@ public final class ListeningPort extends TcpPort implements RssFlowOwner {
         try {
             binding().setListening(true);
             synchronized (this) {
-                keepFromKernel(rules);
+                filterKernelSocket(rules);
             }
             updateLoops();
         } catch (RuntimeException e) {

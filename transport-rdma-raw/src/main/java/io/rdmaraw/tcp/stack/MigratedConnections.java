@@ -148,10 +148,10 @@ public final class MigratedConnections {
                 continue;
             }
             batch.target.executeOrElse(() -> {
-                limit.giveBack(count);
+                limit.release(count);
                 batch.target.receiveForwarded(batch);
             }, () -> {
-                limit.giveBack(count);
+                limit.release(count);
                 batch.release();
             });
         }

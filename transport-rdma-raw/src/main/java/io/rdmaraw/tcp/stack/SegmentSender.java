@@ -56,7 +56,7 @@ final class SegmentSender {
      * @return false if the device has no room
      */
     boolean send(long now, boolean deliveredOnly) {
-        while (roomForOne()) {
+        while (hasRoomForSegment()) {
             engine.limitSegmentation(writer.segmentedRoomBytes());
             if (deliveredOnly && isNextUndelivered() || !engine.pollSegment(now, out)) {
                 port.queue().post();
@@ -76,7 +76,7 @@ final class SegmentSender {
         return next != null && next.attachment() instanceof TcpTransport transport && transport.isReady();
     }
 
-    private boolean roomForOne() {
+    private boolean hasRoomForSegment() {
         if (writer.hasRoom()) {
             return true;
         }
@@ -122,7 +122,7 @@ final class SegmentSender {
     private void drop(TcpPath pathOrNull) {
         TcpStackStatistics counters = stack.counters();
         counters.droppedUnroutable += pathOrNull == null ? 1 : 0;
-        counters.droppedLookupLimited += pathOrNull == TcpPath.NOT_ASKED ? 1 : 0;
+        counters.droppedLookupLimited += pathOrNull == TcpPath.LOOKUP_LIMITED ? 1 : 0;
         counters.droppedOtherLink += pathOrNull == TcpPath.OTHER_LINK ? 1 : 0;
         SegmentOwner owner = out.connection();
         out.transmitted();
@@ -195,7 +195,7 @@ final class SegmentSender {
      * retransmits.
      */
     void sendResolved(byte[] bytes, long mac) {
-        if (!roomForOne()) {
+        if (!hasRoomForSegment()) {
             stack.counters().droppedUnresolved++;
             return;
         }

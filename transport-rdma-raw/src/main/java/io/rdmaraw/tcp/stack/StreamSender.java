@@ -35,7 +35,7 @@ final class StreamSender {
             if (room <= 0 && mayMakeRoom) {
                 // At most once for each flush: a peer that acknowledges fast must not keep the loop here.
                 mayMakeRoom = false;
-                room = transport.makeSendRoom();
+                room = transport.freeSendRoom();
             }
             if (room <= 0) {
                 transport.awaitSendRoom();

@@ -91,7 +91,7 @@ public interface StreamTransport {
     void write(ChannelOutboundBuffer in, ByteBufAllocator allocator) throws IOException;
 
     /** Returns true once when there is room again after a write that did not fit. */
-    boolean takeSendRoom();
+    boolean pollSendRoom();
 
     /** Closes the outbound direction (FIN) after the data written so far. */
     void shutdownOutput();

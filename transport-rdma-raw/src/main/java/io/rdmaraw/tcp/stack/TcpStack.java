@@ -62,8 +62,8 @@ public final class TcpStack implements FrameReceiver, PortOwner {
     private boolean gone;
     /** Reason reported to connections that are here when the stack ends or that arrive later; null until then. */
     private CloseReason endReason;
-    private final BeforeFrames beforeFrames = new BeforeFrames();
-    private final Afterwards afterwards = new Afterwards();
+    private final PriorityTasks beforeFrames = new PriorityTasks();
+    private final ReleaseTasks releaseTasks = new ReleaseTasks();
 
     public TcpStack(DeviceQueue port, TcpNetwork network, TcpStackOptions options, ThreadAwareExecutor loop,
              RandomGenerator random) {
@@ -248,13 +248,13 @@ public final class TcpStack implements FrameReceiver, PortOwner {
     /**
      * Runs a task when the stack has released its connections, or now if it already has. May be called on any thread.
      */
-    void onceGone(Runnable task) {
-        afterwards.add(task);
+    void whenReleased(Runnable task) {
+        releaseTasks.add(task);
     }
 
-    /** Removes a task of {@link #onceGone} that has not run. May be called on any thread. */
-    void cancelOnceGone(Runnable task) {
-        afterwards.remove(task);
+    /** Removes a task of {@link #whenReleased} that has not run. May be called on any thread. */
+    void cancelWhenReleased(Runnable task) {
+        releaseTasks.remove(task);
     }
 
     private CompletableFuture<RdmaRawTcpSockets> sockets(int most) {
@@ -323,7 +323,7 @@ public final class TcpStack implements FrameReceiver, PortOwner {
     }
 
     /** Returns whether segments for connections on other loops are expected here. */
-    public boolean isPassingOn() {
+    public boolean isForwarding() {
         return !receiver.forwards().isEmpty();
     }
 
@@ -360,7 +360,7 @@ public final class TcpStack implements FrameReceiver, PortOwner {
      * Receives a segment from the kernel if its connection is on this stack or was here before. Returns false
      * otherwise.
      */
-    boolean takeIfKnown(ByteBuf frame) {
+    boolean receiveIfKnown(ByteBuf frame) {
         Segment segment = gone ? null : receiver.parse(frame, true);
         if (segment == null || !engine.knows(segment)
                 && (receiver.forwards().isEmpty() || receiver.forwards().find(segment) == null)) {
@@ -450,7 +450,7 @@ public final class TcpStack implements FrameReceiver, PortOwner {
     public void endBurst() {
         receiver.endBurst();
         if (receiver.isMemoryLow()) {
-            engine.giveBackBuffers(MAX_COPIED_AFTER_BURST);
+            engine.releaseReceiveBuffers(MAX_COPIED_AFTER_BURST);
         }
     }
 
@@ -518,7 +518,7 @@ public final class TcpStack implements FrameReceiver, PortOwner {
     /**
      * Cancels the delivery, because the transport moves to another loop. That loop delivers the events when it arrives.
      */
-    void unready(TcpTransport transport) {
+    void removeReady(TcpTransport transport) {
         ready.remove(transport);
     }
 
@@ -550,14 +550,14 @@ public final class TcpStack implements FrameReceiver, PortOwner {
 
     @Override
     public void sendQueueHasRoom() {
-        transmission.roomCame();
+        transmission.onSendRoom();
     }
 
     // ---- the end of the queue ----
 
     /** Ends all connections, because nothing can be sent any more. */
     @Override
-    public void queueGone() {
+    public void queueClosed() {
         shutdown(CloseReason.LINK_GONE);
     }
 
@@ -597,6 +597,6 @@ public final class TcpStack implements FrameReceiver, PortOwner {
         gone = true;
         port.detach(this);
         lingering.close();
-        afterwards.begin();
+        releaseTasks.begin();
     }
 }

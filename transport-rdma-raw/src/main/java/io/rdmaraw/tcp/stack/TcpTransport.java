@@ -44,7 +44,7 @@ public final class TcpTransport implements StreamTransport {
     private boolean connected;
     private boolean peerFinished;
     /** Set if the channel has more data to write than the send buffer holds. */
-    private boolean wantsSendRoom;
+    private boolean awaitingSendRoom;
     private boolean hasSendRoom;
     /** Set while a task is scheduled that flushes the channel again. */
     private boolean retriesWrite;
@@ -81,7 +81,7 @@ public final class TcpTransport implements StreamTransport {
     TcpPath path(TcpNetwork network) {
         TcpPath current = path;
         if (current == null || current.generation() != network.generation()
-                || current.isWayBack() && current.targetMac() != connection.peerMac()) {
+                || current.isReturnPath() && current.targetMac() != connection.peerMac()) {
             current = network.path(connection.localHigh(), connection.localLow(), connection.localPort(),
                     connection.remoteHigh(), connection.remoteLow(), connection.remotePort(),
                     connection.mark(), connection.peerMac());
@@ -98,12 +98,12 @@ public final class TcpTransport implements StreamTransport {
     public void mark(int changed) {
         if (changed != connection.mark()) {
             connection.mark(changed);
-            leaveNextHop();
+            releaseNextHop();
         }
     }
 
     /** Discards the path, because it records the use of its next hop for the loop that the connection has left. */
-    private void leaveNextHop() {
+    private void releaseNextHop() {
         // A path without a next hop leads to a loop of this host. Keep it: if more loops share the port now, a new
         // lookup could select another one.
         if (path != null && path.hopOrNull() != null) {
@@ -161,7 +161,7 @@ public final class TcpTransport implements StreamTransport {
         channel = null;
         location.moveTo(destination, live, () -> {
             if (live) {
-                leaveNextHop();
+                releaseNextHop();
                 destination.moveIn(this);
                 noteEndOfLoop();
             }
@@ -279,7 +279,7 @@ public final class TcpTransport implements StreamTransport {
 
     /** Records that the channel has more data than the send buffer. It is notified when there is room. */
     void awaitSendRoom() {
-        wantsSendRoom = true;
+        awaitingSendRoom = true;
         connection.awaitsSendRoom(true);
     }
 
@@ -302,7 +302,7 @@ public final class TcpTransport implements StreamTransport {
 
     /** Handles acknowledged or sent data. Returns true if the channel waits for room and there is enough now. */
     boolean noteAcked() {
-        if (!wantsSendRoom || connection.awaitsNotSentLow()) {
+        if (!awaitingSendRoom || connection.awaitsNotSentLow()) {
             return false;
         }
         int bufferBytes = sendBufferBytes();
@@ -310,14 +310,14 @@ public final class TcpTransport implements StreamTransport {
         if (connection.queuedBytes() > bufferBytes - bufferBytes / 3) {
             return false;
         }
-        wantsSendRoom = false;
+        awaitingSendRoom = false;
         connection.awaitsSendRoom(false);
         hasSendRoom = true;
         return true;
     }
 
     @Override
-    public boolean takeSendRoom() {
+    public boolean pollSendRoom() {
         boolean room = hasSendRoom;
         hasSendRoom = false;
         return room;
@@ -380,7 +380,7 @@ public final class TcpTransport implements StreamTransport {
      *
      * @return the room in bytes; 0 if the connection has ended
      */
-    int makeSendRoom() {
+    int freeSendRoom() {
         stack().flushNow();
         stack().receiveNow();
         return closeReason == null ? sendRoom() : 0;
@@ -407,7 +407,7 @@ public final class TcpTransport implements StreamTransport {
 
     @Override
     public void settingChanged(Consumer<TcpConnection> change, Consumer<TcpConnection> late) {
-        location.onLoopOrLate(() -> tell(change), () -> tell(late));
+        location.runOnOwner(() -> tell(change), () -> tell(late));
     }
 
     /** Applies a change while the connection is open. An ended connection stays with the engine of its former loop. */

@@ -27,7 +27,7 @@ import io.rdmaraw.loop.LoopTasks;
  * ({@code RdmaRawChannelOption.SHARED_FLUSHES}), the flush waits for the tasks behind it, at most
  * {@value #MAX_COALESCED} flushes.
  *
- * <p>In BLOCKED a flush retries the transmission, too. The state remains BLOCKED until {@link #roomCame}, even if the
+ * <p>In BLOCKED a flush retries the transmission, too. The state remains BLOCKED until {@link #onSendRoom}, even if the
  * retry sends everything. PENDING and SCHEDULED do not record whether there is unsent data; the engine's deadline does.
  * The turn transmits when that deadline is due, in any state.
  */
@@ -115,7 +115,7 @@ final class Transmission implements Runnable {
         }
         state = State.SCHEDULED;
         if (!inTasks) {
-            putBehindTasks();
+            enqueueBehindTasks();
         }
         return true;
     }
@@ -123,7 +123,7 @@ final class Transmission implements Runnable {
     /**
      * Enqueues this task behind the present tasks of the loop. As long as further flushes follow, it is enqueued again.
      */
-    private void putBehindTasks() {
+    private void enqueueBehindTasks() {
         inTasks = true;
         coalescedBefore = coalesced;
         LoopTasks.executeOrElse(loop, this, this);
@@ -137,7 +137,7 @@ final class Transmission implements Runnable {
             return;
         }
         if (coalesced > coalescedBefore && hasOtherTasks()) {
-            putBehindTasks();
+            enqueueBehindTasks();
         } else {
             transmit(System.nanoTime());
         }
@@ -184,7 +184,7 @@ final class Transmission implements Runnable {
     }
 
     /** Continues after the device has accepted frames. */
-    void roomCame() {
+    void onSendRoom() {
         if (state == State.BLOCKED) {
             state = State.IDLE;
         }

@@ -60,7 +60,7 @@ public final class Mlx5ReceiveQueue {
     }
 
     /** Returns the place in the ring that a completion's counter refers to. */
-    public int placeOf(int wqeCounter) {
+    public int slotOf(int wqeCounter) {
         return wqeCounter & mask;
     }
 

@@ -117,7 +117,7 @@ public final class Mlx5SendQueue {
     }
 
     /** Returns the place in the ring, in blocks, that a completion's counter refers to. */
-    public int placeOf(int wqeCounter) {
+    public int slotOf(int wqeCounter) {
         return wqeCounter & blockMask;
     }
 

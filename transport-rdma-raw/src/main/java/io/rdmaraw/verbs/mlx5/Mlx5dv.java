@@ -138,7 +138,7 @@ public final class Mlx5dv {
      * Returns whether a device of libmlx5 supports multi-packet requests. Such devices (ConnectX-5 and later)
      * do not need inlined headers; DPDK assumes the same if it cannot query the firmware.
      */
-    public static boolean takesMultiPacketRequests(VerbsContext context) {
+    public static boolean supportsMultiPacketRequests(VerbsContext context) {
         if (Library.LOADED.queryDevice == 0) {
             return false;
         }

@@ -103,11 +103,11 @@ public final class VerbsDevices {
     }
 
     private static VerbsException unknown(String deviceName) {
-        return new VerbsException("ibv_get_device_list", Errno.ENODEV, reasonWhyUnknown(PortInterfaces.ofHost(),
+        return new VerbsException("ibv_get_device_list", Errno.ENODEV, unknownDeviceReason(PortInterfaces.ofHost(),
                 deviceName));
     }
 
-    static String reasonWhyUnknown(PortInterfaces interfaces, String deviceName) {
+    static String unknownDeviceReason(PortInterfaces interfaces, String deviceName) {
         if (new DeviceName(deviceName).isSoftware()) {
             return "there is no software device \"" + deviceName + "\"; there are soft:loop, soft:loop:NAME,"
                     + " soft:xdp:NETDEV and soft:packet:NETDEV, where NETDEV is a network interface such as eth0";

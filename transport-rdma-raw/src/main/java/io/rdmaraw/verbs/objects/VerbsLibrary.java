@@ -178,7 +178,7 @@ public final class VerbsLibrary {
                 throw new UnsatisfiedLinkError("the library is of version " + its + ", and the transport's classes are"
                         + " of " + ours + ": give netty-transport-rdma-raw and netty-transport-rdma-raw-native one"
                         + " version, as netty-transport-rdma-raw-bom does (the library is in "
-                        + NativeLibrary.placesOf("softverbs") + ")");
+                        + NativeLibrary.candidatesOf("softverbs") + ")");
             }
         }
 

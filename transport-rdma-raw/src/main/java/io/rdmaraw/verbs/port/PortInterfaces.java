@@ -14,11 +14,11 @@ import java.util.List;
  */
 public final class PortInterfaces {
     private final SysfsInterfaces files;
-    private final boolean asksKernel;
+    private final boolean queriesKernel;
 
-    private PortInterfaces(Path sysfs, boolean asksKernel) {
+    private PortInterfaces(Path sysfs, boolean queriesKernel) {
         files = new SysfsInterfaces(sysfs);
-        this.asksKernel = asksKernel;
+        this.queriesKernel = queriesKernel;
     }
 
     /**
@@ -55,7 +55,7 @@ public final class PortInterfaces {
      * @return null if there is none, or it is in another network namespace
      */
     public String interfaceOf(String device, int port) {
-        String name = asksKernel ? byNetlink(device, port) : null;
+        String name = queriesKernel ? byNetlink(device, port) : null;
         if (name == null) {
             name = files.interfaceOf(device, port);
         }
@@ -85,7 +85,7 @@ public final class PortInterfaces {
         if (!files.isInterface(interfaceName)) {
             return null;
         }
-        String device = asksKernel ? deviceByNetlink(interfaceName) : null;
+        String device = queriesKernel ? deviceByNetlink(interfaceName) : null;
         return device != null ? device : files.deviceOf(interfaceName);
     }
 

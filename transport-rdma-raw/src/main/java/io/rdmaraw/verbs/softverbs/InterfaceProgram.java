@@ -17,13 +17,13 @@ import java.util.stream.LongStream;
  * @param id    ID of the program as printed by {@code bpftool prog}
  * @param name  name of the program; empty if this process lacks the {@code CAP_SYS_ADMIN} to read it
  */
-public record InterfaceProgram(Place place, int id, String name) {
+public record InterfaceProgram(AttachPoint place, int id, String name) {
     private static final int MAX_PROGRAMS = 65;
     private static final int NAME_BYTES = 16;
     private static final String OWN_PREFIX = "rdma_raw_";
 
     /** The hooks in the order in which the kernel runs them; {@code softverbs.h} uses the same numbers. */
-    public enum Place {
+    public enum AttachPoint {
         /** XDP, run by the kernel for any driver. */
         XDP_GENERIC,
         /** XDP, run by the driver. */

@@ -162,7 +162,7 @@ class GroupMembershipsTest {
     /** Passes a query to the host. */
     private void ask(String group, int version, int millis, String... sources) {
         boolean ipv4 = ip(group).isIpv4();
-        memberships.asked(new GroupQuery(ipv4, version, ip(group), addresses(sources), millis, 2), nowNanos);
+        memberships.onQuery(new GroupQuery(ipv4, version, ip(group), addresses(sources), millis, 2), nowNanos);
     }
 
     private void expectTwice(String report) {
@@ -360,8 +360,8 @@ class GroupMembershipsTest {
                     int number = 300 * i + n;
                     sources.add(ipv4 ? IpAddress.ipv4(0x0a00_0000 + number) : new IpAddress(1L << 61, number));
                 }
-                memberships.asked(new GroupQuery(ipv4, ipv4 ? 3 : 2, group, sources, 10_000, 2), nowNanos);
-                assertTrue(memberships.askedSources() <= 512, "what many queries ask for");
+                memberships.onQuery(new GroupQuery(ipv4, ipv4 ? 3 : 2, group, sources, 10_000, 2), nowNanos);
+                assertTrue(memberships.queriedSources() <= 512, "what many queries ask for");
             }
         }
     }

@@ -60,22 +60,22 @@ class NeighborCacheTest {
             cache.advertised(routers[0], MAC, true, true, nowNanos);
             pass(60 * SECOND);
             assertEquals(routers[0], nextHop(routers));
-            cache.takeChanged();
+            cache.testAndClearChanged();
             cache.use(routers[0], nowNanos);
             pass(5 * SECOND + 3 * SECOND);
-            assertTrue(cache.takeChanged(), "whoever sends is told");
+            assertTrue(cache.testAndClearChanged(), "whoever sends is told");
             assertEquals(routers[1], nextHop(routers), "it does not answer any more");
             pass(5 * SECOND);
             assertEquals(routers[1], nextHop(routers), "though the cache has forgotten it");
             cache.use(routers[1], nowNanos);
             pass(4 * SECOND);
             assertEquals(routers[0], nextHop(routers), "of two dead routers the first, as before");
-            cache.heardFrom(routers[1], MAC);
+            cache.learn(routers[1], MAC);
             assertEquals(routers[1], nextHop(routers));
-            cache.takeChanged();
+            cache.testAndClearChanged();
             answering.add(routers[0]);
             pass(10 * SECOND);
-            assertTrue(cache.takeChanged());
+            assertTrue(cache.testAndClearChanged());
             assertEquals(routers[0], nextHop(routers), "it was tried again, and has answered");
         }
     }
@@ -83,11 +83,11 @@ class NeighborCacheTest {
     @Test
     void floodOfSolicitationsDoesNotEvictNeighborsInUse() {
         IpAddress used = IpAddress.parse("10.1.0.1");
-        cache.heardFrom(ROUTERS4[0], MAC);
-        cache.heardFrom(used, MAC);
+        cache.learn(ROUTERS4[0], MAC);
+        cache.learn(used, MAC);
         cache.use(used, nowNanos);
         for (int i = 0; i < 20_000; i++) {
-            cache.heardFrom(IpAddress.ipv4(0x0a02_0000 + i), MAC + 1);
+            cache.learn(IpAddress.ipv4(0x0a02_0000 + i), MAC + 1);
         }
         List<Neighbor> neighbors = cache.neighbors(1);
         assertEquals(8192, neighbors.size(), "it is bounded");
@@ -99,12 +99,12 @@ class NeighborCacheTest {
     void leastRecentlyUsedNeighborIsEvicted() {
         for (int i = 0; i < 8192; i++) {
             IpAddress host = IpAddress.ipv4(0x0a02_0000 + i);
-            cache.heardFrom(host, MAC);
+            cache.learn(host, MAC);
             cache.use(host, nowNanos);
         }
         IpAddress first = IpAddress.ipv4(0x0a02_0000);
         cache.use(first, nowNanos);
-        cache.heardFrom(ROUTERS4[0], MAC);
+        cache.learn(ROUTERS4[0], MAC);
         cache.use(ROUTERS4[0], nowNanos);
         List<Neighbor> neighbors = cache.neighbors(1);
         assertEquals(8192, neighbors.size());

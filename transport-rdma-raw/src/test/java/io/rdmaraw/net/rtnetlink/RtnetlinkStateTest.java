@@ -236,13 +236,13 @@ class RtnetlinkStateTest {
     @Test
     void neighborDoesNotChangeTheRouteGeneration() {
         link(2, UP);
-        assertTrue(state.takeChanged());
+        assertTrue(state.testAndClearChanged());
         long before = state.snapshot(1).routeGeneration();
         state.add(new Neighbor(2, ip("10.0.0.1"), 1, Neighbor.PERMANENT));
-        assertTrue(state.takeChanged());
+        assertTrue(state.testAndClearChanged());
         assertEquals(before, state.snapshot(2).routeGeneration());
         add(route("10.0.0.0/8", null, 2));
-        assertTrue(state.takeChanged());
+        assertTrue(state.testAndClearChanged());
         assertTrue(state.snapshot(3).routeGeneration() > before);
     }
 

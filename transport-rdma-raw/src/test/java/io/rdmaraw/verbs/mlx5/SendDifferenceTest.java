@@ -50,7 +50,7 @@ class SendDifferenceTest {
     @BeforeContainer
     static void open() {
         theirs = new EmulatedQueuePair();
-        multiPacket = Mlx5dv.takesMultiPacketRequests(theirs.context);
+        multiPacket = Mlx5dv.supportsMultiPacketRequests(theirs.context);
     }
 
     @AfterContainer

@@ -87,11 +87,11 @@ class VerbsExceptionTest {
     void networkInterfaceWithoutRdmaDeviceSuggestsSoftDevices(@TempDir Path sys) throws Exception {
         Files.createDirectories(sys.resolve("class/net/eth9/device"));
         PortInterfaces interfaces = PortInterfaces.ofFiles(sys);
-        String known = VerbsDevices.reasonWhyUnknown(interfaces, "eth9");
+        String known = VerbsDevices.unknownDeviceReason(interfaces, "eth9");
         assertTrue(known.contains("soft:xdp:eth9") && known.contains("soft:packet:eth9"), known);
-        String unknown = VerbsDevices.reasonWhyUnknown(interfaces, "eth8");
+        String unknown = VerbsDevices.unknownDeviceReason(interfaces, "eth8");
         assertTrue(unknown.contains("no RDMA device \"eth8\""), unknown);
-        String misspelt = VerbsDevices.reasonWhyUnknown(interfaces, "soft:xpd:eth9");
+        String misspelt = VerbsDevices.unknownDeviceReason(interfaces, "soft:xpd:eth9");
         assertTrue(misspelt.contains("soft:xdp:NETDEV"), misspelt);
     }
 }

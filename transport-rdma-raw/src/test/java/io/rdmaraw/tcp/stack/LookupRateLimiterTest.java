@@ -6,10 +6,10 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-class SearchLimitTest {
+class LookupRateLimiterTest {
     private static final long SECOND = 1_000_000_000L;
 
-    private final SearchLimit limit = new SearchLimit();
+    private final LookupRateLimiter limit = new LookupRateLimiter();
 
     private int begun(boolean settling, int wanted, long intervalNanos, boolean answered) {
         int begun = 0;

@@ -5,13 +5,13 @@ import io.netty.util.internal.logging.InternalLoggerFactory;
 import io.rdmaraw.net.Link;
 
 /** Logs changes of a device's link that affect its connections. Not thread-safe. */
-final class LinkWatch {
-    private static final InternalLogger LOGGER = InternalLoggerFactory.getInstance(LinkWatch.class);
+final class LinkMonitor {
+    private static final InternalLogger LOGGER = InternalLoggerFactory.getInstance(LinkMonitor.class);
 
     private final String deviceName;
     private Link last;
 
-    LinkWatch(String deviceName, Link link) {
+    LinkMonitor(String deviceName, Link link) {
         this.deviceName = deviceName;
         last = link;
     }
@@ -21,7 +21,7 @@ final class LinkWatch {
      *
      * @param linkOrNull the present state of the link; null if it no longer exists
      */
-    void follow(Link linkOrNull) {
+    void update(Link linkOrNull) {
         Link before = last;
         last = linkOrNull;
         if (before == null || linkOrNull == null) {

@@ -26,7 +26,7 @@ import java.util.Optional;
  *                         (before Linux 6.13)
  * @param leftDeferring    number of NAPI instances with interrupts that a killed process has left deferred
  */
-public record InterfaceFacts(String driver, boolean isReported, long xdpFeatures, long xdpRxMetadata,
+public record InterfaceInfo(String driver, boolean isReported, long xdpFeatures, long xdpRxMetadata,
         int zeroCopySegments, int receiveQueues, int queuesWithNapi, boolean isNapiByFrame, int leftDeferring) {
     /** {@code NETDEV_XDP_ACT_BASIC}: the driver can run XDP programs. */
     public static final long XDP_BASIC = 1;
@@ -47,7 +47,7 @@ public record InterfaceFacts(String driver, boolean isReported, long xdpFeatures
      *
      * @return empty if the interface does not exist or softverbs is not usable
      */
-    public static Optional<InterfaceFacts> of(String netdev) {
+    public static Optional<InterfaceInfo> of(String netdev) {
         long function = VerbsDevices.softverbsFunction("softverbs_query_interface");
         if (function == 0) {
             return Optional.empty();
@@ -68,8 +68,8 @@ public record InterfaceFacts(String driver, boolean isReported, long xdpFeatures
         return (xdpFeatures & features) == features;
     }
 
-    private static InterfaceFacts read(long memory) {
-        return new InterfaceFacts(
+    private static InterfaceInfo read(long memory) {
+        return new InterfaceInfo(
                 NativeMemory.segment(memory + SoftverbsInterfaceLayout.DRIVER_OFFSET, DRIVER_BYTES).getString(0),
                 NativeMemory.getInt(memory + SoftverbsInterfaceLayout.TOLD_OFFSET) != 0,
                 NativeMemory.getLong(memory + SoftverbsInterfaceLayout.XDP_FEATURES_OFFSET),

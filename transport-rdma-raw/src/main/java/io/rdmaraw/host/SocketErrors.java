@@ -9,8 +9,8 @@ import java.net.NoRouteToHostException;
 import java.net.SocketException;
 
 /** Creates the exceptions that networks of all kinds have in common, with the messages of Linux. */
-public final class Refusals {
-    private Refusals() {
+public final class SocketErrors {
+    private SocketErrors() {
     }
 
     /** Returns the exception for a local address that the host does not have. */

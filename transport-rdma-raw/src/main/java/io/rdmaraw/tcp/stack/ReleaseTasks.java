@@ -4,7 +4,7 @@ import java.util.ArrayList;
 import java.util.List;
 
 /** Tasks that run when a stack has released all its connections. Thread-safe. */
-final class Afterwards {
+final class ReleaseTasks {
     private final List<Runnable> waiting = new ArrayList<>(0);
     private boolean begun;
 

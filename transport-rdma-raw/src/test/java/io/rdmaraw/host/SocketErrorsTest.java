@@ -6,7 +6,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 /** The error for an unknown device name suggests similar valid names. */
-class RefusalsTest {
+class SocketErrorsTest {
     @ParameterizedTest
     @CsvSource(delimiter = '|', value = {
         "soft:xdp:eth7    | eth7         | interface eth7 of soft:xdp:eth7 does not exist",
@@ -16,7 +16,7 @@ class RefusalsTest {
         "loop             | loop         | is soft:loop meant?",
     })
     void missingDeviceIsReportedWithSuggestion(String device, String link, String told) {
-        String message = Refusals.missing(device, link).getMessage();
+        String message = SocketErrors.missing(device, link).getMessage();
         assertTrue(message.contains(told), message);
     }
 }

@@ -9,7 +9,7 @@ import static java.util.Map.entry;
  * Remedies for persistent drops and errors, by the name of their metric. Metrics without a remedy are caused by
  * peers or are part of the protocol; they are only counted.
  */
-final class DropRemedies {
+final class DropHints {
     private static final String MORE_POLLS = "let the loop poll more often: more loops, less work in handlers, or a"
             + " larger receiveQueueDepth";
     private static final String NEXT_HOP = "look whether the next hop answers ARP or neighbour discovery:"
@@ -68,7 +68,7 @@ final class DropRemedies {
             entry("rules.kernel-visible", "the kernel may answer the same packets, with resets for instance: it wants"
                     + " Linux 6.6 and the capabilities of docs/reference/security.md, or a soft:xdp: device"));
 
-    private DropRemedies() {
+    private DropHints() {
     }
 
     /** Returns the names of the metrics that have a remedy. */

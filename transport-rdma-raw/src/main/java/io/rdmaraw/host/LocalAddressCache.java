@@ -7,7 +7,7 @@ import io.rdmaraw.net.NetworkSnapshot;
  * Checks whether a destination is a unicast address of this host that other hosts may use. Caches recent results, so
  * that a flood to a few addresses causes neither route lookups nor allocations. Used on the loop's thread only.
  */
-final class OurAddresses {
+final class LocalAddressCache {
     private static final int ENTRIES = 64;
 
     private final long[] highs = new long[ENTRIES];
@@ -20,7 +20,7 @@ final class OurAddresses {
         int i = Long.hashCode((high * 31 + low) * 0x9e37_79b9_7f4a_7c15L) & ENTRIES - 1;
         if (generations[i] != snapshot.generation() || highs[i] != high || lows[i] != low) {
             IpAddress address = new IpAddress(high, low);
-            answers[i] = isOurs(snapshot, address);
+            answers[i] = isLocalUnicast(snapshot, address);
             highs[i] = high;
             lows[i] = low;
             generations[i] = snapshot.generation();
@@ -32,7 +32,7 @@ final class OurAddresses {
      * Returns whether an address belongs to this host. Also checks the list of addresses, because the local routes of a
      * VRF are in a separate table.
      */
-    private static boolean isOurs(NetworkSnapshot snapshot, IpAddress address) {
+    private static boolean isLocalUnicast(NetworkSnapshot snapshot, IpAddress address) {
         return !address.isLoopback() && !address.isAny() && (snapshot.isLocal(address)
                 || snapshot.addresses().stream().anyMatch(each -> each.address().equals(address)));
     }

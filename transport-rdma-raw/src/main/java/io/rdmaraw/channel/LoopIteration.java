@@ -33,7 +33,7 @@ import io.rdmaraw.tcp.stack.TcpStack;
  *
  * <p>Used on the loop's thread only.
  */
-final class LoopTurn {
+final class LoopIteration {
     private static final int MAX_CONNECTIONS = 32;
     /** Limit of frames per turn: about a megabyte of full segments, or a quarter of a millisecond. */
     private static final int MAX_FRAMES = 512;

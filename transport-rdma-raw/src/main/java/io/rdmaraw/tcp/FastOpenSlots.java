@@ -9,7 +9,7 @@ import java.util.concurrent.atomic.AtomicInteger;
  * listener's engine takes a place. The engine that the connection belongs to at the end returns it, possibly on
  * another thread, so this class is thread-safe.
  */
-final class FastOpenPlaces {
+final class FastOpenSlots {
     /** Delay after which the place of a reset connection is free again, as on Linux. */
     private static final long RESET_NANOS = 60_000_000_000L;
 
@@ -33,7 +33,7 @@ final class FastOpenPlaces {
         taken.incrementAndGet();
     }
 
-    void giveBack() {
+    void release() {
         taken.decrementAndGet();
     }
 
@@ -42,7 +42,7 @@ final class FastOpenPlaces {
      * the host with that address answers with RST. If the place were free at once, an attacker with forged addresses
      * would never reach the limit (RFC 7413 section 5.1, as Linux).
      */
-    void giveBackLater(long now) {
+    void releaseLater(long now) {
         resets.add(now + RESET_NANOS);
     }
 }

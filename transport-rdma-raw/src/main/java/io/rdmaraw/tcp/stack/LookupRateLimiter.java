@@ -6,7 +6,7 @@ import io.rdmaraw.loop.TokenBucket;
  * Limits the searches for connections on other loops. Anyone can send unmatched segments at any rate, so their searches
  * must cost the other loops only a bounded share of time. Used on the loop's thread only.
  */
-final class SearchLimit {
+final class LookupRateLimiter {
     /** Maximum number of concurrent searches, and the burst size of the rate limit. */
     private static final int AT_A_TIME = 256;
     /**

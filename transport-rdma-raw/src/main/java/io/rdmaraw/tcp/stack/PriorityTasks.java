@@ -12,8 +12,8 @@ import java.util.concurrent.ConcurrentLinkedQueue;
  * task. For example, when {@code bind()} has returned, a client may send its SYN at once. Frames of a run that the loop
  * is processing already are not affected.
  */
-final class BeforeFrames {
-    private static final InternalLogger LOGGER = InternalLoggerFactory.getInstance(BeforeFrames.class);
+final class PriorityTasks {
+    private static final InternalLogger LOGGER = InternalLoggerFactory.getInstance(PriorityTasks.class);
 
     private final Queue<Runnable> tasks = new ConcurrentLinkedQueue<>();
     /** Set if there may be tasks. The loop reads this flag once for each run of frames. */

@@ -7,8 +7,8 @@ import org.junit.jupiter.api.Test;
 import java.util.ArrayList;
 import java.util.List;
 
-class BeforeFramesTest {
-    private final BeforeFrames tasks = new BeforeFrames();
+class PriorityTasksTest {
+    private final PriorityTasks tasks = new PriorityTasks();
     private final List<String> done = new ArrayList<>();
 
     private void add(String name) {

@@ -16,7 +16,7 @@ import java.util.concurrent.TimeUnit;
  * never waits for another core and is always busy, even on a loaded machine. A profile therefore shows only the work of
  * the loop. It does not include the cost of moving cache lines between cores.
  */
-public final class FedLoop implements AutoCloseable {
+public final class FrameFeedLoop implements AutoCloseable {
     private static final String GENERATOR_MAC = "02:00:00:00:00:03";
     private static final String LOOP_MAC = "02:00:00:00:00:04";
     private static final long END_SECONDS = 10;
@@ -30,7 +30,7 @@ public final class FedLoop implements AutoCloseable {
     private long sent;
 
     /** Opens the channel and sends the first burst, of {@value VerbsEndpoint#BURST} frames. */
-    public FedLoop(boolean echoes, String device, int frameBytes, boolean burstMessages) throws InterruptedException {
+    public FrameFeedLoop(boolean echoes, String device, int frameBytes, boolean burstMessages) throws InterruptedException {
         sink = new FrameSink(echoes, this::turn);
         channel = new Bootstrap().group(loops.group()).channel(RdmaRawChannel.class)
                 .option(RdmaRawChannelOption.FRAME_BURSTS, burstMessages).handler(sink)

@@ -13,11 +13,11 @@ import java.util.logging.Handler;
 import java.util.logging.LogRecord;
 import java.util.logging.Logger;
 
-class LinkWatchTest {
+class LinkMonitorTest {
     private static final int UP = 1 | 1 << 16;
 
     private final List<String> lines = new ArrayList<>();
-    private final Logger logger = Logger.getLogger(LinkWatch.class.getName());
+    private final Logger logger = Logger.getLogger(LinkMonitor.class.getName());
     private final Handler handler = new Handler() {
         @Override
         public void publish(LogRecord line) {
@@ -51,10 +51,10 @@ class LinkWatchTest {
 
     @Test
     void eachLinkChangeIsLoggedOnce() {
-        LinkWatch watch = new LinkWatch("soft:xdp:eth0", link("eth0", UP));
+        LinkMonitor watch = new LinkMonitor("soft:xdp:eth0", link("eth0", UP));
         for (Link each : new Link[] {link("eth0", UP), link("eth0", 1), link("eth0", 0), link("eth0", UP),
             link("ext0", UP), null, null}) {
-            watch.follow(each);
+            watch.update(each);
         }
         assertEquals(List.of("WARNING eth0 of soft:xdp:eth0 is down; connections wait until it is up again:"
                 + " ip link show eth0", "INFO eth0 of soft:xdp:eth0 is up again",

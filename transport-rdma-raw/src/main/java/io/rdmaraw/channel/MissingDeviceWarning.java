@@ -10,13 +10,13 @@ import java.util.concurrent.atomic.AtomicBoolean;
  * Logs a warning, once per configuration, if a server is bound although no device was set. Such a server is in memory:
  * it appears to listen on all addresses, but other hosts cannot reach it, as if a firewall blocked them.
  */
-final class UnnamedDevice {
-    private static final InternalLogger LOGGER = InternalLoggerFactory.getInstance(UnnamedDevice.class);
+final class MissingDeviceWarning {
+    private static final InternalLogger LOGGER = InternalLoggerFactory.getInstance(MissingDeviceWarning.class);
 
     private final boolean unnamed;
-    private final AtomicBoolean told = new AtomicBoolean();
+    private final AtomicBoolean warned = new AtomicBoolean();
 
-    UnnamedDevice(boolean unnamed) {
+    MissingDeviceWarning(boolean unnamed) {
         this.unnamed = unnamed;
     }
 
@@ -29,7 +29,7 @@ final class UnnamedDevice {
      * anyway.
      */
     void bound(InetSocketAddress local) {
-        if (unnamed && !local.getAddress().isLoopbackAddress() && told.compareAndSet(false, true)) {
+        if (unnamed && !local.getAddress().isLoopbackAddress() && warned.compareAndSet(false, true)) {
             LOGGER.warn("a channel is bound to {}, and no device was named: it is on soft:loop, in memory, which only"
                     + " this process reaches. Name a device with RdmaRawIoHandlerConfig.builder().device(...), such as"
                     + " soft:xdp:eth0; use device(\"soft:loop\") to confirm memory", local);

@@ -10,7 +10,7 @@ import java.util.Arrays;
  * Frames received while a handler was running, for receivers that run handlers. They are dispatched in order by
  * the next {@link FrameDispatcher#deliver}.
  */
-final class HeldFrames {
+final class DeferredFrames {
     private static final int MAX_FRAMES = 1024;
 
     private ByteBuf[] frames = new ByteBuf[FrameQueue.BURST_FRAMES];
