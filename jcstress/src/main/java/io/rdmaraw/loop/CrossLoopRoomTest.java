@@ -22,23 +22,23 @@ public class CrossLoopRoomTest {
 
     private static CrossLoopQueueLimit nearlyFull() {
         CrossLoopQueueLimit limit = new CrossLoopQueueLimit();
-        limit.take(CrossLoopQueueLimit.MAX_FRAMES - 1);
+        limit.acquire(CrossLoopQueueLimit.MAX_FRAMES - 1);
         return limit;
     }
 
     @Actor
     public void loop(ZZZ_Result result) {
-        result.r1 = limit.take(1);
+        result.r1 = limit.acquire(1);
     }
 
     @Actor
     public void otherLoop(ZZZ_Result result) {
-        result.r2 = limit.take(1);
+        result.r2 = limit.acquire(1);
     }
 
     @Arbiter
     public void full(ZZZ_Result result) {
         limit.release(CrossLoopQueueLimit.MAX_FRAMES);
-        result.r3 = limit.take(CrossLoopQueueLimit.MAX_FRAMES) && !limit.take(1);
+        result.r3 = limit.acquire(CrossLoopQueueLimit.MAX_FRAMES) && !limit.acquire(1);
     }
 }

@@ -196,7 +196,7 @@ final class FrameDispatcher {
             return from;
         }
         int runEnd = Math.min(burst.endOfRun(from), end);
-        if (entry.refusesTagged) {
+        if (entry.dropsTagged) {
             runEnd = burst.endOfUntagged(from, runEnd);
             if (runEnd == from) {
                 return from;
@@ -212,13 +212,13 @@ final class FrameDispatcher {
     }
 
     private void dispatchFrame(FlowTagTable.Entry entry, int index) {
-        boolean vlanTagged = entry != null && entry.refusesTagged && burst.endOfUntagged(index, index + 1) == index;
+        boolean vlanTagged = entry != null && entry.dropsTagged && burst.endOfUntagged(index, index + 1) == index;
         dispatchFrame(entry, burst.takeFrame(index), burst.checksumVerified(index), vlanTagged);
     }
 
     private void dispatchFrame(FlowTagTable.Entry entry, ByteBuf frame, boolean checksumVerified,
                                boolean vlanTagged) {
-        if (entry != null && entry.refusesTagged && vlanTagged) {
+        if (entry != null && entry.dropsTagged && vlanTagged) {
             statistics.taggedFrames++;
             frame.release();
             return;

@@ -13,7 +13,7 @@ import org.junit.jupiter.api.Test;
 class ProgramChecksTest {
     @Test
     void xdpProgramOfOtherSoftwareIsNamed() {
-        InterfaceProgram firewall = new InterfaceProgram(Place.XDP_DRIVER, 12, "firewall");
+        InterfaceProgram firewall = new InterfaceProgram(AttachPoint.XDP_DRIVER, 12, "firewall");
         assertFinding(Severity.WARN, "'firewall' (id 12) is an XDP program on eth0", DeviceKind.XDP, firewall);
         assertFinding(Severity.WARN, "in mode tap only", DeviceKind.XDP, firewall);
         assertFinding(Severity.WARN, "do not reach us", DeviceKind.PACKET, firewall);
@@ -22,19 +22,19 @@ class ProgramChecksTest {
     @Test
     void programWithoutReadableNameHasItsId() {
         assertFinding(Severity.WARN, "(id 7) is an XDP program", DeviceKind.XDP,
-                new InterfaceProgram(Place.XDP_GENERIC, 7, ""));
+                new InterfaceProgram(AttachPoint.XDP_GENERIC, 7, ""));
     }
 
     @Test
     void tcProgramOfOtherSoftwareComesAfterOurs() {
         assertFinding(Severity.OK, "'cil_from_netdev' (id 9) is a tc program on eth0: ours comes before it",
-                DeviceKind.PACKET, new InterfaceProgram(Place.TC, 9, "cil_from_netdev"));
+                DeviceKind.PACKET, new InterfaceProgram(AttachPoint.TC, 9, "cil_from_netdev"));
     }
 
     @Test
     void programOfThisTransportIsNoWarning() {
         assertFinding(Severity.OK, "another process of this transport", DeviceKind.XDP,
-                new InterfaceProgram(Place.TC, 3, "rdma_raw_redire"));
+                new InterfaceProgram(AttachPoint.TC, 3, "rdma_raw_redire"));
     }
 
     @Test

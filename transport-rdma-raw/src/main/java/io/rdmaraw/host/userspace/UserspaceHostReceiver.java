@@ -146,7 +146,7 @@ public final class UserspaceHostReceiver {
 
     /** Passes a packet to the loop of its owner, unless that loop is too far behind. */
     private void pass(PortOwner owner, ByteBuf packet, Runnable taking) {
-        if (!limit.take(1)) {
+        if (!limit.acquire(1)) {
             statistics.countOwnerQueueFull();
             packet.release();
             return;
@@ -222,7 +222,7 @@ public final class UserspaceHostReceiver {
         if (owner == null) {
             return;
         }
-        if (!limit.take(1)) {
+        if (!limit.acquire(1)) {
             statistics.countOwnerQueueFull();
             return;
         }

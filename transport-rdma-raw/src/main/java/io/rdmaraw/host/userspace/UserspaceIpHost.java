@@ -217,7 +217,7 @@ public final class UserspaceIpHost implements IpHost {
         if (owner == null) {
             return false;
         }
-        if (!toSelf.take(1)) {
+        if (!toSelf.acquire(1)) {
             statistics.countOwnerQueueFull();
             return true;
         }

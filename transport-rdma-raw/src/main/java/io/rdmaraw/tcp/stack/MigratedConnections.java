@@ -142,7 +142,7 @@ public final class MigratedConnections {
         for (Batch batch : batches) {
             CrossLoopQueueLimit limit = batch.target.forwardLimit();
             int count = batch.frames.size();
-            if (!limit.take(count)) {
+            if (!limit.acquire(count)) {
                 dropped += count;
                 batch.release();
                 continue;
