@@ -165,8 +165,8 @@ static void count_unusable(struct softverbs_queue_counters *counters, const stru
         counters->gso_malformed++;
 }
 
-static unsigned receive_gso_frame(struct sv_packet_ring *ring, struct sv_device *device, const struct tpacket2_hdr *header,
-                           struct packet *packet)
+static unsigned receive_gso_frame(struct sv_packet_ring *ring, struct sv_device *device,
+                                  const struct tpacket2_hdr *header, struct packet *packet)
 {
     uint8_t *data = put_tag_back(header, packet->data, &packet->length);
     const struct iovec whole = {data, packet->length};

@@ -24,8 +24,8 @@ struct sv_xdp_choice {
 const char *sv_xdp_mode_name(enum sv_xdp_port_mode mode);
 
 /*
- * Chooses the mode for a driver (its name in ethtool) and a kernel (its release in uname(2)). `env_value` is the user's mode
- * or NULL. Returns 0, or EINVAL with an explanation.
+ * Chooses the mode for a driver (its name in ethtool) and a kernel (its release in uname(2)). `env_value` is the user's
+ * mode or NULL. Returns 0, or EINVAL with an explanation.
  */
 int sv_xdp_mode_choose(const char *env_value, const char *driver, const char *release, struct sv_xdp_choice *choice);
 

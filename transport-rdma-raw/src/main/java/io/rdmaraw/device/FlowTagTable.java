@@ -264,7 +264,8 @@ final class FlowTagTable {
     boolean withdrawFromShared(FrameReceiver channel) {
         boolean left = true;
         for (Entry entry : byChannel.getOrDefault(channel, List.of())) {
-            left &= entry.isRss() && entry.channels.length == 1 && device.rssFlows().withdrawFromShared(entry.rss, queue);
+            left &= entry.isRss() && entry.channels.length == 1
+                    && device.rssFlows().withdrawFromShared(entry.rss, queue);
         }
         return left;
     }

@@ -205,7 +205,8 @@ public final class PortStatistics implements RdmaRawPortStatistics {
         if (statistics != null) {
             // When the rules of a channel change, it is added again under another name before it is removed.
             AttachedReceiver known = channels.get(statistics);
-            channels.put(statistics, new AttachedReceiver(channel, known != null ? known.before : countersOf(statistics)));
+            channels.put(statistics,
+                    new AttachedReceiver(channel, known != null ? known.before : countersOf(statistics)));
         }
     }
 

@@ -116,8 +116,8 @@ final class KernelIpHost implements IpHost {
      * Queries the kernel, which returns one next hop. If that hop is on another link, a second query checks whether the
      * route also has a next hop on the preferred link.
      */
-    private NetworkSnapshot.Path queryRoute(NetworkSnapshot snapshot, IpAddress destination, IpAddress sourceOrNull, int mark,
-            int preferredLink) throws IOException {
+    private NetworkSnapshot.Path queryRoute(NetworkSnapshot snapshot, IpAddress destination, IpAddress sourceOrNull,
+            int mark, int preferredLink) throws IOException {
         NetworkSnapshot.Path path = snapshot.path(routes.ask(destination, sourceOrNull, mark, false), destination, 0,
                 preferredLink);
         if (path == null || path.link().index() == preferredLink) {

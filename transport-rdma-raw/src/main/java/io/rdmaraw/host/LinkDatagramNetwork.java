@@ -71,8 +71,8 @@ public abstract class LinkDatagramNetwork extends IpDatagramNetwork {
      *
      * @throws IOException if the destination cannot be reached at all
      */
-    protected abstract DatagramPath offLinkPath(NetworkSnapshot snapshot, InetSocketAddress destination, IpAddress target,
-            IpAddress source) throws IOException;
+    protected abstract DatagramPath offLinkPath(NetworkSnapshot snapshot, InetSocketAddress destination,
+            IpAddress target, IpAddress source) throws IOException;
 
     /** Returns the index of the device's link. The link may no longer exist. */
     protected final int linkIndex() {

@@ -279,10 +279,12 @@ public abstract class LinkTcpNetwork implements TcpNetwork {
      * Finds source address and path as the kernel does. If no source is given, the route determines it. The source in
      * turn can change the route.
      */
-    private ResolvedPath resolvePath(NetworkSnapshot snapshot, InetSocketAddress localOrNull, IpAddress remote, int mark) {
+    private ResolvedPath resolvePath(NetworkSnapshot snapshot, InetSocketAddress localOrNull, IpAddress remote,
+            int mark) {
         IpAddress wanted = localOrNull == null ? IpAddress.ANY_IPV6 : IpAddress.of(localOrNull.getAddress());
         if (!wanted.isAny()) {
-            return new ResolvedPath(wanted, wanted.version() == remote.version() ? path(snapshot, remote, wanted, mark) : null);
+            return new ResolvedPath(wanted,
+                    wanted.version() == remote.version() ? path(snapshot, remote, wanted, mark) : null);
         }
         NetworkSnapshot.Path first = isOfLink(remote) ? onLink(snapshot, remote)
                 : host.path(snapshot, remote, null, mark, linkIndex);

@@ -320,8 +320,8 @@ public final class SlotPool {
     }
 
     /**
-     * Describes the slots that have not been released. Valid only after {@link #retireWhenReturned}, while the memory is
-     * mapped.
+     * Describes the slots that have not been released. Valid only after {@link #retireWhenReturned}, while the memory
+     * is mapped.
      */
     synchronized List<String> heldSlots() {
         if (onAllReturned == null) {

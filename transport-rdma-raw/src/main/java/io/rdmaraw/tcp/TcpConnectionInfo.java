@@ -95,6 +95,7 @@ public record TcpConnectionInfo(TcpState state, String congestionControl, boolea
                 c.bytesAcked + sackedBytes, extras.deliveredMarkedBytes, extras.duplicatesReported,
                 extras.reorderings, SendTimes.busyNanos(c, now), SendTimes.windowLimitedNanos(c, now),
                 SendTimes.sendBufferLimitedNanos(c, now), c.receiveRttMicros * 1_000L, extras.receivedDscp,
-                c.pacingRate(), c.rate == null ? 0 : c.rate.reportedRate(), c.rate != null && c.rate.isReportedAppLimited());
+                c.pacingRate(), c.rate == null ? 0 : c.rate.reportedRate(),
+                c.rate != null && c.rate.isReportedAppLimited());
     }
 }

@@ -30,7 +30,8 @@ public final class FrameFeedLoop implements AutoCloseable {
     private long sent;
 
     /** Opens the channel and sends the first burst, of {@value VerbsEndpoint#BURST} frames. */
-    public FrameFeedLoop(boolean echoes, String device, int frameBytes, boolean burstMessages) throws InterruptedException {
+    public FrameFeedLoop(boolean echoes, String device, int frameBytes, boolean burstMessages)
+            throws InterruptedException {
         sink = new FrameSink(echoes, this::turn);
         channel = new Bootstrap().group(loops.group()).channel(RdmaRawChannel.class)
                 .option(RdmaRawChannelOption.FRAME_BURSTS, burstMessages).handler(sink)

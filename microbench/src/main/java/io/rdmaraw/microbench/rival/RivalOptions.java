@@ -21,7 +21,7 @@ public final class RivalOptions {
     private Set<Tuning> tuning;
 
     /**
-     * Returns the sets of settings with which a transport is measured, one after the other. An empty set setups for
+     * Returns the sets of settings with which a transport is measured, one after the other. An empty set stands for
      * Netty's defaults. A transport without settings is measured once.
      */
     public List<Set<Tuning>> settings(Transport transport, Channels channels) {

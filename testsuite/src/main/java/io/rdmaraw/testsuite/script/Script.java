@@ -125,7 +125,7 @@ public final class Script {
     }
 
     /**
-     * Lets the peer send until the endpoint's window is closed. The user must not read. ReleaseTasks, {@code seq 1}
+     * Lets the peer send until the endpoint's window is closed. The user must not read. Afterwards, {@code seq 1}
      * is the first sequence number behind this data.
      */
     public Script peerFillsWindow() {

@@ -93,7 +93,8 @@ final class CrossLoopLookup {
      */
     boolean take(Segment segment) {
         boolean opens = segment.has(TcpFlags.SYN) && !segment.has(TcpFlags.ACK);
-        boolean forListener = opens && (closedSharingServers > 0 || device.rssFlows().haveFlowsMovedWithin(OPENING_NANOS))
+        boolean forListener = opens
+                && (closedSharingServers > 0 || device.rssFlows().haveFlowsMovedWithin(OPENING_NANOS))
                 && !engine.listensTo(segment);
         // If the failed search was for a connection only, a server of this loop may have closed during it. Then a
         // second search looks for another server.

@@ -303,7 +303,7 @@ public final class VerbsContext extends VerbsObject {
                 return null;
             }
             VerbsException.check("ibv_get_async_event", errno, deviceName);
-            // Look up the source before the acknowledgement. ReleaseTasks another thread may destroy the C object,
+            // Look up the source before the acknowledgement. Afterwards another thread may destroy the C object,
             // and its address may be reused.
             AsyncEvent result = AsyncEvent.read(event, eventSources);
             NativeCall.status(library.ackAsyncEvent, event);

@@ -60,7 +60,8 @@ public record InterfaceProgram(AttachPoint place, int id, String name) {
     }
 
     private static InterfaceProgram read(long memory) {
-        return new InterfaceProgram(AttachPoint.values()[NativeMemory.getInt(memory + SoftverbsProgramLayout.PLACE_OFFSET)],
+        int place = NativeMemory.getInt(memory + SoftverbsProgramLayout.PLACE_OFFSET);
+        return new InterfaceProgram(AttachPoint.values()[place],
                 NativeMemory.getInt(memory + SoftverbsProgramLayout.ID_OFFSET),
                 NativeMemory.segment(memory + SoftverbsProgramLayout.NAME_OFFSET, NAME_BYTES).getString(0));
     }

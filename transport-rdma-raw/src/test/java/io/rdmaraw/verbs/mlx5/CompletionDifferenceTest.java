@@ -125,7 +125,7 @@ class CompletionDifferenceTest {
         compare(cqe, wc);
     }
 
-    /** ReleaseTasks the device does not write to the queues any more. */
+    /** Afterwards the device does not write to the queues any more. */
     private static void drainFlushed() {
         long wc = theirs.scratch() + 4096;
         for (int flushed = 0; flushed < EmulatedQueuePair.REQUESTS - 1;) {
