@@ -141,8 +141,7 @@ final class RdmaRawEventLoop extends SingleThreadIoEventLoop {
     /**
      * Closes the channels while the loop still accepts the tasks that closing creates. Netty skips this step if the
      * shutdown starts between Netty's check and the tasks of a round. Afterwards the loop delivers the data of closed
-     * channels,
-     * before the loop rejects tasks of other loops.
+     * channels, before the loop rejects tasks of other loops.
      */
     @Override
     protected boolean confirmShutdown() {

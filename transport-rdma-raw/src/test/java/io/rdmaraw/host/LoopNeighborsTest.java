@@ -219,8 +219,8 @@ class LoopNeighborsTest {
     }
 
     /**
-     * An interface without an address cannot solicit, and the kernel's entry may be gone when it gets one. Packets leave
-     * as soon as the kernel would send them, not at the next retry.
+     * An interface without an address cannot solicit, and the kernel's entry may be gone when it gets one. Packets
+     * leave as soon as the kernel would send them, not at the next retry.
      */
     @Test
     void newAddressOfTheLinkStartsResolutionAtOnce() {

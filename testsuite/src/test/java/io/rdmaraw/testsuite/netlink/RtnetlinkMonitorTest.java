@@ -328,8 +328,8 @@ class RtnetlinkMonitorTest {
     }
 
     /**
-     * A router over a link that has no IPv6 address for a moment. The kernel's entry waits for its retransmission timer,
-     * which the test sets to a minute.
+     * A router over a link that has no IPv6 address for a moment. The kernel's entry waits for its retransmission
+     * timer, which the test sets to a minute.
      */
     @Test
     void neighborIsResolvedAsSoonAsTheLinkHasAnIpv6Address() throws Exception {
