@@ -18,7 +18,7 @@ enum { DEV_IFINDEX = 1, DEV_XDP_FEATURES = 3, DEV_ZERO_COPY_SEGMENTS = 4, DEV_RX
 enum { QUEUE_ID = 1, QUEUE_IFINDEX = 2, QUEUE_TYPE = 3, QUEUE_NAPI = 4, QUEUE_TYPE_RX = 0 };
 enum { NAPI_IFINDEX = 1, NAPI_ID = 2, NAPI_DEFER_HARD_IRQS = 5, NAPI_GRO_FLUSH_TIMEOUT = 6 };
 
-enum { MESSAGE_BYTES = 256, ANSWER_BYTES = 8192, PATIENCE_SECONDS = 2 };
+enum { MESSAGE_BYTES = 256, ANSWER_BYTES = 8192, TIMEOUT_SECONDS = 2 };
 
 struct message {
     alignas(struct nlmsghdr) uint8_t bytes[MESSAGE_BYTES];
@@ -134,14 +134,14 @@ union answer {
 int sv_netdev_open(struct sv_netdev_family *family)
 {
     static const char name[] = "netdev";
-    const struct timeval patience = {.tv_sec = PATIENCE_SECONDS};
+    const struct timeval timeout = {.tv_sec = TIMEOUT_SECONDS};
     struct message message;
     union answer answer;
     uint64_t id = 0;
     family->fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_GENERIC);
     if (family->fd < 0)
         return errno;
-    (void)setsockopt(family->fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+    (void)setsockopt(family->fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof timeout);
     begin(&message, GENL_ID_CTRL, CTRL_CMD_GETFAMILY);
     put(&message, CTRL_ATTR_FAMILY_NAME, name, sizeof name);
     int error = ask(family->fd, &message, &answer.header);

@@ -38,16 +38,16 @@ void sv_packet_sender_close(struct sv_packet_sender *sender)
 static unsigned send_all(int fd, struct mmsghdr *messages, unsigned count, int *error)
 {
     unsigned sent = 0;
-    struct sv_spin_deadline patience = {0};
+    struct sv_spin_deadline deadline = {0};
     while (sent < count) {
         int result = sendmmsg(fd, messages + sent, count - sent, MSG_DONTWAIT);
         if (result > 0) {
             sent += (unsigned)result;
-            patience = (struct sv_spin_deadline){0};
+            deadline = (struct sv_spin_deadline){0};
             continue;
         }
         *error = errno;
-        if ((errno != ENOBUFS && errno != EAGAIN && errno != EINTR) || !sv_patience_left(&patience))
+        if ((errno != ENOBUFS && errno != EAGAIN && errno != EINTR) || !sv_spin_time_left(&deadline))
             break;
     }
     return sent;

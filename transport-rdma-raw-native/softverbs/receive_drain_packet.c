@@ -108,7 +108,7 @@ static ssize_t read_packet(const struct sv_packet_ring *ring, struct iovec *part
     return bytes;
 }
 
-static struct packet read_gso_packet(struct sv_packet_ring *ring)
+static struct packet read_gso_frame(struct sv_packet_ring *ring)
 {
     struct packet packet = {.data = ring->segmenter->whole + SV_PACKET_RESERVE_BYTES};
     struct iovec parts[] = {{&packet.offload, sizeof packet.offload}, {packet.data, SV_GSO_MAX_BYTES}};
@@ -260,7 +260,7 @@ static unsigned take_whole(struct sv_packet_ring *ring, struct sv_device *device
 {
     if (header->tp_status & TP_STATUS_COPY && deliver_whole(ring, device, header))
         return SV_WHOLE_COST;
-    struct packet packet = header->tp_status & TP_STATUS_COPY ? read_gso_packet(ring) : packet_in_slot(header);
+    struct packet packet = header->tp_status & TP_STATUS_COPY ? read_gso_frame(ring) : packet_in_slot(header);
     struct sv_frame frame;
     enum sv_offload kind = SV_OFFLOAD_MALFORMED;
     if (!packet.lost && packet.length >= ETH_HLEN && packet.length <= SV_GSO_MAX_BYTES)

@@ -10,8 +10,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* The receive thread checks the rings every LOOK_MILLIS, so a stalled ring loses frames for at most twice that time. */
-enum { PAUSE_NANOS = 100000, MAX_EVENTS = 4, RETRY_MILLIS = 10, LOOK_MILLIS = 100 };
+/* The receive thread checks the rings every CHECK_MILLIS. A stalled ring loses frames for at most twice that time. */
+enum { PAUSE_NANOS = 100000, MAX_EVENTS = 4, RETRY_MILLIS = 10, CHECK_MILLIS = 100 };
 
 static void pause_briefly(void)
 {
@@ -63,7 +63,7 @@ static uint64_t now_millis(void)
 static void check_receivers(struct sv_wire *wire, uint64_t *last)
 {
     uint64_t now = now_millis();
-    if (now - *last < LOOK_MILLIS)
+    if (now - *last < CHECK_MILLIS)
         return;
     *last = now;
     sv_wire_check_receivers(wire);
@@ -81,10 +81,10 @@ static void *run_rx_thread(void *argument)
 {
     struct sv_wire *wire = argument;
     struct epoll_event events[MAX_EVENTS];
-    uint64_t looked = now_millis();
+    uint64_t checked = now_millis();
     while (!atomic_load(&wire->stopping)) {
         bool arrived = atomic_load(&wire->rx_thread_retries);
-        int count = epoll_wait(wire->epoll, events, MAX_EVENTS, arrived ? RETRY_MILLIS : LOOK_MILLIS);
+        int count = epoll_wait(wire->epoll, events, MAX_EVENTS, arrived ? RETRY_MILLIS : CHECK_MILLIS);
         for (int i = 0; i < count && !atomic_load(&wire->stopping); i++) {
             arrived |= events[i].data.u32 == SV_EVENT_SOCKET;
             if (events[i].data.u32 == SV_EVENT_LINK)
@@ -95,7 +95,7 @@ static void *run_rx_thread(void *argument)
         sv_wire_pass_mac_on(wire);
         if (arrived && !atomic_load(&wire->stopping))
             frames_arrived(wire);
-        check_receivers(wire, &looked);
+        check_receivers(wire, &checked);
     }
     return NULL;
 }

@@ -30,7 +30,7 @@ static inline void sv_cpu_relax(void)
  * sched_yield(): a thread that yields beside busy threads loses a time slice each time, with the lock of its queue pair
  * held.
  */
-enum { SV_SPIN_DEADLINE_NANOS = 50000 };
+enum { SV_SPIN_TIMEOUT_NANOS = 50000 };
 
 struct sv_spin_deadline {
     uint64_t until_nanos;       /* 0: not started */
@@ -39,13 +39,13 @@ struct sv_spin_deadline {
 uint64_t sv_monotonic_nanos(void);
 
 /* Returns false once this time has passed since the first call; otherwise pauses briefly and returns true. */
-static inline bool sv_patience_left(struct sv_spin_deadline *patience)
+static inline bool sv_spin_time_left(struct sv_spin_deadline *deadline)
 {
     uint64_t now = sv_monotonic_nanos();
-    if (patience->until_nanos == 0)
-        patience->until_nanos = now + SV_SPIN_DEADLINE_NANOS;
+    if (deadline->until_nanos == 0)
+        deadline->until_nanos = now + SV_SPIN_TIMEOUT_NANOS;
     sv_cpu_relax();
-    return now < patience->until_nanos;
+    return now < deadline->until_nanos;
 }
 
 static inline void sv_spin_lock(struct sv_spin *lock)

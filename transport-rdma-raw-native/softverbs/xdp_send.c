@@ -46,7 +46,7 @@ static int kick_driver(const struct sv_xdp_queue *queue)
  * the kernel has its own. Sending may wake a process on this core, which then runs before the call returns, and other
  * threads would wait for the lock.
  */
-static int kick_kernel(struct sv_xdp_queue *queue, uint32_t end, struct sv_spin_deadline *patience)
+static int kick_kernel(struct sv_xdp_queue *queue, uint32_t end, struct sv_spin_deadline *deadline)
 {
     if (queue->zero_copy)
         return kick_driver(queue);
@@ -56,13 +56,13 @@ static int kick_kernel(struct sv_xdp_queue *queue, uint32_t end, struct sv_spin_
         if (error != 0 && !is_transient(error))
             return error;
         if (tx_consumed(queue) != consumed) {
-            *patience = (struct sv_spin_deadline){0};
+            *deadline = (struct sv_spin_deadline){0};
             idle_kicks = 0;
         } else if (error == 0 && ++idle_kicks == MAX_IDLE_KICKS) {
             /* Beyond real_num_tx_queues, xsk_generic_xmit() reports success and does nothing (net/xdp/xsk.c). */
             atomic_store_explicit(&queue->sends, false, memory_order_relaxed);
             return ENOBUFS;
-        } else if (error != 0 && !sv_patience_left(patience)) {
+        } else if (error != 0 && !sv_spin_time_left(deadline)) {
             atomic_store_explicit(&queue->unfinished, true, memory_order_relaxed);
             return 0;
         }
@@ -130,7 +130,7 @@ static unsigned left_in_ring(const struct sv_xdp_queue *queue, const struct sv_f
 
 unsigned sv_xdp_queue_send(struct sv_xdp_queue *queue, const struct sv_frame *frames, unsigned count, int *error)
 {
-    struct sv_spin_deadline patience = {0};
+    struct sv_spin_deadline deadline = {0};
     unsigned sent = 0;
     uint32_t returned = 0;
     bool again = false;
@@ -142,14 +142,14 @@ unsigned sv_xdp_queue_send(struct sv_xdp_queue *queue, const struct sv_frame *fr
         uint32_t end = queue->tx.position;
         uint32_t returned_now = queue->completion.position;
         sv_spin_unlock(&queue->send_lock);
-        *error = kick_kernel(queue, end, &patience);
+        *error = kick_kernel(queue, end, &deadline);
         if (SV_UNLIKELY(*error != 0) && !queue->zero_copy)
             return sent + n - left_in_ring(queue, frames + sent, n, end);
         sent += n;
         /* The interface has all chunks. It returns some soon, perhaps to another thread first, or it is stuck. */
         if (again && returned_now != returned)
-            patience = (struct sv_spin_deadline){0};
-        if (n == 0 && *error == 0 && !sv_patience_left(&patience))
+            deadline = (struct sv_spin_deadline){0};
+        if (n == 0 && *error == 0 && !sv_spin_time_left(&deadline))
             *error = ENOBUFS;
         returned = returned_now;
         again = true;

@@ -11,11 +11,11 @@ static void a_single_sleeper_is_woken_without_the_receive_thread(const char *kin
     struct bedroom room;
     room_open(&room, kind);
     settle(&room, &room.sleeper[0]);
-    long before = thread_sleeps();
+    struct thread_sleeps before = thread_sleeps();
     for (int i = 0; i < EVENTS; i++)
         sleep_for_frame(&room, &room.sleeper[0]);
     /* Neighbours that appear on the interface wake the thread too, but rarely. */
-    CHECK(thread_sleeps() - before < EVENTS / 10);
+    CHECK(thread_wakeups_since(before) < EVENTS / 10);
     room_close(&room);
 }
 
@@ -27,7 +27,7 @@ static void late_events_are_raised_without_the_receive_thread(const char *kind)
     room_open(&room, kind);
     struct sleeper *sleeper = &room.sleeper[0];
     settle(&room, sleeper);
-    long before = thread_sleeps();
+    struct thread_sleeps before = thread_sleeps();
     for (int i = 0; i < EVENTS; i++) {
         CHECK_EQ(0, post_recv_slot(&sleeper->side, room.slot++ % 16, SLOT_BYTES));
         arm(sleeper);
@@ -36,7 +36,7 @@ static void late_events_are_raised_without_the_receive_thread(const char *kind)
         arm(sleeper);
         await_event(sleeper);
     }
-    CHECK(thread_sleeps() - before < EVENTS / 10);
+    CHECK(thread_wakeups_since(before) < EVENTS / 10);
     room_close(&room);
 }
 
@@ -69,7 +69,7 @@ static void a_queue_without_rules_does_not_count_as_a_sleeper(const char *kind)
     arm(left);
     CHECK_EQ(0, ibv_destroy_flow(left->flow));
     settle(&room, &room.sleeper[0]);
-    long before = thread_sleeps();
+    struct thread_sleeps before = thread_sleeps();
     for (int i = 0; i < EVENTS; i++) {
         sleep_for_frame(&room, &room.sleeper[0]);
         arm(left);
@@ -78,7 +78,7 @@ static void a_queue_without_rules_does_not_count_as_a_sleeper(const char *kind)
         CHECK(!is_readable(left));
         CHECK_EQ(IBV_WC_SUCCESS, wait_one(room.sleeper[0].side.cq).status);
     }
-    CHECK(thread_sleeps() - before < EVENTS / 10);
+    CHECK(thread_wakeups_since(before) < EVENTS / 10);
     left->flow = udp_rule(&left->side, left->port);
     sleep_for_frame(&room, left);
     room_close(&room);
@@ -145,9 +145,9 @@ static void a_rule_for_work_queues_may_come_after_the_arming(const char *kind)
     }
     arm(armed);
     settle(&room, busy);
-    long before = thread_sleeps();
+    struct thread_sleeps before = thread_sleeps();
     settle(&room, busy);
-    CHECK(thread_sleeps() - before < SETTLING_EVENTS / 10);
+    CHECK(thread_wakeups_since(before) < SETTLING_EVENTS / 10);
     CHECK_EQ(0, ibv_destroy_qp(spread.qp));
     CHECK_EQ(0, ibv_destroy_rwq_ind_table(table));
     CHECK_EQ(0, ibv_destroy_wq(wq));

@@ -6,6 +6,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <time.h>
 #include <unistd.h>
 
 void sleeper_open(struct bedroom *room, unsigned number)
@@ -101,9 +102,16 @@ void sleep_for_frame(struct bedroom *room, struct sleeper *sleeper)
     CHECK_EQ(IBV_WC_SUCCESS, poll_one(sleeper->side.cq).status);
 }
 
-long thread_sleeps(void)
+static uint64_t monotonic_nanos(void)
 {
-    long total = 0;
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+struct thread_sleeps thread_sleeps(void)
+{
+    struct thread_sleeps sleeps = {0, monotonic_nanos()};
     DIR *tasks = opendir("/proc/self/task");
     CHECK(tasks != NULL);
     for (struct dirent *entry = readdir(tasks); entry != NULL; entry = readdir(tasks)) {
@@ -115,13 +123,20 @@ long thread_sleeps(void)
             long count;
             ours |= strcmp(line, "Name:\tsoftverbs-wire\n") == 0;
             if (ours && sscanf(line, "voluntary_ctxt_switches: %ld", &count) == 1)
-                total += count;
+                sleeps.count += count;
         }
         if (status != NULL)
             fclose(status);
     }
     closedir(tasks);
-    return total;
+    return sleeps;
+}
+
+long thread_wakeups_since(struct thread_sleeps before)
+{
+    enum { THREADS = 2, CHECK_NANOS = 100000000 };
+    struct thread_sleeps now = thread_sleeps();
+    return now.count - before.count - THREADS * ((long)((now.nanos - before.nanos) / CHECK_NANOS) + 1);
 }
 
 void settle(struct bedroom *room, struct sleeper *sleeper)

@@ -36,8 +36,14 @@ void await_event(struct sleeper *sleeper);
 void check_no_event(struct sleeper *sleeper);
 /* Sleeps until one frame has arrived. */
 void sleep_for_frame(struct bedroom *room, struct sleeper *sleeper);
-/* Returns how often the receive threads of this process have gone to sleep. */
-long thread_sleeps(void);
+/* How often the receive threads of this process have gone to sleep, and when that was read. */
+struct thread_sleeps {
+    long count;
+    uint64_t nanos;
+};
+struct thread_sleeps thread_sleeps(void);
+/* Returns how often they were woken since, apart from their periodic checks of the rings. */
+long thread_wakeups_since(struct thread_sleeps before);
 /* Sleeps until this is the only sleeper for long enough, so that its channel watches the sockets. */
 void settle(struct bedroom *room, struct sleeper *sleeper);
 

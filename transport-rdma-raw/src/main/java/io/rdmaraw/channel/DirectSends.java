@@ -19,7 +19,7 @@ import java.util.Arrays;
  */
 final class DirectSends {
     private static final int MAX_FRAMES = 1024;
-    private static final int FOREIGN = -1;
+    private static final int EXTERNAL = -1;
 
     private int[] slotIndices = new int[FrameQueue.BURST_FRAMES];
     private ByteBuf[] externalFrames = new ByteBuf[FrameQueue.BURST_FRAMES];
@@ -59,7 +59,7 @@ final class DirectSends {
         if (frame instanceof FrameBuf slot && ownSlots.owns(slot)) {
             slotIndices[index] = slot.slotIndex();
         } else {
-            slotIndices[index] = FOREIGN;
+            slotIndices[index] = EXTERNAL;
             externalFrames[index] = frame;
             onlySlots = false;
         }
@@ -81,7 +81,7 @@ final class DirectSends {
 
     private ByteBuf frame(int index) {
         int slotIndex = slotIndices[index];
-        return slotIndex == FOREIGN ? externalFrames[index] : slots.slot(slotIndex);
+        return slotIndex == EXTERNAL ? externalFrames[index] : slots.slot(slotIndex);
     }
 
     /**
@@ -143,7 +143,7 @@ final class DirectSends {
                     released |= 1L << next - from;
                 }
             }
-            if (slotIndices[next] == FOREIGN) {
+            if (slotIndices[next] == EXTERNAL) {
                 externalFrames[next] = null;
             }
             next++;

@@ -12,7 +12,8 @@ import io.rdmaraw.tcp.stack.TcpStack;
  *     is part of {@link DeviceQueue#receive} and runs no handler.
  * <li><i>Deliver</i>: channels fire their reads; handlers write and flush. Senders that waited for room continue, and a
  *     queue that has failed recovers.
- * <li><i>Transmit</i>: expired timers run, and the TCP core builds frames. Each queue rings one doorbell.
+ * <li><i>Transmit</i>: expired timers run, and the TCP core builds frames. Each queue rings one doorbell
+ *     per burst of frames.
  * </ol>
  *
  * <p>The first three steps repeat while frames arrive, before the single <i>transmit</i>. One doorbell for all replies

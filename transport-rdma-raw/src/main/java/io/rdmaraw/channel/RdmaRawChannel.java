@@ -313,7 +313,7 @@ public final class RdmaRawChannel extends AbstractRdmaRawChannel {
         }
 
         @Override
-        public void queueClosed() {
+        public void deviceRemoved() {
             unsafe().close(unsafe().voidPromise());
         }
 

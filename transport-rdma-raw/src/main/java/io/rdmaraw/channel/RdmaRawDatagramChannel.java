@@ -159,7 +159,7 @@ public final class RdmaRawDatagramChannel extends MulticastDatagramChannel {
         }
         InetSocketAddress bound = endpoint.bind(local);
         localAddress = bound;
-        group.unnamedDevice().bound(bound);
+        group.missingDeviceWarning().bound(bound);
     }
 
     private DatagramNetwork newNetwork(String device) throws IOException {

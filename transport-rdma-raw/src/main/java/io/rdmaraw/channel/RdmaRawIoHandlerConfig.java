@@ -70,7 +70,7 @@ public final class RdmaRawIoHandlerConfig {
     private final int receiveBufferBytes;
     private final int maxUnresolvedPackets;
     private final String device;
-    private final MissingDeviceWarning unnamedDevice;
+    private final MissingDeviceWarning missingDeviceWarning;
     private final NioChannels nioChannels;
     private final UserspaceHostConfig userspaceHost;
     private final long fastOpenKeyHigh;
@@ -95,7 +95,7 @@ public final class RdmaRawIoHandlerConfig {
                         (long) builder.slotCount * builder.slotBytes / RECEIVE_BUFFER_SHARE);
         maxUnresolvedPackets = builder.maxUnresolvedPackets;
         device = builder.device != null ? builder.device : DeviceName.HOST_LOOPBACK;
-        unnamedDevice = new MissingDeviceWarning(builder.device == null && builder.ownMac == 0);
+        missingDeviceWarning = new MissingDeviceWarning(builder.device == null && builder.ownMac == 0);
         nioChannels = builder.nioChannels;
         listensByDevice = builder.listensByDevice;
         connectsByDevice = builder.connectsByDevice;
@@ -170,8 +170,8 @@ public final class RdmaRawIoHandlerConfig {
     }
 
     /** Returns the warning for servers that only this process can reach because no device was set. */
-    MissingDeviceWarning unnamedDevice() {
-        return unnamedDevice;
+    MissingDeviceWarning missingDeviceWarning() {
+        return missingDeviceWarning;
     }
 
     /** Returns the policy for NIO channels of TCP and UDP that are registered with the loops. */
@@ -275,7 +275,7 @@ public final class RdmaRawIoHandlerConfig {
     /** Returns the settings that identify a group in a log. */
     @Override
     public String toString() {
-        return "RdmaRawIoHandlerConfig(device " + device + (unnamedDevice.isUnnamed() ? " by default" : "")
+        return "RdmaRawIoHandlerConfig(device " + device + (missingDeviceWarning.isUnnamed() ? " by default" : "")
                 + (userspaceHost == null ? "" : ", host of its own " + userspaceHost.addresses().stream()
                         .map(own -> own.address() + "/" + own.prefixLength()).toList())
                 + ", spin " + spinNanos / 1000.0 + " us, queues " + receiveQueueDepth() + '/' + sendQueueDepth()

@@ -91,7 +91,7 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
     /** The port as offered to a successor process; null if it is not offered. */
     private TakeoverPort offered;
     /** Failure to keep the kernel socket from answering when the port was opened; null if that succeeded. */
-    private volatile IOException kernelSocketActive;
+    private volatile IOException kernelFilterFailure;
     /** Null before the first call of {@link #listen}. */
     private Boolean listensByDevice;
     /** Whether the first connection has determined which group serves the port. */
@@ -347,7 +347,7 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
         }
         localAddress = listen(checked(address));
         if (listensByDevice) {
-            ioHandler().config().unnamedDevice().bound(localAddress);
+            ioHandler().config().missingDeviceWarning().bound(localAddress);
         }
     }
 
@@ -376,7 +376,7 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
             wanted = new InetSocketAddress(address.getAddress(), kernel.port());
         }
         try {
-            kernelSocketActive = null;
+            kernelFilterFailure = null;
             portGroup = eventLoop().parent();
             portConfig = ioHandler().config();
             port = open(network.listen(wanted, new PortSharing(false, config.isReusePort())));
@@ -410,7 +410,7 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
      * would complete handshakes itself and send resets.
      */
     private void requireSilentKernelSocket() throws BindException {
-        IOException reason = kernelSocketActive;
+        IOException reason = kernelFilterFailure;
         if (reason == null) {
             return;
         }
@@ -601,7 +601,7 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
                 open.refuse(steered);
             } catch (IOException e) {
                 if (port == null) {
-                    kernelSocketActive = e;
+                    kernelFilterFailure = e;
                 } else {
                     warnOfKernel(open.port(), e);
                 }

@@ -47,7 +47,7 @@ public final class DeviceQueue implements SharedDevice.AsyncListener {
     private final FlowTagTable tags;
     private final Set<FrameReceiver> channels = new LinkedHashSet<>();
     private final Consumer<Throwable> failures;
-    private final Consumer<DeviceQueue> onClosed;
+    private final Consumer<DeviceQueue> onDeviceRemoved;
     private final List<Runnable> onClose = new ArrayList<>();
     private final FrameDispatcher frames;
     /**
@@ -65,9 +65,9 @@ public final class DeviceQueue implements SharedDevice.AsyncListener {
 
     public DeviceQueue(SharedDevice device, int portNumber, CompletionChannel completionChannel, Executor loop,
               FrameQueueOptions options, Map<String, List<RdmaRawMetric>> channelKinds,
-              Consumer<Throwable> failures, Consumer<DeviceQueue> onClosed) {
+              Consumer<Throwable> failures, Consumer<DeviceQueue> onDeviceRemoved) {
         this.failures = failures;
-        this.onClosed = onClosed;
+        this.onDeviceRemoved = onDeviceRemoved;
         this.device = device;
         this.portNumber = portNumber;
         this.completionChannel = completionChannel;
@@ -284,9 +284,9 @@ public final class DeviceQueue implements SharedDevice.AsyncListener {
         fireEvent(new QueueEvent(QueueEvent.Kind.DEVICE_REMOVED, device.name(), portNumber,
                 queue.inFlight()));
         for (FrameReceiver channel : List.copyOf(channels)) {
-            channel.queueClosed();
+            channel.deviceRemoved();
         }
-        onClosed.accept(this);
+        onDeviceRemoved.accept(this);
     }
 
     /** Dispatches the frames that the device wrote to memory before it disappeared. */

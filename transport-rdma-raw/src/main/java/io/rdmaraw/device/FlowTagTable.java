@@ -26,7 +26,8 @@ import java.util.Objects;
 import java.util.Set;
 
 /**
- * Maps flow tags to channels with one array access per frame.
+ * Maps flow tags to channels with one array access per frame, or with one access to a hash map for the tags of rules
+ * that several loops may share.
  *
  * <p>Tags below {@link RssFlows#FIRST_TAG} are assigned per loop. Rules shared by several loops have higher
  * tags, which are the same on all loops.

@@ -62,7 +62,7 @@ public interface FrameReceiver {
     }
 
     /** Called when the device and its queue are gone. */
-    default void queueClosed() {
+    default void deviceRemoved() {
     }
 
     /** Returns the name under which statistics list the receiver. */

@@ -13,7 +13,7 @@ import java.util.concurrent.ConcurrentHashMap;
  * are no upcalls.
  */
 final class Downcalls {
-    private static final Set<HandleKey> MADE = ConcurrentHashMap.newKeySet();
+    private static final Set<HandleKey> CREATED = ConcurrentHashMap.newKeySet();
 
     /** The arguments of a call of {@link Linker}. */
     record HandleKey(FunctionDescriptor descriptor, List<Linker.Option> options) {
@@ -36,12 +36,12 @@ final class Downcalls {
     }
 
     static Set<HandleKey> created() {
-        return Set.copyOf(MADE);
+        return Set.copyOf(CREATED);
     }
 
     @SuppressWarnings("restricted")
     private static MethodHandle make(FunctionDescriptor descriptor, Linker.Option... options) {
-        MADE.add(new HandleKey(descriptor, List.of(options)));
+        CREATED.add(new HandleKey(descriptor, List.of(options)));
         return Linker.nativeLinker().downcallHandle(descriptor, options);
     }
 }

@@ -177,11 +177,11 @@ final class KernelIpHost implements IpHost {
     private void run() {
         try (FdWaiter all = new FdWaiter(kernel.fd(), wakeup.fd()); FdWaiter apart = new FdWaiter(wakeup.fd())) {
             SnapshotRateLimiter budget = new SnapshotRateLimiter(System.nanoTime());
-            boolean isFollowed = true;
+            boolean isCurrent = true;
             while (true) {
                 long now = System.nanoTime();
                 if (budget.allows(now)) {
-                    all.await(isFollowed ? -1 : 0);
+                    all.await(isCurrent ? -1 : 0);
                 } else {
                     apart.await(budget.dueNanos() - now);
                 }
@@ -189,14 +189,14 @@ final class KernelIpHost implements IpHost {
                 solicitAll();
                 long begunNanos = System.nanoTime();
                 if (budget.allows(begunNanos)) {
-                    isFollowed = openMonitor();
-                    budget.spent(isFollowed ? System.nanoTime() - begunNanos : FAILURE_COST_NANOS);
+                    isCurrent = processChanges();
+                    budget.spent(isCurrent ? System.nanoTime() - begunNanos : FAILURE_COST_NANOS);
                 }
             }
         }
     }
 
-    private boolean openMonitor() {
+    private boolean processChanges() {
         try {
             if (mustRereadAll) {
                 mustRereadAll = false;

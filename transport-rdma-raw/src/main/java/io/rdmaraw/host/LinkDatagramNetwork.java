@@ -27,7 +27,7 @@ public abstract class LinkDatagramNetwork extends IpDatagramNetwork {
     /** Constant, even if the link is renamed. */
     private final int linkIndex;
     private final IpHost host;
-    private final LocalAddressCache ours = new LocalAddressCache();
+    private final LocalAddressCache localAddresses = new LocalAddressCache();
     /** Next hops of {@link #loop}. */
     private LoopNeighbors neighbors;
     /** Context of {@link #loop}. */
@@ -174,7 +174,7 @@ public abstract class LinkDatagramNetwork extends IpDatagramNetwork {
     @Override
     public final boolean isForHost(long high, long low) {
         NetworkSnapshot snapshot = host.snapshot();
-        return ours.contains(snapshot, high, low) || IpAddress.isIpv4(high, low)
+        return localAddresses.contains(snapshot, high, low) || IpAddress.isIpv4(high, low)
                 && (low == IpAddress.BROADCAST.low() || snapshot.isBroadcast((int) low));
     }
 
@@ -184,15 +184,15 @@ public abstract class LinkDatagramNetwork extends IpDatagramNetwork {
         return target.equals(IpAddress.BROADCAST) || route != null && route.type() == Route.BROADCAST;
     }
 
-    /** Returns {@link #elsewhere} for the broadcast address of another link's subnet. */
+    /** Returns {@link #offLinkPath} for the broadcast address of another link's subnet. */
     @Override
     protected final DatagramPath toBroadcast(long generation, InetSocketAddress destination, IpAddress target,
             IpAddress source) throws IOException {
         NetworkSnapshot snapshot = host.snapshot();
         Route route = snapshot.route(target);
-        boolean elsewhere = route != null && route.type() == Route.BROADCAST
+        boolean isOffLink = route != null && route.type() == Route.BROADCAST
                 && route.nextHops().stream().noneMatch(hop -> hop.linkIndex() == linkIndex);
-        return elsewhere ? offLinkPath(snapshot, destination, target, source.isAny() ? target : source)
+        return isOffLink ? offLinkPath(snapshot, destination, target, source.isAny() ? target : source)
                 : super.toBroadcast(generation, destination, target, source);
     }
 

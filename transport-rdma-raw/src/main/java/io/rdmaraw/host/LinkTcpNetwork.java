@@ -45,7 +45,7 @@ public abstract class LinkTcpNetwork implements TcpNetwork {
     private final IpContext hostView;
     private final RouteCache routes;
     private final ScheduledExecutorService loop;
-    private final LocalAddressCache ours = new LocalAddressCache();
+    private final LocalAddressCache localAddresses = new LocalAddressCache();
 
     protected LinkTcpNetwork(String deviceName, IpHost host, IpContext hostView, ScheduledExecutorService loop)
             throws IOException {
@@ -263,7 +263,7 @@ public abstract class LinkTcpNetwork implements TcpNetwork {
 
     @Override
     public final boolean isLocalUnicast(long destinationHigh, long destinationLow) {
-        return ours.contains(host.snapshot(), destinationHigh, destinationLow);
+        return localAddresses.contains(host.snapshot(), destinationHigh, destinationLow);
     }
 
     /**

@@ -22,13 +22,13 @@ public final class PathCache {
     private int shift = Integer.SIZE - Integer.numberOfTrailingZeros(MIN_PATHS);
     private int evicted;
 
-    private int slotOf(InetSocketAddress destination) {
+    private int bucketOf(InetSocketAddress destination) {
         return destination.hashCode() * SPREAD >>> shift;
     }
 
     /** Returns the path to a destination if the cache has one of this generation, else null. */
     public DatagramPath find(InetSocketAddress destination, long generation) {
-        int place = slotOf(destination);
+        int place = bucketOf(destination);
         DatagramPath path = paths[place];
         if (path != null && leadsTo(path, destination, generation)) {
             return path;
@@ -50,7 +50,7 @@ public final class PathCache {
 
     /** Adds a path that {@link #find} did not find. */
     public void add(DatagramPath path, long generation) {
-        int place = slotOf(path.destination());
+        int place = bucketOf(path.destination());
         if (isTaken(place, generation)) {
             if (!isTaken(place ^ 1, generation)) {
                 place ^= 1;
@@ -77,7 +77,7 @@ public final class PathCache {
         evicted = 0;
         for (DatagramPath path : old) {
             if (path != null && path.generation() == generation) {
-                int place = slotOf(path.destination());
+                int place = bucketOf(path.destination());
                 paths[paths[place] == null ? place : place ^ 1] = path;
             }
         }
@@ -93,7 +93,7 @@ public final class PathCache {
     }
 
     boolean isSameSlot(InetSocketAddress first, InetSocketAddress second) {
-        return slotOf(first) == slotOf(second);
+        return bucketOf(first) == bucketOf(second);
     }
 
     int places() {

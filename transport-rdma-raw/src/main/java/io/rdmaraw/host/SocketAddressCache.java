@@ -38,7 +38,7 @@ public final class SocketAddressCache {
      * @param portNumber port in the lower 16 bits; the scope id of a link-local address above them
      */
     private InetSocketAddress find(long addressHigh, long addressLow, int portNumber) {
-        int place = slotOf(addressHigh, addressLow, portNumber);
+        int place = bucketOf(addressHigh, addressLow, portNumber);
         if (isAt(place, addressHigh, addressLow, portNumber)) {
             return addresses[place];
         }
@@ -48,7 +48,7 @@ public final class SocketAddressCache {
         return add(addressHigh, addressLow, portNumber);
     }
 
-    private int slotOf(long addressHigh, long addressLow, int portNumber) {
+    private int bucketOf(long addressHigh, long addressLow, int portNumber) {
         long mixed = (addressHigh * 31 + addressLow) * 31 + portNumber;
         return (int) (mixed * 0x9e37_79b9_7f4a_7c15L >>> shift);
     }
@@ -59,11 +59,11 @@ public final class SocketAddressCache {
     }
 
     private InetSocketAddress add(long addressHigh, long addressLow, int portNumber) {
-        int place = slotOf(addressHigh, addressLow, portNumber);
+        int place = bucketOf(addressHigh, addressLow, portNumber);
         if (addresses[place] != null && addresses[place ^ 1] != null
                 && ++evicted > addresses.length / DISPLACED_SHARE && addresses.length < MAX_ADDRESSES) {
             grow();
-            place = slotOf(addressHigh, addressLow, portNumber);
+            place = bucketOf(addressHigh, addressLow, portNumber);
         }
         if (addresses[place] != null) {
             // The newest entry has the first place, so the entry in the second one is replaced.
@@ -98,7 +98,7 @@ public final class SocketAddressCache {
         evicted = 0;
         for (int i = 0; i < old; i++) {
             if (oldAddresses[i] != null) {
-                int wanted = slotOf(oldHigh[i], oldLow[i], oldPort[i]);
+                int wanted = bucketOf(oldHigh[i], oldLow[i], oldPort[i]);
                 int place = addresses[wanted] == null ? wanted : wanted ^ 1;
                 high[place] = oldHigh[i];
                 low[place] = oldLow[i];

@@ -13,7 +13,7 @@ public final class CrossLoopQueueLimit {
 
     private final AtomicInteger frames = new AtomicInteger();
 
-    /** Reserves places. Returns false if fewer are free. */
+    /** Reserves room for frames. Returns false if fewer are free. */
     public boolean acquire(int count) {
         if (frames.addAndGet(count) <= MAX_FRAMES) {
             return true;
@@ -22,7 +22,7 @@ public final class CrossLoopQueueLimit {
         return false;
     }
 
-    /** Releases places after the other loop has taken the frames, or after they were dropped. */
+    /** Releases the room after the other loop has taken the frames, or after they were dropped. */
     public void release(int count) {
         frames.addAndGet(-count);
     }

@@ -12,7 +12,7 @@ import java.util.random.RandomGenerator;
  */
 public final class SpinPolicy {
     /**
-     * Divisor of the maximum spin that gives the value of a frame found. At the default of 20 us, the value is
+     * A spin that finds a frame is worth the maximum spin divided by this. At the default of 20 us, the value is
      * twice the CPU time of a sleep and a wake-up; the excess accounts for the lower latency.
      */
     private static final int WORTH_PART = 2;

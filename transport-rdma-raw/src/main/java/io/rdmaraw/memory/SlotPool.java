@@ -223,7 +223,7 @@ public final class SlotPool {
      * Returns a slot that was taken with {@link #acquireUnopened} and never opened. May be called on the owner's thread
      * only.
      */
-    public void returnClosed(int slotIndex) {
+    public void releaseUnopened(int slotIndex) {
         poison.onFree(slots[slotIndex]);
         free[freeCount++] = slotIndex;
     }

@@ -524,7 +524,7 @@ public class FrameQueue implements AutoCloseable {
         if (queues != null) {
             queues.close();
         }
-        slots.returnClosed(padding.slotIndex());
+        slots.releaseUnopened(padding.slotIndex());
         slab.close(device::release);
     }
 }

@@ -59,7 +59,7 @@ public abstract class SlotReceives extends ReceiveRequests {
         if (large) {
             slots.returnStrides(slotIndex, 1);
         } else {
-            slots.returnClosed(slotIndex);
+            slots.releaseUnopened(slotIndex);
         }
     }
 

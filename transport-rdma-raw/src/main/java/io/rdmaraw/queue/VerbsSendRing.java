@@ -43,7 +43,7 @@ final class VerbsSendRing extends SendRing {
      * Set if frames were posted after the last one that requests a completion, because the device refused the
      * later requests.
      */
-    private boolean signalPending;
+    private boolean completionPending;
     /**
      * Bit mask of the requests with the checksum flag set in native memory. The flag stays set until the
      * request is used for a frame without it.
@@ -139,7 +139,7 @@ final class VerbsSendRing extends SendRing {
         int last = count - 1;
         long lastWr = workRequest(last);
         SendWr.next(lastWr, 0);
-        signal(signalPending ? 0 : last, last);
+        signal(completionPending ? 0 : last, last);
         // Frames that request no completion also get an ID: if the queue fails, each has a completion and must be
         // counted once.
         for (int i = 0; i < count; i++) {
@@ -148,10 +148,10 @@ final class VerbsSendRing extends SendRing {
         int errno = queuePair.postSend(workRequests, badWorkRequest);
         long refused = errno == 0 ? 0 : postAroundRefused(errno, count);
         SendWr.next(lastWr, nextOf(last));
-        for (int i = signalPending ? 0 : last; i < count; i++) {
+        for (int i = completionPending ? 0 : last; i < count; i++) {
             SendWr.sendFlags(workRequest(i), flagsOf(i));
         }
-        signalPending = refused != 0 && hasPendingSignal(refused, count);
+        completionPending = refused != 0 && hasPendingCompletion(refused, count);
         restoreInParts();
         return refused;
     }
@@ -167,12 +167,12 @@ final class VerbsSendRing extends SendRing {
      * Returns whether a completion is still owed. A refused frame gets no completion, and frames posted before
      * it can no longer request one.
      */
-    private boolean hasPendingSignal(long refused, int count) {
+    private boolean hasPendingCompletion(long refused, int count) {
         int taken = Long.SIZE - Long.numberOfLeadingZeros(~refused & -1L >>> Long.SIZE - count);
         if (taken == 0) {
-            return signalPending;
+            return completionPending;
         }
-        return !signalPending && taken < count && taken % SIGNAL_INTERVAL != 0;
+        return !completionPending && taken < count && taken % SIGNAL_INTERVAL != 0;
     }
 
     /** Updates the flags of requests that were last used for another kind of frame. */

@@ -37,7 +37,7 @@ final class Ecn {
     }
 
     /** Returns the feedback that a listener agrees to. */
-    static Feedback negotiateSyn(TcpConfig config, Segment syn) {
+    static Feedback feedbackForSyn(TcpConfig config, Segment syn) {
         if (acceptsAccurate(config)) {
             return AccurateEcn.offered(syn);
         }
@@ -45,7 +45,7 @@ final class Ecn {
     }
 
     /** Returns the feedback that results from the peer's SYN-ACK, or from its SYN in a simultaneous open. */
-    static Feedback negotiateSynAck(TcpConnection c, Segment s) {
+    static Feedback feedbackForSynAck(TcpConnection c, Segment s) {
         if (!s.has(TcpFlags.ACK)) {
             // Simultaneous open: as for a listener, but without classic feedback (RFC 9768 section 3.1.2).
             return requestsAccurate(c.engine.config) && AccurateEcn.offered(s) == Feedback.ACCURATE ? Feedback.ACCURATE

@@ -217,7 +217,7 @@ final class Handshake {
             return;
         }
         c.peerMac = s.peerMac;
-        negotiate(c, s, now, Ecn.negotiateSynAck(c, s));
+        negotiate(c, s, now, Ecn.feedbackForSynAck(c, s));
         if (!ack) {
             // Simultaneous open (RFC 9293 figure 8): answer with a SYN-ACK that has the same sequence number.
             c.engine.connectThrottle.leave(c, now);
@@ -277,7 +277,7 @@ final class Handshake {
             c.receiveBufferBytes = listener.receiveBufferBytes;
             c.maxReceiveBufferBytes = listener.receiveBufferBytes;
         }
-        negotiate(c, s, now, Ecn.negotiateSyn(engine.config, s));
+        negotiate(c, s, now, Ecn.feedbackForSyn(engine.config, s));
         c.state = SYN_RECEIVED;
         c.lastReceiveNanos = now;
         c.set(Tcb.SYN_DUE);

@@ -97,11 +97,11 @@ final class ListenInput {
             if (config.windowScaling && s.windowScale != Segment.ABSENT) {
                 out.windowScale = ReceiveWindow.shiftFor(config.largestReceiveBufferBytes());
             }
-            if (Ecn.negotiateSyn(config, s) == Ecn.Feedback.CLASSIC) {
+            if (Ecn.feedbackForSyn(config, s) == Ecn.Feedback.CLASSIC) {
                 out.flags |= TcpFlags.ECE;
             }
         }
-        if (Ecn.negotiateSyn(config, s) == Ecn.Feedback.ACCURATE) {
+        if (Ecn.feedbackForSyn(config, s) == Ecn.Feedback.ACCURATE) {
             // RFC 9768 section 5.1: the client's ACK proves the agreement, even without timestamps.
             out.flags |= AccurateEcn.handshakeFlags(s.ecn);
         }

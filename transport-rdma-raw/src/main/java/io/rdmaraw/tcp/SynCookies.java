@@ -95,7 +95,7 @@ final class SynCookies {
         int scale = config.windowScaling && syn.windowScale != Segment.ABSENT ? Math.min(14, syn.windowScale)
                 : NO_SCALE;
         int options = scale | (config.sack && syn.sackPermitted ? 16 : 0)
-                | (Ecn.negotiateSyn(config, syn) == Ecn.Feedback.CLASSIC ? 32 : 0);
+                | (Ecn.feedbackForSyn(config, syn) == Ecn.Feedback.CLASSIC ? 32 : 0);
         int value = timestamp >>> OPTION_BITS << OPTION_BITS | options;
         return Sequence.after(value, timestamp) ? value - (1 << OPTION_BITS) : value;
     }

@@ -411,7 +411,7 @@ public final class TcpEngine {
         connections.remove(c);
         wheel.cancel(c);
         paced.remove(c);
-        removeReady(c);
+        unmarkReady(c);
         connectThrottle.leave(c, nowNanos);
         receiveMemory.release(c);
         if (c.reassembly != null) {
@@ -454,7 +454,7 @@ public final class TcpEngine {
         timeWait.add(c, nowNanos);
     }
 
-    private void removeReady(TcpConnection c) {
+    private void unmarkReady(TcpConnection c) {
         if (!c.is(Tcb.READY)) {
             return;
         }

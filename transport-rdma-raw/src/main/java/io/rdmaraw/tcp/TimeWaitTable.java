@@ -108,13 +108,13 @@ final class TimeWaitTable {
     private void forget(int count) {
         int record = first;
         for (int i = 0; i < count; i++) {
-            places[i] = slotOf(record);
+            places[i] = bucketOf(record);
             record = following[record];
         }
         for (int i = 0; i < count; i++) {
             int place = places[i];
             // Closing the gaps of the previous records may have moved the entry.
-            unlink((int) index[place] == first ? place : slotOf(first));
+            unlink((int) index[place] == first ? place : bucketOf(first));
             release(first);
         }
     }
@@ -255,7 +255,7 @@ final class TimeWaitTable {
     }
 
     void remove(int record) {
-        unlink(slotOf(record));
+        unlink(bucketOf(record));
         release(record);
     }
 
@@ -281,7 +281,7 @@ final class TimeWaitTable {
         }
     }
 
-    private int slotOf(int record) {
+    private int bucketOf(int record) {
         int mask = index.length - 1;
         int place = hashes[record] & mask;
         while ((int) index[place] != record) {

@@ -311,7 +311,7 @@ public final class DatagramEndpoint {
         }
 
         @Override
-        public void queueClosed() {
+        public void deviceRemoved() {
             channel.unsafe().close(channel.unsafe().voidPromise());
         }
 

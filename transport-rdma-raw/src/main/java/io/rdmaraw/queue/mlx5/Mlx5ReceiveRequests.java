@@ -42,7 +42,7 @@ final class Mlx5ReceiveRequests extends SlotReceives {
 
     /** Handles a completion and returns the slot of its request. */
     int complete(long cqe) {
-        int place = queue.slotOf(Cqe.wqeCounter(cqe));
+        int place = queue.ringIndexOf(Cqe.wqeCounter(cqe));
         int slotIndex = slotIndices[place];
         slotIndices[place] = NONE;
         completed();

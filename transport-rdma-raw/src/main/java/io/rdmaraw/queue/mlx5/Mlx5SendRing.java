@@ -153,7 +153,7 @@ final class Mlx5SendRing extends SendRing {
 
     private long sequenceAt(int wqeCounter) {
         long oldest = oldestSequence();
-        return oldest + (sequences[queue.slotOf(wqeCounter)] - (int) oldest);
+        return oldest + (sequences[queue.ringIndexOf(wqeCounter)] - (int) oldest);
     }
 
     @Override

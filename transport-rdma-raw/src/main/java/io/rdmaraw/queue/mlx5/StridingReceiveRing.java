@@ -104,9 +104,9 @@ final class StridingReceiveRing extends ReceiveRing {
         int lengthBytes = error ? 0 : Cqe.stridingLengthOf(byteCount);
         int unused = error || Cqe.isFiller(byteCount) ? strides : strides - layout.stridesOf(lengthBytes);
         // After an inconsistent completion the positions of further frames are unknown until the queue is reset.
-        int slot = unused < 0 || receives.failed() ? StridingReceives.OUT_OF_STEP
+        int slot = unused < 0 || receives.failed() ? StridingReceives.DESYNCHRONIZED
                 : receives.consume(strides, Cqe.wqeCounter(cqe));
-        if (slot == StridingReceives.OUT_OF_STEP) {
+        if (slot == StridingReceives.DESYNCHRONIZED) {
             receives.stopDesynchronized();
             return;
         }

@@ -18,7 +18,7 @@ import io.rdmaraw.verbs.objects.CompletionQueue;
  */
 final class StridingReceives extends ReceiveRequests {
     /** Returned by {@link #consume} if the device reports another position than expected. */
-    static final int OUT_OF_STEP = -1;
+    static final int DESYNCHRONIZED = -1;
 
     private final SlotPool slots;
     private final int stridesPerChunk;
@@ -53,15 +53,15 @@ final class StridingReceives extends ReceiveRequests {
      *
      * @param count    number of strides
      * @param reported index of the first stride as reported by the device
-     * @return the slot of the first stride, or {@link #OUT_OF_STEP}
+     * @return the slot of the first stride, or {@link #DESYNCHRONIZED}
      */
     int consume(int count, int reported) {
         int first = stride;
         int end = first + count;
         if (reported != first || count == 0 || end > stridesPerChunk || consumed == produced) {
-            return OUT_OF_STEP;
+            return DESYNCHRONIZED;
         }
-        int slot = firstSlots[queue.slotOf(consumed)] + first;
+        int slot = firstSlots[queue.ringIndexOf(consumed)] + first;
         if (end == stridesPerChunk) {
             stride = 0;
             consumed++;
@@ -107,7 +107,7 @@ final class StridingReceives extends ReceiveRequests {
     protected void reclaimAll() {
         completions.discardAll();
         while (consumed != produced) {
-            slots.returnStrides(firstSlots[queue.slotOf(consumed)] + stride, stridesPerChunk - stride);
+            slots.returnStrides(firstSlots[queue.ringIndexOf(consumed)] + stride, stridesPerChunk - stride);
             stride = 0;
             consumed++;
             completed();

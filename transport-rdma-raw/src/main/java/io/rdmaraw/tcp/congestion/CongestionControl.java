@@ -47,7 +47,7 @@ public interface CongestionControl {
      * the user's setting and congestion avoidance. A queue that marks is short, so a smaller reduction is enough
      * to drain it.
      */
-    static boolean hasEcnBackoff(CongestionWindow window) {
+    static boolean usesAlternativeBackoff(CongestionWindow window) {
         return window.alternativeBackoff()
                 && window.congestionWindowBytes() >= window.slowStartThresholdBytes();
     }

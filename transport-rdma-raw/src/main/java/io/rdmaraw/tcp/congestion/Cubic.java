@@ -100,7 +100,7 @@ public final class Cubic implements CongestionControl {
 
     @Override
     public int onMarked(CongestionWindow window, int flightBytes, long nowNanos) {
-        return reduce(window, CongestionControl.hasEcnBackoff(window) ? BETA_ECN : BETA, nowNanos);
+        return reduce(window, CongestionControl.usesAlternativeBackoff(window) ? BETA_ECN : BETA, nowNanos);
     }
 
     private int reduce(CongestionWindow window, double left, long nowNanos) {

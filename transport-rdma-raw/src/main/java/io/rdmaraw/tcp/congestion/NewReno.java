@@ -46,7 +46,7 @@ public final class NewReno implements CongestionControl {
     @Override
     public int onMarked(CongestionWindow window, int flightBytes, long nowNanos) {
         counted = 0;
-        double left = CongestionControl.hasEcnBackoff(window) ? BETA_ECN : 0.5;
+        double left = CongestionControl.usesAlternativeBackoff(window) ? BETA_ECN : 0.5;
         return Math.max((int) (window.congestionWindowBytes() * left), 2 * window.segmentBytes());
     }
 

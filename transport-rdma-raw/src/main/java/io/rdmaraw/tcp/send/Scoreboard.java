@@ -394,9 +394,9 @@ public final class Scoreboard {
         while (cut.capacity() < tail - head + added) {
             cut.grow();
         }
-        int[] slotOf = new int[tail - head];
+        int[] newIndices = new int[tail - head];
         for (int entry = head; entry != tail; entry++) {
-            slotOf[entry - head] = cut.tail;
+            newIndices[entry - head] = cut.tail;
             int step = isLost(entry) ? maxBytes : lengthOf(entry);
             for (int at = 0; at < lengthOf(entry); at += step) {
                 if (records != null) {
@@ -413,12 +413,12 @@ public final class Scoreboard {
         }
         // Entries in flight keep their order in time at their new positions.
         for (int entry = oldest; entry != NONE; entry = words[base(entry) + LATER]) {
-            int slot = slotOf[entry - head] & cut.mask;
-            cut.words[slot * WORDS + LATER] = slotOf(slotOf, words[base(entry) + LATER]);
-            cut.words[slot * WORDS + EARLIER] = slotOf(slotOf, words[base(entry) + EARLIER]);
+            int slot = newIndices[entry - head] & cut.mask;
+            cut.words[slot * WORDS + LATER] = newIndexOf(newIndices, words[base(entry) + LATER]);
+            cut.words[slot * WORDS + EARLIER] = newIndexOf(newIndices, words[base(entry) + EARLIER]);
         }
-        oldest = slotOf(slotOf, oldest);
-        newest = slotOf(slotOf, newest);
+        oldest = newIndexOf(newIndices, oldest);
+        newest = newIndexOf(newIndices, newest);
         mask = cut.mask;
         words = cut.words;
         sentNanos = cut.sentNanos;
@@ -428,8 +428,8 @@ public final class Scoreboard {
         lossHint = 0;
     }
 
-    private int slotOf(int[] slotOf, int entry) {
-        return entry == NONE ? NONE : slotOf[entry - head];
+    private int newIndexOf(int[] newIndices, int entry) {
+        return entry == NONE ? NONE : newIndices[entry - head];
     }
 
     private int base(int entry) {

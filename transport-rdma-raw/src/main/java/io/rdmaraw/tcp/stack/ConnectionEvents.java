@@ -31,9 +31,9 @@ final class ConnectionEvents implements TcpEvents {
     @Override
     public boolean mayAccept(TcpListener listener) {
         ListeningLoop.Listening listening = (ListeningLoop.Listening) listener.attachment();
-        boolean hasBacklogRoom = listening.port().server() != listening.server() || listening.server().hasBacklogRoom();
-        stack.counters().refusedByBacklog += hasBacklogRoom ? 0 : 1;
-        return hasBacklogRoom;
+        boolean mayAccept = listening.port().server() != listening.server() || listening.server().hasBacklogRoom();
+        stack.counters().refusedByBacklog += mayAccept ? 0 : 1;
+        return mayAccept;
     }
 
     @Override

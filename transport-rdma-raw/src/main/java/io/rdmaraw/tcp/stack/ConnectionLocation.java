@@ -58,7 +58,7 @@ final class ConnectionLocation {
     void moveTo(TcpStack destination, boolean live, Runnable arrived) {
         Place before = place;
         TcpStack from = before.stack;
-        from.removeReady(transport);
+        from.unmarkReady(transport);
         if (live) {
             from.moveOut(transport);
             if (from != home) {

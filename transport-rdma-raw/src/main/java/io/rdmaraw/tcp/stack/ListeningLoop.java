@@ -125,7 +125,7 @@ final class ListeningLoop {
 
     private void gone() {
         gone = true;
-        port.reclaimPort();
+        port.returnToOwnLoops();
     }
 
     void join() {

@@ -326,13 +326,13 @@ public final class ListeningPort extends TcpPort implements RssFlowOwner {
 
     /** Moves the port to the server channel's new loops, unless it was moved to the loops of another group. */
     public void serveBy(List<TcpStack> joined) {
-        boolean leftShared;
+        boolean servedByOtherGroup;
         synchronized (this) {
             List<TcpStack> serving = serving().map(ListeningLoop::stack).toList();
-            leftShared = !serving.isEmpty() && serving.stream().noneMatch(own::contains);
+            servedByOtherGroup = !serving.isEmpty() && serving.stream().noneMatch(own::contains);
             own = Set.copyOf(joined);
         }
-        if (!leftShared) {
+        if (!servedByOtherGroup) {
             moveTo(joined);
         }
     }
@@ -350,7 +350,7 @@ public final class ListeningPort extends TcpPort implements RssFlowOwner {
      * Handles the end of a loop that the port was moved to. If no such loop is left, the server channel's own loops
      * serve the port again.
      */
-    void reclaimPort() {
+    void returnToOwnLoops() {
         List<TcpStack> back;
         synchronized (this) {
             if (serving().findAny().isPresent()) {

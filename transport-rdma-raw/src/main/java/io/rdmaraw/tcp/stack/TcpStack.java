@@ -62,7 +62,7 @@ public final class TcpStack implements FrameReceiver, PortOwner {
     private boolean gone;
     /** Reason reported to connections that are here when the stack ends or that arrive later; null until then. */
     private CloseReason endReason;
-    private final PriorityTasks beforeFrames = new PriorityTasks();
+    private final PriorityTasks priorityTasks = new PriorityTasks();
     private final ReleaseTasks releaseTasks = new ReleaseTasks();
 
     public TcpStack(DeviceQueue port, TcpNetwork network, TcpStackOptions options, ThreadAwareExecutor loop,
@@ -225,15 +225,15 @@ public final class TcpStack implements FrameReceiver, PortOwner {
      * action may cause such a frame. Tasks run in the order of the calls. May be called on any thread.
      */
     void beforeFrames(Runnable task) {
-        beforeFrames.add(task);
+        priorityTasks.add(task);
         // If the loop rejects tasks, the task runs before the next frame.
-        execute(beforeFrames::run);
+        execute(priorityTasks::run);
     }
 
     /** Runs the pending tasks of {@link #beforeFrames} now, if the caller is on the stack's loop. */
     void catchUp() {
         if (isOnLoop()) {
-            beforeFrames.run();
+            priorityTasks.run();
         }
     }
 
@@ -425,13 +425,13 @@ public final class TcpStack implements FrameReceiver, PortOwner {
 
     @Override
     public boolean receive(ByteBuf frame, boolean checksumVerified) {
-        beforeFrames.run();
+        priorityTasks.run();
         return receiver.receive(frame, checksumVerified);
     }
 
     @Override
     public int receiveRun(ReceiveBurst burst, int from, int end) {
-        beforeFrames.run();
+        priorityTasks.run();
         receiver.receiveRun(burst, from, end);
         return end;
     }
@@ -518,7 +518,7 @@ public final class TcpStack implements FrameReceiver, PortOwner {
     /**
      * Cancels the delivery, because the transport moves to another loop. That loop delivers the events when it arrives.
      */
-    void removeReady(TcpTransport transport) {
+    void unmarkReady(TcpTransport transport) {
         ready.remove(transport);
     }
 
@@ -557,7 +557,7 @@ public final class TcpStack implements FrameReceiver, PortOwner {
 
     /** Ends all connections, because nothing can be sent any more. */
     @Override
-    public void queueClosed() {
+    public void deviceRemoved() {
         shutdown(CloseReason.LINK_GONE);
     }
 

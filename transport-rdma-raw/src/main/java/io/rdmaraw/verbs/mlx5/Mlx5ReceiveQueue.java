@@ -60,7 +60,7 @@ public final class Mlx5ReceiveQueue {
     }
 
     /** Returns the place in the ring that a completion's counter refers to. */
-    public int slotOf(int wqeCounter) {
+    public int ringIndexOf(int wqeCounter) {
         return wqeCounter & mask;
     }
 

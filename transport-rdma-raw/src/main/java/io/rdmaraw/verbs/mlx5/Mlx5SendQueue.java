@@ -117,7 +117,7 @@ public final class Mlx5SendQueue {
     }
 
     /** Returns the place in the ring, in blocks, that a completion's counter refers to. */
-    public int slotOf(int wqeCounter) {
+    public int ringIndexOf(int wqeCounter) {
         return wqeCounter & blockMask;
     }
 

@@ -279,7 +279,7 @@ public final class RingScenario implements AutoCloseable {
             require(!Cqe.isError(cqe), "a receive has failed");
             require(Cqe.wqeCounter(cqe) == (taken & 0xffff), "completed receive " + Cqe.wqeCounter(cqe) + ", not "
                     + (taken & 0xffff));
-            int slot = slotAt[receiveQueue.slotOf(Cqe.wqeCounter(cqe))];
+            int slot = slotAt[receiveQueue.ringIndexOf(Cqe.wqeCounter(cqe))];
             byte[] expected = frameOf(OURS, taken, lengthOf(taken));
             require(Cqe.byteCount(cqe) == expected.length, "received " + Cqe.byteCount(cqe) + " bytes, not "
                     + expected.length);
