@@ -143,11 +143,13 @@ static void a_rule_for_work_queues_may_come_after_the_arming(const char *kind)
         CHECK_EQ(IBV_WC_SUCCESS, poll_one(armed->side.cq).status);
         CHECK_EQ(0, ibv_destroy_flow(flow));
     }
+    /* Without a rule the armed queue does not count. Otherwise the receive thread would wake up for each event. */
     arm(armed);
     settle(&room, busy);
     struct thread_sleeps before = thread_sleeps();
     settle(&room, busy);
-    CHECK(thread_wakeups_since(before) < SETTLING_EVENTS / 10);
+    /* The channel may return the sockets once, when its polls find no event; it gets them again after some armings. */
+    CHECK(thread_wakeups_since(before) < SETTLING_EVENTS / 2);
     CHECK_EQ(0, ibv_destroy_qp(spread.qp));
     CHECK_EQ(0, ibv_destroy_rwq_ind_table(table));
     CHECK_EQ(0, ibv_destroy_wq(wq));
