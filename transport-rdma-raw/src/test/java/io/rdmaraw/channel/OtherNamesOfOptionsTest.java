@@ -115,7 +115,7 @@ class OtherNamesOfOptionsTest {
         ChannelOption<Integer> napi = NioChannelOption.of(ExtendedSocketOptions.SO_INCOMING_NAPI_ID);
         for (ChannelConfig config : List.of(stream, server, datagram)) {
             assertTrue(assertThrows(UnsupportedOperationException.class, () -> config.getOption(napi)).getMessage()
-                    .contains("does not pass the kernel's network stack"));
+                    .contains("do not pass the kernel's network stack"));
             assertThrows(UnsupportedOperationException.class, () -> config.setOption(napi, 1));
         }
     }
