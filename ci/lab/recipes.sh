@@ -70,7 +70,7 @@ run_recipes() {
   done
   mapfile -t modules < <(cd "$copy" && modules_of_tests "${tests[@]}" | sort -u)
   say "recipes: building and testing in $copy"
-  MAVEN_ROOT="$copy" run_maven -o -q -B -ntp -pl "$(IFS=, && echo "${modules[*]}")" -am test -DskipNativeTests \
+  MAVEN_ROOT="$copy" run_maven -o -q -B -ntp -Pfull -pl "$(IFS=, && echo "${modules[*]}")" -am test -DskipNativeTests \
     -Dtest.skipEmulated=true -Dtest.skipFuzz=true -Dmaven.javadoc.skip=true -Dmaven.test.failure.ignore=true \
     -Dsurefire.failIfNoSpecifiedTests=false "-Dtest=$(IFS=, && echo "${tests[*]}")" >"$work/log" 2>&1 || status=$?
   [ "$status" = 0 ] || grep '^\[ERROR\]' "$work/log" | head -n 40 >&2
