@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the results of a suite to its part of docs/lab/judges.md, and ends with status 1 if the results are red.
+"""Writes the results of a suite to its part of docs/lab/judges.md and the totals to README.md, and ends with status 1 if the results are red.
 
 The results have a row for each test: run, test, outcome (passed, failed or skipped) and reason. The file of reasons
 has a row for each known failure: run, test (both may have wildcards), "policy", "not applicable" or "open", and the
@@ -15,6 +15,9 @@ import re
 import subprocess
 import sys
 
+README = re.compile(r"<!-- judges: by ci/judges -->.*?<!-- end -->")
+SUITE = re.compile(r"<!-- (\S+): written by ci/judges \1 -->\n(.*?)<!-- end of \1 -->", re.DOTALL)
+RUN = re.compile(r"^\| \S+ \| (\d+) \| (\d+) \| [\d |]+$", re.MULTILINE)
 ROW = re.compile(r"^\| (\S+) \| (\S+) \| (passed|failed|open|not applicable) \|", re.MULTILINE)
 PLANTED = re.compile(r"^\* Planted in the (\w+): .*$", re.MULTILINE)
 
@@ -106,10 +109,31 @@ def write_part(explained, version, planted, commit):
     return "\n".join(lines) + "\n"
 
 
+def summary(page):
+    """One sentence part with the totals of all suites of the page: "pyverbs 77 of 77, packetdrill 67 of 164"."""
+    totals = []
+    for suite, part in SUITE.findall(page):
+        counts = [(int(passed), int(applicable)) for passed, applicable in RUN.findall(part)]
+        totals.append(f"{suite} {sum(passed for passed, _ in counts)} of {sum(applicable for _, applicable in counts)}")
+    return ", ".join(totals)
+
+
+def write_readme(path, page):
+    with open(path, encoding="utf-8") as file:
+        readme = file.read()
+    changed, found = README.subn(f"<!-- judges: by ci/judges -->{summary(page)}<!-- end -->", readme)
+    if found != 1:
+        sys.exit(f"{path} needs one line with the comments of ci/judges")
+    if changed != readme:
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(changed)
+
+
 def main():
     parser = argparse.ArgumentParser()
     for option in ("--suite", "--results", "--reasons", "--page", "--version"):
         parser.add_argument(option, required=True)
+    parser.add_argument("--readme", required=True)
     parser.add_argument("--planted", choices=["product", "harness"])
     parser.add_argument("--fault", default="")
     parser.add_argument("--accept", action="store_true")
@@ -136,8 +160,10 @@ def main():
         sys.exit(f"{len(red)} red: the page is left as it is")
     else:
         text = write_part(explained, options.version, [planted[where] for where in sorted(planted)], commit)
+    page = page[:part.start(1)] + text + page[part.end(1):]
     with open(options.page, "w", encoding="utf-8") as file:
-        file.write(page[:part.start(1)] + text + page[part.end(1):])
+        file.write(page)
+    write_readme(options.readme, page)
     count = collections.Counter(kind for _, _, kind, _ in explained)
     print(f"{options.suite}: {count['passed']} passed, {count['policy']} differ by policy, "
           f"{count['open']} open, {count['not applicable']} not applicable, {count['skipped']} skipped, {count['unexplained']} unexplained")

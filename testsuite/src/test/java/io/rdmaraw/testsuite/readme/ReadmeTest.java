@@ -18,16 +18,23 @@ import io.rdmaraw.verbs.flow.FlowSpec;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** The program in docs/reference/raw-frames.md is identical to the compiled one, and it works. */
+/** The texts of pages that are made from other files agree with them, and the program of raw frames works. */
 class ReadmeTest {
     private static final Path SOURCE = Path.of("src/test/java/io/rdmaraw/testsuite/readme/FrameEcho.java");
     private static final Path PAGE = Path.of("../docs/reference/raw-frames.md");
+    /** A row such as {@code | linux | 37 | 103 | 62 | 4 | 57 | 0 |}: the first numbers are passed and applicable. */
+    private static final Pattern SUITE_RUN =
+            Pattern.compile("^\\| \\S+ \\| (\\d+) \\| (\\d+) \\| [\\d |]+$", Pattern.MULTILINE);
     private static final String DEVICE = "soft:loop:readme";
 
     @Test
@@ -36,6 +43,25 @@ class ReadmeTest {
         String program = between(source, "// readme:begin\n", "// readme:end");
         assertEquals(program, between(Files.readString(PAGE), "```java\n", "```"));
         assertTrue(program.lines().count() <= 45, "it should stay short");
+    }
+
+    @Test
+    void readmeHasTheTotalsOfTheForeignSuites() throws IOException {
+        String page = Files.readString(Path.of("../docs/lab/judges.md"));
+        Matcher suite = Pattern.compile("<!-- (\\S+): written by .*?<!-- end of", Pattern.DOTALL).matcher(page);
+        List<String> totals = new ArrayList<>();
+        while (suite.find()) {
+            int passed = 0;
+            int applicable = 0;
+            Matcher run = SUITE_RUN.matcher(suite.group());
+            while (run.find()) {
+                passed += Integer.parseInt(run.group(1));
+                applicable += Integer.parseInt(run.group(2));
+            }
+            totals.add(suite.group(1) + ' ' + passed + " of " + applicable);
+        }
+        assertEquals(String.join(", ", totals),
+                between(Files.readString(Path.of("../README.md")), "<!-- judges: by ci/judges -->", "<!-- end -->"));
     }
 
     private static String between(String text, String begin, String end) {
