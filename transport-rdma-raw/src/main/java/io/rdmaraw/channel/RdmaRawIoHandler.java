@@ -54,6 +54,8 @@ public final class RdmaRawIoHandler implements IoHandler {
     /** Number of rounds between two polls for asynchronous events, which are rare. A poll is a system call. */
     private static final int ASYNC_EVENT_INTERVAL = 4096;
     private static final long DRAIN_INTERVAL_NANOS = TimeUnit.MICROSECONDS.toNanos(500);
+    /** A bound for a peer on the wire that sends without end: 16 turns of at most 512 frames. */
+    private static final int MAX_TURNS_BEFORE_CLOSING = 16;
 
     private final ThreadAwareExecutor executor;
     private final RdmaRawIoHandlerConfig config;
@@ -78,6 +80,7 @@ public final class RdmaRawIoHandler implements IoHandler {
     private final LoopIteration turn = new LoopIteration();
     /** Time at which a loop that shuts down stops waiting for peers; 0 before the shutdown. */
     private long drainEndNanos;
+    private boolean isClosing;
     private int nioCountdown;
     private int asyncCountdown;
     private int descriptorCountdown;
@@ -393,6 +396,10 @@ public final class RdmaRawIoHandler implements IoHandler {
 
     @Override
     public void prepareToDestroy() {
+        if (!isClosing) {
+            isClosing = true;
+            receiveBeforeClosing();
+        }
         for (Registration registration : List.copyOf(registrations)) {
             try {
                 registration.handle.close();
@@ -401,6 +408,20 @@ public final class RdmaRawIoHandler implements IoHandler {
             }
         }
         nio.prepareToDestroy();
+    }
+
+    /**
+     * Receives what the channels of this loop have sent to each other. The kernel has such bytes in the receiver's socket
+     * when write() returns; here they arrive in the next turns.
+     */
+    private void receiveBeforeClosing() {
+        try {
+            for (int turns = 0; turns < MAX_TURNS_BEFORE_CLOSING && turn.run() > 0; turns++) {
+                continue;
+            }
+        } catch (Throwable e) {
+            failures.add(e);
+        }
     }
 
     /**

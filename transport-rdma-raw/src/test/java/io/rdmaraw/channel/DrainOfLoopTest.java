@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.netty.bootstrap.Bootstrap;
+import io.netty.bootstrap.ServerBootstrap;
 import io.netty.buffer.ByteBuf;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelHandlerContext;
@@ -30,6 +31,7 @@ import java.util.concurrent.atomic.AtomicLong;
 @Timeout(60)
 class DrainOfLoopTest {
     private static final int BYTES = 400_000;
+    private static final int SMALL_BYTES = 3_000;
 
     private final LoopDevice device = LoopDevice.inMemory();
     private final StreamFixture fixture = new StreamFixture(device, 1, 1);
@@ -42,7 +44,7 @@ class DrainOfLoopTest {
         fixture.close();
     }
 
-    private final class Reader extends ChannelInboundHandlerAdapter {
+    private class Reader extends ChannelInboundHandlerAdapter {
         @Override
         public void channelRead(ChannelHandlerContext ctx, Object msg) {
             receivedBytes.addAndGet(((ByteBuf) msg).readableBytes());
@@ -110,5 +112,31 @@ class DrainOfLoopTest {
                 server -> server.childOption(ChannelOption.ALLOW_HALF_CLOSURE, true));
         writeAndEnd(group("RdmaRawEventLoopGroup", TimeUnit.DAYS.toMillis(1)), address);
         Patience.until(() -> receivedBytes.get() == BYTES, "all bytes");
+    }
+
+    /** Both channels are on the loop that ends. A kernel has the bytes in the receiver's socket when write() returns. */
+    @ParameterizedTest
+    @ValueSource(strings = {"RdmaRawEventLoopGroup", "MultiThreadIoEventLoopGroup"})
+    void bytesBetweenChannelsOfTheLoopAreReadBeforeItCloses(String kind) throws Exception {
+        EventLoopGroup group = group(kind, TimeUnit.SECONDS.toMillis(Patience.SECONDS));
+        CompletableFuture<Channel> accepted = new CompletableFuture<>();
+        Channel server = new ServerBootstrap().group(group).channel(RdmaRawServerSocketChannel.class)
+                .childHandler(new Reader() {
+                    @Override
+                    public void channelActive(ChannelHandlerContext ctx) {
+                        accepted.complete(ctx.channel());
+                    }
+                }).bind("127.0.0.1", 0).sync().channel();
+        Channel writer = new Bootstrap().group(group).channel(RdmaRawSocketChannel.class)
+                .handler(new ChannelInboundHandlerAdapter()).connect(server.localAddress()).sync().channel();
+        accepted.get(Patience.SECONDS, TimeUnit.SECONDS);
+
+        writer.eventLoop().execute(() -> {
+            writer.writeAndFlush(writer.alloc().buffer(SMALL_BYTES).writeZero(SMALL_BYTES));
+            group.shutdownGracefully(50, TimeUnit.SECONDS.toMillis(Patience.SECONDS), TimeUnit.MILLISECONDS);
+        });
+
+        group.terminationFuture().sync();
+        assertEquals(SMALL_BYTES, receivedBytes.get());
     }
 }
