@@ -23,6 +23,7 @@ final class HostChecks {
     /** Index of the drop counter in a line of /proc/net/softnet_stat (net/core/net-procfs.c). */
     private static final int SOFTNET_DROPPED_FIELD = 1;
     private static final String XDP_MODE = "SOFTVERBS_XDP_MODE";
+    private static final String BROKER = "SOFTVERBS_BROKER";
     private static final String TUN_DEVICE = "dev/net/tun";
     /** The uid map of the initial user namespace: first user inside, first user outside, number of users. */
     private static final List<String> HOST_USERS = List.of("0", "0", "4294967295");
@@ -43,23 +44,44 @@ final class HostChecks {
      */
     List<Finding> check(DeviceKind kind, String behind) {
         List<Finding> findings = new ArrayList<>();
-        findings.addAll(capabilities(kind));
+        Optional<Finding> broker = broker(kind);
+        broker.ifPresentOrElse(findings::add, () -> findings.addAll(capabilities(kind)));
         if (kind == DeviceKind.RDMA) {
             findings.add(registeredMemory());
         }
         if (kind == DeviceKind.XDP) {
-            findings.add(interfaceMemory(behind));
+            if (broker.isEmpty()) {
+                findings.add(interfaceMemory(behind));
+            }
             XDP_OPTIONS.forEach(option -> findings.add(kernelOption(option)));
             tapDevice().ifPresent(findings::add);
             sharedFillRing().ifPresent(findings::add);
         }
         if (kind == DeviceKind.XDP || kind == DeviceKind.PACKET) {
-            userNamespace(kind).ifPresent(findings::add);
-            seccomp().ifPresent(findings::add);
+            if (broker.isEmpty()) {
+                userNamespace(kind).ifPresent(findings::add);
+                seccomp().ifPresent(findings::add);
+            }
             kernelBacklog().ifPresent(findings::add);
         }
         findings.add(hugePages(kind));
         return findings;
+    }
+
+    /**
+     * Returns a finding if rdma-raw-broker opens the device (softverbs/wire.c). The capabilities, the locked memory and
+     * the right to load eBPF programs are then the broker's, and {@link OpenCheck} shows whether the broker grants the
+     * device.
+     */
+    private Optional<Finding> broker(DeviceKind kind) {
+        return kind != DeviceKind.XDP || isTapMode() ? Optional.empty()
+                : host.environment(BROKER).filter(path -> !path.isEmpty()).map(path -> Finding.ok("capability",
+                        "none is needed: " + BROKER + " names rdma-raw-broker at " + path
+                        + ", which opens the device"));
+    }
+
+    private boolean isTapMode() {
+        return host.environment(XDP_MODE).equals(Optional.of("tap"));
     }
 
     /**
@@ -198,7 +220,7 @@ final class HostChecks {
 
     /** Checks /dev/net/tun, which tap mode uses to create its interface (softverbs/tap.c). */
     private Optional<Finding> tapDevice() {
-        if (!host.environment(XDP_MODE).equals(Optional.of("tap"))) {
+        if (!isTapMode()) {
             return Optional.empty();
         }
         String use = XDP_MODE + "=tap makes its interface by /" + TUN_DEVICE;

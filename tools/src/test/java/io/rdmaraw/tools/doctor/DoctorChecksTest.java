@@ -121,6 +121,29 @@ class DoctorChecksTest {
     }
 
     @Test
+    void processNeedsNothingThatTheBrokerHas() throws IOException {
+        write("proc/self/limits", "Max locked memory         65536   65536   bytes\n");
+        write("proc/self/uid_map", "         0     100000      65536\n");
+        write("proc/self/environ", "SOFTVERBS_BROKER=/run/rdma-raw/broker.sock\0");
+        List<Finding> findings = hostChecks.check(DeviceKind.XDP, "eth0");
+        assertFinding(Severity.OK, "none is needed: SOFTVERBS_BROKER names rdma-raw-broker at"
+                + " /run/rdma-raw/broker.sock", "", findings);
+        assertTrue(findings.stream().noneMatch(finding -> finding.severity() == Severity.FAIL), findings.toString());
+    }
+
+    /** The broker opens no packet sockets, and mode tap sends through them. An empty name is none. */
+    @Test
+    void brokerIsOfNoUseToOtherDevices() throws IOException {
+        write("proc/self/environ", "SOFTVERBS_BROKER=/run/rdma-raw/broker.sock\0SOFTVERBS_XDP_MODE=tap\0");
+        String missing = "CAP_NET_RAW, CAP_NET_ADMIN, CAP_BPF are missing";
+        assertFinding(Severity.FAIL, missing, "", hostChecks.check(DeviceKind.XDP, "eth0"));
+        assertFinding(Severity.FAIL, "CAP_NET_RAW is missing", "", hostChecks.check(DeviceKind.PACKET, "eth0"));
+        assertFinding(Severity.FAIL, "CAP_NET_RAW is missing", "", hostChecks.check(DeviceKind.RDMA, "mlx5_0"));
+        write("proc/self/environ", "SOFTVERBS_BROKER=\0");
+        assertFinding(Severity.FAIL, missing, "", hostChecks.check(DeviceKind.XDP, "eth0"));
+    }
+
+    @Test
     void aKernelThatMayMixFramesOfTwoProcessorsIsNamed() throws IOException {
         String fault = "CVE-2025-37920";
         assertTrue(hostChecks.check(DeviceKind.XDP, "eth0").stream().noneMatch(f -> f.text().contains(fault)));
