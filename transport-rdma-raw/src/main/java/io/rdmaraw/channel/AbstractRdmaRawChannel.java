@@ -10,6 +10,7 @@ import io.netty.channel.IoRegistration;
 import io.netty.util.concurrent.Future;
 import io.netty.util.internal.StringUtil;
 
+import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.net.SocketAddress;
 import java.nio.channels.ClosedChannelException;
@@ -74,12 +75,12 @@ abstract class AbstractRdmaRawChannel extends AbstractChannel {
      *
      * @return null if the channel can join immediately
      */
-    Future<?> prepareToJoin(RdmaRawIoHandler loop) {
+    Future<?> prepareToJoin(RdmaRawIoHandler loop) throws IOException {
         return null;
     }
 
     /** Joins a loop. The registration fails if this method throws. */
-    abstract void joinLoop(RdmaRawIoHandler loop);
+    abstract void joinLoop(RdmaRawIoHandler loop) throws IOException;
 
     /** Called after the promise of the registration that called {@link #joinLoop} has been completed. */
     void registrationDone() {
@@ -144,7 +145,7 @@ abstract class AbstractRdmaRawChannel extends AbstractChannel {
         Future<?> prepared;
         try {
             prepared = prepareToJoin(ioHandler);
-        } catch (RuntimeException e) {
+        } catch (IOException | RuntimeException e) {
             failRegistration(promise, e);
             return;
         }
@@ -168,7 +169,7 @@ abstract class AbstractRdmaRawChannel extends AbstractChannel {
         }
         try {
             joinLoop(ioHandler);
-        } catch (RuntimeException e) {
+        } catch (IOException | RuntimeException e) {
             failRegistration(promise, e);
             return;
         }

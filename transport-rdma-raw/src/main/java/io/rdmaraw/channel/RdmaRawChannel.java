@@ -20,6 +20,7 @@ import io.rdmaraw.verbs.flow.FlowSpec;
 
 import java.net.BindException;
 import java.net.SocketAddress;
+import java.net.SocketException;
 
 /**
  * A channel for raw Ethernet frames. After it is bound to a {@link RdmaRawAddress}, it receives the frames that match
@@ -134,7 +135,7 @@ public final class RdmaRawChannel extends AbstractRdmaRawChannel {
     }
 
     @Override
-    void joinLoop(RdmaRawIoHandler loop) {
+    void joinLoop(RdmaRawIoHandler loop) throws SocketException {
         if (localAddress != null) {
             joinQueue(localAddress);
         }
@@ -147,7 +148,7 @@ public final class RdmaRawChannel extends AbstractRdmaRawChannel {
     }
 
     @Override
-    protected void doBind(SocketAddress address) throws BindException {
+    protected void doBind(SocketAddress address) throws SocketException {
         if (!(address instanceof RdmaRawAddress rawAddress)) {
             throw new IllegalArgumentException("a raw channel binds to an RdmaRawAddress, not to a "
                     + StringUtil.simpleClassName(address));
@@ -159,7 +160,7 @@ public final class RdmaRawChannel extends AbstractRdmaRawChannel {
         localAddress = rawAddress;
     }
 
-    private void joinQueue(RdmaRawAddress address) {
+    private void joinQueue(RdmaRawAddress address) throws SocketException {
         DeviceQueue joined = requireIoHandler().port(address.deviceName(), address.portNumber());
         joined.attach(receiver, address.flows());
         port = joined;

@@ -137,7 +137,7 @@ public final class RdmaRawDatagramChannel extends MulticastDatagramChannel {
     }
 
     @Override
-    void joinLoop(RdmaRawIoHandler loop) {
+    void joinLoop(RdmaRawIoHandler loop) throws IOException {
         endpoint.attach(loop.hostView(), loop.descriptors(), device -> loop.port(device, PORT_NUMBER));
         inbox.joinedLoop();
     }

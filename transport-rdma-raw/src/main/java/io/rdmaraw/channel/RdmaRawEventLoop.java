@@ -15,6 +15,7 @@ import io.netty.util.concurrent.RejectedExecutionHandler;
 import io.rdmaraw.loop.LoopTasks;
 import io.rdmaraw.tcp.stack.TcpStack;
 
+import java.io.IOException;
 import java.util.ArrayList;
 import java.util.Iterator;
 import java.util.LinkedHashSet;
@@ -117,7 +118,7 @@ final class RdmaRawEventLoop extends SingleThreadIoEventLoop {
                 TcpStack stack = handler().tcp();
                 stack.prepareToShare();
                 promise.setSuccess(stack);
-            } catch (RuntimeException e) {
+            } catch (IOException | RuntimeException e) {
                 promise.setFailure(e);
             }
         };

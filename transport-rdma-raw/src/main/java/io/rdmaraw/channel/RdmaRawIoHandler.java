@@ -24,8 +24,11 @@ import io.rdmaraw.metrics.internal.MetricsExporters;
 import io.rdmaraw.queue.SharedDevice;
 import io.rdmaraw.tcp.stack.TcpStack;
 import io.rdmaraw.tcp.stack.TcpStackStatistics;
+import io.rdmaraw.verbs.VerbsException;
 import io.rdmaraw.verbs.objects.CompletionChannel;
 
+import java.io.IOException;
+import java.net.SocketException;
 import java.util.ArrayList;
 import java.util.LinkedHashSet;
 import java.util.List;
@@ -302,9 +305,9 @@ public final class RdmaRawIoHandler implements IoHandler {
     /**
      * Returns the TCP stack of this loop. The first call opens it.
      *
-     * @throws io.rdmaraw.verbs.VerbsException if the device cannot be opened or does not support raw packets
+     * @throws IOException if the device cannot be opened or does not support raw packets
      */
-    TcpStack tcp() {
+    TcpStack tcp() throws IOException {
         if (tcp == null) {
             tcp = TcpStackFactory.open(this, executor);
             turn.tcp(tcp);
@@ -329,9 +332,10 @@ public final class RdmaRawIoHandler implements IoHandler {
     /**
      * Returns this loop's queue on a device port. The first call opens it.
      *
-     * @throws io.rdmaraw.verbs.VerbsException if the device cannot be opened or does not support raw packets
+     * @throws SocketException if the device cannot be opened or does not support raw packets; its cause is the
+     *         {@link VerbsException}
      */
-    DeviceQueue port(String deviceName, int portNumber) {
+    DeviceQueue port(String deviceName, int portNumber) throws SocketException {
         for (DeviceQueue port : turn.queues()) {
             if (port.portNumber() == portNumber && port.device().name().equals(deviceName)) {
                 return port;
@@ -344,7 +348,7 @@ public final class RdmaRawIoHandler implements IoHandler {
         return opened;
     }
 
-    private DeviceQueue open(String deviceName, int portNumber) {
+    private DeviceQueue open(String deviceName, int portNumber) throws SocketException {
         SharedDevice device = null;
         CompletionChannel channel = null;
         try {
@@ -360,7 +364,12 @@ public final class RdmaRawIoHandler implements IoHandler {
             if (device != null) {
                 device.release();
             }
-            throw DeviceRequirements.explained(e, deviceName);
+            RuntimeException explained = DeviceRequirements.explained(e, deviceName);
+            if (explained instanceof VerbsException) {
+                // The operations of Netty's channels fail with I/O exceptions.
+                throw new SocketException(explained.getMessage(), explained);
+            }
+            throw explained;
         }
     }
 

@@ -234,7 +234,7 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
 
     /** All loops of a group serve its ports; each needs a queue for it. */
     @Override
-    Future<?> prepareToJoin(RdmaRawIoHandler loop) {
+    Future<?> prepareToJoin(RdmaRawIoHandler loop) throws IOException {
         // If bind is called directly after the registration, only this loop serves the port until the others are ready.
         stacks = List.of(loop.tcp());
         EventLoopGroup group = config.getAcceptGroup() != null ? config.getAcceptGroup() : eventLoop().parent();

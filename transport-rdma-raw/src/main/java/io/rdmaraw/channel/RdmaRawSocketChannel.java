@@ -214,7 +214,7 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
      * loop may block until the channel is registered, and the connection stays there until that handler returns.
      */
     @Override
-    Future<?> prepareToJoin(RdmaRawIoHandler loop) {
+    Future<?> prepareToJoin(RdmaRawIoHandler loop) throws IOException {
         if (parent() == null || hasJoinedLoop || transport.loop() == eventLoop()) {
             return null;
         }
@@ -229,7 +229,7 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
     }
 
     @Override
-    void joinLoop(RdmaRawIoHandler loop) {
+    void joinLoop(RdmaRawIoHandler loop) throws IOException {
         inbox.joinedLoop();
         ((StreamUnsafe) unsafe()).connector.joinLoop();
         hasJoinedLoop = true;

@@ -14,7 +14,6 @@ import io.rdmaraw.tcp.stack.TcpStack;
 import io.rdmaraw.verbs.DeviceName;
 
 import java.io.IOException;
-import java.io.UncheckedIOException;
 import java.security.SecureRandom;
 
 /** Creates the TCP stack of a loop on the configured device. */
@@ -29,27 +28,23 @@ final class TcpStackFactory {
     /**
      * Opens the TCP stack, and its queue if necessary.
      *
-     * @throws io.rdmaraw.verbs.VerbsException if the device cannot be opened or does not support raw packets
+     * @throws IOException if the device cannot be opened or does not support raw packets
      */
-    static TcpStack open(RdmaRawIoHandler handler, ThreadAwareExecutor loop) {
+    static TcpStack open(RdmaRawIoHandler handler, ThreadAwareExecutor loop) throws IOException {
         String device = handler.config().device();
         TcpNetwork network = networkOf(handler, device, (EventLoop) loop);
         return new TcpStack(handler.port(device, PORT_NUMBER), network,
                 handler.config().tcpOptions(), loop, new SecureRandom());
     }
 
-    private static TcpNetwork networkOf(RdmaRawIoHandler handler, String device, EventLoop loop) {
+    private static TcpNetwork networkOf(RdmaRawIoHandler handler, String device, EventLoop loop) throws IOException {
         UserspaceHostConfig userspaceHost = handler.config().userspaceHostOrNull();
         if (userspaceHost == null && new DeviceName(device).isLoopback()) {
             return new LoopbackTcpNetwork(device);
         }
         IpContext hostView = handler.hostView();
-        try {
-            return userspaceHost == null ? new SharedTcpNetwork(device, hostView, loop)
-                    : new UserspaceTcpNetwork(device, UserspaceIpHost.join(device, userspaceHost,
-                            handler.port(device, PORT_NUMBER), hostView, loop), hostView, loop);
-        } catch (IOException e) {
-            throw new UncheckedIOException(e);
-        }
+        return userspaceHost == null ? new SharedTcpNetwork(device, hostView, loop)
+                : new UserspaceTcpNetwork(device, UserspaceIpHost.join(device, userspaceHost,
+                        handler.port(device, PORT_NUMBER), hostView, loop), hostView, loop);
     }
 }

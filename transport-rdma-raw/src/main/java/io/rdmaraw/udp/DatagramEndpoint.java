@@ -23,7 +23,6 @@ import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.function.Function;
 
 /**
  * The UDP endpoint of one datagram channel: its port, its flow rules, its multicast groups, and the conversion between
@@ -46,8 +45,18 @@ public final class DatagramEndpoint {
     private DatagramSender sender;
     private DatagramFlowRules rules;
     private IpContext ipContext;
-    private Function<String, DeviceQueue> queues;
+    private LoopQueues queues;
     private DeviceQueue queue;
+
+    /** The queues of a loop, one per device. */
+    public interface LoopQueues {
+        /**
+         * Returns the loop's queue of a device. The first call opens it.
+         *
+         * @throws IOException if the device cannot be opened
+         */
+        DeviceQueue open(String deviceName) throws IOException;
+    }
 
     /**
      * Creates the endpoint of a channel that is neither registered nor bound.
@@ -113,9 +122,10 @@ public final class DatagramEndpoint {
     /**
      * Attaches the endpoint to a loop.
      *
-     * @param queuesOfLoop returns the loop's queue of a device and opens it if necessary
+     * @param queuesOfLoop the queues of that loop
+     * @throws IOException if the queue of a bound endpoint cannot be opened
      */
-    public void attach(IpContext context, LoopDescriptors descriptors, Function<String, DeviceQueue> queuesOfLoop) {
+    public void attach(IpContext context, LoopDescriptors descriptors, LoopQueues queuesOfLoop) throws IOException {
         ipContext = context;
         queues = queuesOfLoop;
         receiver.moveTo(context);
@@ -131,8 +141,8 @@ public final class DatagramEndpoint {
         kernel.leaveLoop();
     }
 
-    private void attachQueue() {
-        DeviceQueue attached = queues.apply(network.deviceName());
+    private void attachQueue() throws IOException {
+        DeviceQueue attached = queues.open(network.deviceName());
         network.moveTo(ipContext, channel.eventLoop());
         sender.moveTo(attached);
         rules.join(attached);
@@ -176,7 +186,8 @@ public final class DatagramEndpoint {
      * Binds the port and steers its datagrams to the loop's queue.
      *
      * @return the bound address with its port
-     * @throws IOException if the address is not an address of the host or the port is in use
+     * @throws IOException if the address is not an address of the host, the port is in use, or the device cannot be
+     *         opened
      */
     public InetSocketAddress bind(InetSocketAddress local) throws IOException {
         InetSocketAddress bound = network.bind(local);

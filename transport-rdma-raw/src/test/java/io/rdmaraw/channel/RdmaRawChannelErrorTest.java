@@ -1,16 +1,23 @@
 package io.rdmaraw.channel;
 
 import io.netty.bootstrap.Bootstrap;
+import io.netty.bootstrap.ServerBootstrap;
 import io.netty.buffer.ByteBuf;
+import io.netty.channel.Channel;
 import io.netty.channel.ChannelFuture;
 import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.util.ReferenceCountUtil;
 import io.rdmaraw.verbs.flow.FlowSpec;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 import java.net.BindException;
+import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.net.SocketException;
+import java.util.List;
 import java.util.concurrent.TimeUnit;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
@@ -48,6 +55,31 @@ class RdmaRawChannelErrorTest {
     void unknownSoftwareDeviceIsReportedWithExistingOnes() {
         String message = failToBind(RdmaRawAddress.of("soft:nothing")).getMessage();
         assertTrue(message.contains("soft:nothing") && message.contains("soft:loop"), message);
+    }
+
+    /** Users of Netty expect an I/O exception, whatever the reason and whichever channel opens the device. */
+    @ParameterizedTest
+    @ValueSource(strings = {"mlx5_99", "soft:nothing", "soft:xdp:nosuchif0", "soft:packet:nosuchif0"})
+    void deviceThatCannotBeOpenedCausesSocketException(String wrong) {
+        assertInstanceOf(SocketException.class, failToBind(RdmaRawAddress.of(wrong)));
+        RdmaRawEventLoopGroup other = new RdmaRawEventLoopGroup(1,
+                RdmaRawIoHandlerConfig.builder().device(wrong).build());
+        try {
+            InetSocketAddress address = new InetSocketAddress(InetAddress.getLoopbackAddress(), 0);
+            for (ChannelFuture opening : List.of(bootstrap(other, RdmaRawSocketChannel.class).bind(address),
+                    bootstrap(other, RdmaRawSocketChannel.class).connect(address),
+                    bootstrap(other, RdmaRawDatagramChannel.class).bind(address),
+                    new ServerBootstrap().group(other).channel(RdmaRawServerSocketChannel.class)
+                            .childHandler(new ChannelInboundHandlerAdapter()).bind(address))) {
+                assertInstanceOf(SocketException.class, opening.awaitUninterruptibly().cause());
+            }
+        } finally {
+            other.shutdownGracefully(0, 10, TimeUnit.SECONDS).syncUninterruptibly();
+        }
+    }
+
+    private static Bootstrap bootstrap(RdmaRawEventLoopGroup group, Class<? extends Channel> type) {
+        return new Bootstrap().group(group).channel(type).handler(new ChannelInboundHandlerAdapter());
     }
 
     @Test

@@ -2,6 +2,7 @@ package io.rdmaraw.tools.command;
 
 import io.rdmaraw.tools.pcap.PcapException;
 import io.rdmaraw.verbs.VerbsException;
+import java.net.SocketException;
 import java.util.Map;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
@@ -100,7 +101,8 @@ public final class CommandLines {
      * Prints one sentence for errors that the user can correct. Any other failure is a defect and prints a stack trace.
      */
     private static int report(Exception e, CommandLine command) {
-        if (e instanceof ToolException || e instanceof VerbsException || e instanceof PcapException
+        if (e instanceof ToolException || e instanceof VerbsException || e instanceof SocketException
+                || e instanceof PcapException
                 || e instanceof IllegalArgumentException && !(e instanceof NumberFormatException)) {
             command.getErr().println("rdma-raw: " + e.getMessage());
         } else {
