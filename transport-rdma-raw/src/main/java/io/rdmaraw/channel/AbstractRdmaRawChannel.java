@@ -9,6 +9,8 @@ import io.netty.channel.IoEventLoop;
 import io.netty.channel.IoRegistration;
 import io.netty.util.concurrent.Future;
 import io.netty.util.internal.StringUtil;
+import io.netty.util.internal.logging.InternalLogger;
+import io.netty.util.internal.logging.InternalLoggerFactory;
 
 import java.io.IOException;
 import java.net.InetSocketAddress;
@@ -18,6 +20,8 @@ import java.nio.channels.UnresolvedAddressException;
 
 /** The base of all channels of this transport: their open state and their registration with an event loop. */
 abstract class AbstractRdmaRawChannel extends AbstractChannel {
+    private static final InternalLogger LOGGER = InternalLoggerFactory.getInstance(AbstractRdmaRawChannel.class);
+
     private final Handle handle = new Handle();
     private IoRegistration registration;
     private volatile RdmaRawIoHandler ioHandler;
@@ -123,9 +127,16 @@ abstract class AbstractRdmaRawChannel extends AbstractChannel {
     /** Leaves the loop. May be called again for a closed channel that has left before. */
     abstract void leaveLoop();
 
+    /** Logs the remedy, because the message of Netty's exception has only the class of the loop. */
     @Override
     protected final boolean isCompatible(EventLoop loop) {
-        return loop instanceof IoEventLoop ioLoop && ioLoop.isCompatible(RdmaRawIoHandle.class);
+        boolean compatible = loop instanceof IoEventLoop ioLoop && ioLoop.isCompatible(RdmaRawIoHandle.class);
+        if (!compatible) {
+            LOGGER.warn("{} cannot be registered with {}: give the bootstrap an RdmaRawEventLoopGroup, or the channel"
+                    + " class of the other transport", StringUtil.simpleClassName(this),
+                    StringUtil.simpleClassName(loop));
+        }
+        return compatible;
     }
 
     @Override

@@ -6,6 +6,8 @@ import io.netty.buffer.ByteBuf;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelFuture;
 import io.netty.channel.ChannelInboundHandlerAdapter;
+import io.netty.channel.MultiThreadIoEventLoopGroup;
+import io.netty.channel.nio.NioIoHandler;
 import io.netty.util.ReferenceCountUtil;
 import io.rdmaraw.verbs.flow.FlowSpec;
 import org.junit.jupiter.api.AfterEach;
@@ -80,6 +82,21 @@ class RdmaRawChannelErrorTest {
 
     private static Bootstrap bootstrap(RdmaRawEventLoopGroup group, Class<? extends Channel> type) {
         return new Bootstrap().group(group).channel(type).handler(new ChannelInboundHandlerAdapter());
+    }
+
+    /** Only the channel class was changed, not the group. */
+    @Test
+    void loopOfOtherTransportIsNamedWithRemedy() {
+        MultiThreadIoEventLoopGroup nio = new MultiThreadIoEventLoopGroup(1, NioIoHandler.newFactory());
+        try (WarningsOf channels = new WarningsOf(AbstractRdmaRawChannel.class)) {
+            assertInstanceOf(IllegalStateException.class, new Bootstrap().group(nio).channel(RdmaRawChannel.class)
+                    .handler(new ChannelInboundHandlerAdapter()).bind(device.sendOnly()).awaitUninterruptibly()
+                    .cause());
+            assertEquals(List.of("RdmaRawChannel cannot be registered with SingleThreadIoEventLoop: give the bootstrap"
+                    + " an RdmaRawEventLoopGroup, or the channel class of the other transport"), channels.messages());
+        } finally {
+            nio.shutdownGracefully(0, 10, TimeUnit.SECONDS).syncUninterruptibly();
+        }
     }
 
     @Test
