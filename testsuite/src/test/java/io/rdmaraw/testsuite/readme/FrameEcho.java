@@ -3,6 +3,7 @@ package io.rdmaraw.testsuite.readme;
 // readme:begin
 import io.netty.bootstrap.Bootstrap;
 import io.netty.buffer.ByteBuf;
+import io.netty.channel.ChannelFuture;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.rdmaraw.channel.RdmaRawAddress;
@@ -15,9 +16,13 @@ public final class FrameEcho extends ChannelInboundHandlerAdapter {
     public static void main(String[] args) throws InterruptedException {
         RdmaRawEventLoopGroup group = new RdmaRawEventLoopGroup(1);
         FlowSpec flow = FlowSpec.parse("ether-type 0x88b5");
-        new Bootstrap().group(group).channel(RdmaRawChannel.class).handler(new FrameEcho())
-                .bind(RdmaRawAddress.of(args[0], flow)).sync()
-                .channel().closeFuture().sync();
+        ChannelFuture bound = new Bootstrap().group(group).channel(RdmaRawChannel.class).handler(new FrameEcho())
+                .bind(RdmaRawAddress.of(args[0], flow)).await();
+        if (!bound.isSuccess()) {
+            System.err.println(bound.cause().getMessage());
+            System.exit(1);
+        }
+        bound.channel().closeFuture().sync();
     }
 
     @Override

@@ -27,6 +27,7 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
 
 /** The texts of pages that are made from other files agree with them, and the program of raw frames works. */
 class ReadmeTest {
@@ -90,6 +91,26 @@ class ReadmeTest {
             assertEquals("020000000001" + "020000000002" + "88b5" + "cafe", received.poll(30, TimeUnit.SECONDS));
         } finally {
             group.shutdownGracefully(0, 5, TimeUnit.SECONDS).sync();
+        }
+    }
+
+    /** The threads of the event loops would keep a program alive that ends with an exception. */
+    @Test
+    @Timeout(60)
+    void programThatCannotOpenItsDeviceEnds(@TempDir Path directory) throws Exception {
+        Path output = directory.resolve("output");
+        Process program = new ProcessBuilder(Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+                "--enable-native-access=ALL-UNNAMED", "-cp",
+                System.getProperty("surefire.test.class.path", System.getProperty("java.class.path")),
+                FrameEcho.class.getName(), "soft:xdp:nosuchif0")
+                .redirectErrorStream(true).redirectOutput(output.toFile()).start();
+        try {
+            assertEquals(1, program.waitFor());
+            String said = Files.readString(output);
+            assertEquals(1, said.lines().count(), said);
+            assertTrue(said.contains("nosuchif0"), said);
+        } finally {
+            program.destroyForcibly().waitFor();
         }
     }
 
