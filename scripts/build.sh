@@ -20,7 +20,7 @@ run_maven_logged() {
   [ -d "${MAVEN_USER_HOME:-$HOME/.m2}/wrapper/dists" ] || say "getting Maven"
   run_maven "$@" 2>&1 | tee "$log" | show_progress || {
     grep -v '^\[INFO\]' "$log" | tail -n 100 >&2 || true
-    die "the build failed; what Maven and the compilers say of it is above, and all of it in $log"
+    give_up "the build failed; what Maven and the compilers say of it is above, and all of it in $log"
   }
 }
 

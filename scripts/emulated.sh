@@ -28,7 +28,7 @@ require_rdma_core() {
   if can_install_packages && apt_install libibverbs1 ibverbs-providers; then
     return 0
   fi
-  die "the emulated device runs below rdma-core, which is not installed:" \
+  give_up "the emulated device runs below rdma-core, which is not installed:" \
     "sudo apt-get install -y libibverbs1 ibverbs-providers   (Fedora, RHEL: sudo dnf install libibverbs)"
 }
 

@@ -21,8 +21,8 @@ Checks everything that only a card can show, and writes a report: docs/guide/car
 It takes about four minutes, and two without a second device; a step is ended after 15 minutes, the suite after 30.
 Ctrl-C ends it; the steps so far are in the report.
 
-Exit codes: 0 every step is right; 1 a step failed; 2 wrong arguments, or something that is needed is missing;
-130 interrupted by Ctrl-C; 143 ended by SIGTERM.
+Exit codes: 0 every step is right; 1 a step failed, or something that is needed is missing, such as the device; 2 wrong
+arguments; 130 interrupted by Ctrl-C; 143 ended by SIGTERM.
 USAGE
 }
 
@@ -315,17 +315,17 @@ hardware_require_device() {
   # A card whose libraries or device files are missing does not show either: what is wrong with it the steps tell.
   [ ! -e "/sys/class/infiniband/$1" ] || return 0
   if grep -Eq 'there is no RDMA device|has no RDMA device behind it|there is no software device' <<<"$said"; then
-    die "hardware-check: $(grep -Eo '(there is no RDMA device|the network interface|there is no software device).*' <<<"$said" | head -1)"
+    give_up "hardware-check: $(grep -Eo '(there is no RDMA device|the network interface|there is no software device).*' <<<"$said" | head -1)"
   fi
 }
 
 # Where the report goes: a directory of its own, which no other run writes to.
 hardware_begin_report() {
   if ! mkdir -p "$hardware_out" 2>/dev/null || ! [ -w "$hardware_out" ]; then
-    die "hardware-check: the report cannot be written to $hardware_out: name a directory of yours by --out DIR"
+    give_up "hardware-check: the report cannot be written to $hardware_out: name a directory of yours by --out DIR"
   fi
   exec 8<"$hardware_out"
-  ! command -v flock >/dev/null || flock -n 8 || die "hardware-check: another run writes to $hardware_out: wait for its end, or name another by --out DIR"
+  ! command -v flock >/dev/null || flock -n 8 || give_up "hardware-check: another run writes to $hardware_out: wait for its end, or name another by --out DIR"
   rm -f "$hardware_out"/[0-9][0-9]-*.txt{,.part}
   printf '# Hardware check of %s\n\n%s\n\n%s\n\n| step | expected | verdict | time | output |\n|---|---|---|---|---|\n' \
     "$1" "$(date -u +%FT%TZ)" "$HARDWARE_UNDER_WAY" >"$hardware_out/REPORT.md"

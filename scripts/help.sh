@@ -47,8 +47,8 @@ usage: ./rdma-raw COMMAND [OPTIONS]
   man       the manual page of a command: man pktgen tx; man --out DIR: all of them
   --version  the versions of what runs, for reports of bugs
 
-Exit codes: 0 well; 1 what was asked for failed, or what is checked is not so; 2 wrong arguments, or something that is
-needed is missing; 130 interrupted.
+Exit codes: 0 well; 1 what was asked for failed, what is checked is not so, or something that is needed is missing, such
+as the device; 2 wrong arguments; 130 interrupted.
 
 Environment:
   JAVA_HOME            the JDK to use, 25 or newer (else it is looked for)

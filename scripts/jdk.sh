@@ -55,7 +55,7 @@ explain_missing_jdk() {
   if command -v java >/dev/null; then
     found="the java in PATH is $(java -version 2>&1 | head -n 1)"
   fi
-  die "a JDK $MIN_JAVA_MAJOR or newer with javac is needed ($found). Install one and run again:
+  give_up "a JDK $MIN_JAVA_MAJOR or newer with javac is needed ($found). Install one and run again:
   Debian 13+, Ubuntu 25.10+:  sudo apt-get install -y openjdk-$MIN_JAVA_MAJOR-jdk-headless
   Fedora, RHEL:               sudo dnf install java-$MIN_JAVA_MAJOR-openjdk-devel
   older Debian and Ubuntu:    add the packages of https://adoptium.net/installation/linux, then

@@ -51,7 +51,7 @@ require_build_tools() {
     mapfile -t missing < <(missing_build_packages)
     [ "${#missing[@]}" -gt 0 ] || return 0
   fi
-  die "the C compiler, make or the libibverbs headers are missing; install them with:" \
+  give_up "the C compiler, make or the libibverbs headers are missing; install them with:" \
     "sudo apt-get install -y ${missing[*]}   (Fedora, RHEL: sudo dnf install gcc make rdma-core-devel)"
 }
 

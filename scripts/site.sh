@@ -36,11 +36,11 @@ require_node() {
     # A package of Node.js that has npm inside conflicts with Debian's of npm.
     if can_install_packages; then apt_install nodejs npm || true; fi
   fi
-  command -v npm >/dev/null || die "the site is made by npm, with Node.js $OLDEST_NODE or newer:" \
+  command -v npm >/dev/null || give_up "the site is made by npm, with Node.js $OLDEST_NODE or newer:" \
     "sudo apt-get install -y nodejs npm   (Debian 12, Ubuntu 24.04 or newer)"
   version="$(node --version)"
   [ "$(printf '%s\n' "$OLDEST_NODE" "${version#v}" | sort -V | head -n 1)" = "$OLDEST_NODE" ] \
-    || die "the site takes Node.js $OLDEST_NODE or newer, and node on the PATH is $version"
+    || give_up "the site takes Node.js $OLDEST_NODE or newer, and node on the PATH is $version"
 }
 
 run_site() {
@@ -65,7 +65,7 @@ run_site() {
   cp -r "$javadoc" "$work/source/public/javadoc"
   cp "$ROOT"/scripts/site/package*.json "$work"
   (cd "$work" && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error && npx vitepress build source --outDir "$out") \
-    >"$work.log" 2>&1 || { cat "$work.log" && die "the site was not made; what npm and VitePress say is above"; }
+    >"$work.log" 2>&1 || { cat "$work.log" && give_up "the site was not made; what npm and VitePress say is above"; }
   say "site: links"
   node "$ROOT/scripts/site/check-links.mjs" "$out" || return 1
   echo "$out: $(find "$out" -name '*.html' -not -path '*/javadoc/*' | wc -l) pages and the Javadoc"

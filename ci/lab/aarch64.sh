@@ -32,9 +32,9 @@ require_aarch64_tools() {
   # No program tells whether the cross compiler has its headers.
   [ -e /usr/aarch64-linux-gnu/include/stdio.h ] || missing+=(libc6-dev-arm64-cross)
   if [ "${#missing[@]}" -gt 0 ] && ! { can_install_packages && apt_install "${missing[@]}"; }; then
-    die "building for aarch64 takes a cross compiler and an emulator: sudo apt-get install -y ${missing[*]}"
+    give_up "building for aarch64 takes a cross compiler and an emulator: sudo apt-get install -y ${missing[*]}"
   fi
-  command -v dpkg-deb >/dev/null || die "the arm64 libraries are Debian's packages: run this on Debian or Ubuntu"
+  command -v dpkg-deb >/dev/null || give_up "the arm64 libraries are Debian's packages: run this on Debian or Ubuntu"
 }
 
 # The arm64 libraries, with the directory layout that their dynamic linker looks for, and the JVM that runs on them.
@@ -57,7 +57,7 @@ aarch64_library() {
 
 # Prints the home of the arm64 JRE.
 aarch64_jre() {
-  compgen -G "$1/root/usr/lib/jvm/java-25-openjdk-arm64" || die "there is no arm64 JRE in $1"
+  compgen -G "$1/root/usr/lib/jvm/java-25-openjdk-arm64" || give_up "there is no arm64 JRE in $1"
 }
 
 build_aarch64() {

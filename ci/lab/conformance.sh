@@ -28,7 +28,7 @@ fetch_artifact() {
   directory="$(mktemp -d "$(dirname "$file")/fetch.XXXXXX")"
   say "getting $artifact from Maven Central"
   run_maven -q -B -ntp -N dependency:copy -Dartifact="$artifact" -DoutputDirectory="$directory" >&2 ||
-    die "$artifact cannot be had: is Maven Central reached?"
+    give_up "$artifact cannot be had: is Maven Central reached?"
   mv "$directory"/*.jar "$file"
   rmdir "$directory"
 }
@@ -93,7 +93,7 @@ run_conformance_tests() {
       *) wanted+=("$1") && shift ;;
     esac
   done
-  [ "$(id -u)" = 0 ] || die "the foreign suites run over veth pairs, which takes root: sudo ./rdma-raw test --conformance"
+  [ "$(id -u)" = 0 ] || give_up "the foreign suites run over veth pairs, which takes root: sudo ./rdma-raw test --conformance"
   require_jdk
   require_build_tools
   want_test_programs

@@ -18,7 +18,7 @@ missing_container_packages() {
 }
 
 require_container_programs() {
-  [ "$(id -u)" = 0 ] || die "test --containers makes bridges and namespaces: run it as root"
+  [ "$(id -u)" = 0 ] || give_up "test --containers makes bridges and namespaces: run it as root"
   local -a missing
   mapfile -t missing < <(missing_container_packages)
   [ "${#missing[@]}" -eq 0 ] && return 0
@@ -26,7 +26,7 @@ require_container_programs() {
     mapfile -t missing < <(missing_container_packages)
     [ "${#missing[@]}" -eq 0 ] && return 0
   fi
-  die "test --containers needs programs that are missing: sudo apt-get install -y ${missing[*]}"
+  give_up "test --containers needs programs that are missing: sudo apt-get install -y ${missing[*]}"
 }
 
 # Everything of this run is below one directory; the name tells whose it is.

@@ -16,7 +16,7 @@ engine_await_port() {
     ip netns exec "$engine_prefix-$name" bash -c "exec 3<>/dev/tcp/$address/$port" 2>/dev/null && return
     sleep 1
   done
-  die "nothing listened on $address:$port in $ENGINE_SECONDS s: $engine_logs has what was said"
+  give_up "nothing listened on $address:$port in $ENGINE_SECONDS s: $engine_logs has what was said"
 }
 
 # Runs a program on the driver's node, whose output is the results.

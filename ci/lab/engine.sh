@@ -78,7 +78,7 @@ engine_await() {
     sleep 1
   done
   tail -n 20 "$log" >&2
-  die "nothing said '$text' in $ENGINE_SECONDS s: $log has what was said"
+  give_up "nothing said '$text' in $ENGINE_SECONDS s: $log has what was said"
 }
 
 # A counter of a node: bytes that the interface got, or bytes that the kernel's IP got.
@@ -104,7 +104,7 @@ engine_turn() {
   "engine_run_$engine" "$agent" "$jobs" "$records" || status=$?
   if [ "$status" != 0 ]; then
     tail -n 20 "$engine_logs/driver" >&2
-    die "the job failed ($engine, $kind): $engine_logs has what all said"
+    give_up "the job failed ($engine, $kind): $engine_logs has what all said"
   fi
   for name in worker1 worker2; do
     wire=$((wire + $(engine_wire_bytes "$name")))
@@ -124,11 +124,11 @@ run_one_engine() {
     say "getting $engine from Maven Central"
     run_maven -q -B -ntp -f "ci/lab/engine/$engine/pom.xml" dependency:copy-dependencies -DincludeScope=runtime \
       -DoutputDirectory="$engine_home/jars" >"$directory/fetch.log" 2>&1 ||
-      die "$engine cannot be had: $directory/fetch.log has what Maven said"
+      give_up "$engine cannot be had: $directory/fetch.log has what Maven said"
     touch "$directory/fetched"
   fi
   "$JAVA_HOME/bin/javac" -cp "$engine_home/jars/*" -d "$engine_home/classes" -proc:none \
-    "$ROOT/ci/lab/engine/$engine"/*.java >&2 || die "the job of $engine cannot be compiled"
+    "$ROOT/ci/lab/engine/$engine"/*.java >&2 || give_up "the job of $engine cannot be compiled"
   engine_jvm=(-Xmx512m -XX:+UseSerialGC)
   for package in "${ENGINE_OPENS[@]}"; do
     engine_jvm+=("--add-opens=java.base/$package=ALL-UNNAMED")
@@ -163,7 +163,7 @@ run_engine() {
         ;;
     esac
   done
-  [ "$(id -u)" = 0 ] || die "test --engine makes network namespaces: run it as root"
+  [ "$(id -u)" = 0 ] || give_up "test --engine makes network namespaces: run it as root"
   require_jdk
   require_built
   page="${page:-$ROOT/target/engine/README.md}"

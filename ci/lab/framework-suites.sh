@@ -41,7 +41,7 @@ run_framework_suite() {
     -Dsurefire.failIfNoSpecifiedTests=false -Dsurefire.rerunFailingTestsCount=2 -Dsurefire.timeout=7200 \
     -Dtest="$tests" -Dsuite.reports="$reports" -Dsuite.jvmArgs="$jvm_options" >"$reports.log" 2>&1 || {
     tail -n 30 "$reports.log" >&2
-    die "Maven could not run the tests of $suite: $reports.log has all that it said"
+    give_up "Maven could not run the tests of $suite: $reports.log has all that it said"
   }
 }
 

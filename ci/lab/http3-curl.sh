@@ -16,5 +16,5 @@ exec "$root/lib/x86_64-linux-gnu/ld-linux-x86-64.so.2" --library-path "$root/lib
 PROGRAM
   chmod +x "$directory/curl"
   "$directory/curl" --version | grep -q ngtcp2 ||
-    die "curl of Debian $HTTP3_CURL_SUITE is not built with ngtcp2"
+    give_up "curl of Debian $HTTP3_CURL_SUITE is not built with ngtcp2"
 }

@@ -70,7 +70,7 @@ run_jcstress_mutants() {
     [[ "$test" =~ $only ]] || continue
     directory="$work/mutant-$name"
     say "jcstress: $name, planted in $file"
-    plant_fault "$file" "$old" "$new" "$directory" || die "jcstress: the fault '$name' cannot be planted any more"
+    plant_fault "$file" "$old" "$new" "$directory" || give_up "jcstress: the fault '$name' cannot be planted any more"
     # Only a test that failed has found it: a JVM that does not start ends with an error too.
     verdict="not found"
     run_jcstress "$directory" "$(jcstress_class_path "$directory/classes")" "io\\.rdmaraw\\..*\\.$test" "$millis" || true
@@ -141,7 +141,7 @@ run_jcstress_tests() {
     esac
   done
   [[ "$millis" =~ ^[1-9][0-9]*$ ]] || die "--millis takes a number, not '$millis'"
-  command -v python3 >/dev/null || die "test --jcstress needs python3: sudo apt-get install -y python3"
+  command -v python3 >/dev/null || give_up "test --jcstress needs python3: sudo apt-get install -y python3"
   require_jdk
   require_build_tools
   rm -rf "$work"

@@ -36,8 +36,8 @@ readonly KERNEL_PATIENCE_SECONDS=3600
 declare -A machine_pid=() machine_to=() machine_from=()
 
 require_kernel_programs() {
-  [ "$(id -u)" = 0 ] || die "test --kernels makes a network namespace and bridges for its machines: run it as root"
-  command -v dpkg-deb >/dev/null || die "the kernels are those of Debian's packages: run this on Debian or Ubuntu"
+  [ "$(id -u)" = 0 ] || give_up "test --kernels makes a network namespace and bridges for its machines: run it as root"
+  command -v dpkg-deb >/dev/null || give_up "the kernels are those of Debian's packages: run this on Debian or Ubuntu"
   PATH="$PATH:/usr/sbin:/sbin"
   local -a missing
   mapfile -t missing < <(missing_packages "${KERNEL_PROGRAMS[@]}")
@@ -46,7 +46,7 @@ require_kernel_programs() {
     mapfile -t missing < <(missing_packages "${KERNEL_PROGRAMS[@]}")
     [ "${#missing[@]}" -eq 0 ] && return 0
   fi
-  die "test --kernels needs programs that are missing: sudo apt-get install -y ${missing[*]}"
+  give_up "test --kernels needs programs that are missing: sudo apt-get install -y ${missing[*]}"
 }
 
 # ---- what is downloaded ----
@@ -136,7 +136,7 @@ copy_guest_mutant() {
   local native="$1" copy="$kernel_work/mutant" place='return zero_copy ? 2 : 1;'
   mkdir -p "$copy" "$2"
   cp -r "$native/Makefile" "$native/softverbs" "$copy/"
-  [ "$(grep -cF "$place" "$copy/softverbs/xdp_queue.h")" = 1 ] || die "kernels: softverbs has no place that sizes its receive ring"
+  [ "$(grep -cF "$place" "$copy/softverbs/xdp_queue.h")" = 1 ] || give_up "kernels: softverbs has no place that sizes its receive ring"
   sed -i "s|$place|(void)zero_copy; return 1;|" "$copy/softverbs/xdp_queue.h"
   make -s -C "$copy" SOFTVERBS_VERSION=mutant CFLAGS="-O1 -g" BUILD="$copy/target" META_INF="$copy/META-INF" \
     "$copy/target/lib/libibverbs.so.1"
@@ -150,7 +150,7 @@ build_guest_tests() {
   run_maven -q -B -ntp -pl testsuite -am test-compile dependency:copy-dependencies -DskipNativeTests \
     -DexcludeGroupIds=io.rdmaraw -DoutputDirectory="$kernel_cache/test-jars" >"$kernel_cache/tests.log" 2>&1 || {
     tail -n 30 "$kernel_cache/tests.log" >&2
-    die "the tests cannot be built: $kernel_cache/tests.log has all that Maven said"
+    give_up "the tests cannot be built: $kernel_cache/tests.log has all that Maven said"
   }
 }
 
@@ -264,7 +264,7 @@ start_machine() {
   # Both ways at once, since QEMU opens them later. So there is always a writer, and reads have limits.
   exec {to}<>"$pipe.in" {from}<>"$pipe.out"
   machine_to[$name]="$to" machine_from[$name]="$from"
-  machine_answer "$name" "$KERNEL_PATIENCE_SECONDS" || die "kernels: machine $name with Linux $kernel does not start:" \
+  machine_answer "$name" "$KERNEL_PATIENCE_SECONDS" || give_up "kernels: machine $name with Linux $kernel does not start:" \
     "$kernel_out/$kernel-$name-console.txt has what it said"
 }
 

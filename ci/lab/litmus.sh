@@ -5,7 +5,7 @@
 run_litmus_tests() {
   [ $# -eq 0 ] || die "test --litmus takes no argument, not '$1'"
   if [ -z "${HERD7:-}" ] && ! command -v herd7 >/dev/null; then
-    command -v dpkg-deb >/dev/null || die "the litmus tests need herd7 of herdtools7: put it on PATH, or name it by HERD7"
+    command -v dpkg-deb >/dev/null || give_up "the litmus tests need herd7 of herdtools7: put it on PATH, or name it by HERD7"
     unpack_of_suite herd7 sid "$ROOT/target/litmus/herdtools7" with-dependencies herdtools7
     HERD7="$ROOT/target/litmus/herd7"
     write_herd7 "$ROOT/target/litmus/herdtools7/root" >"$HERD7"

@@ -24,8 +24,8 @@ USAGE
 readonly OVER_SUITE='set -e; for place in /usr/lib/x86_64-linux-gnu /etc; do mount -t overlay -o "lowerdir=$1/root$place:$place" overlay "$place"; done; shift; exec "$@"'
 
 unpack_newest_jdk() {
-  [ "$(id -u)" = 0 ] || die "laying Debian's libraries over the system's takes root; or give a JDK: --jdk HOME"
-  command -v dpkg-deb >/dev/null || die "the newest JDK is of Debian's packages: give another by --jdk HOME"
+  [ "$(id -u)" = 0 ] || give_up "laying Debian's libraries over the system's takes root; or give a JDK: --jdk HOME"
+  command -v dpkg-deb >/dev/null || give_up "the newest JDK is of Debian's packages: give another by --jdk HOME"
   unpack_of_suite "JDK $NEWEST_JDK" sid "$1" alone "${NEWEST_JDK_PACKAGES[@]}"
 }
 

@@ -20,7 +20,7 @@ unpack_of_suite() {
   # What an older version of these scripts has unpacked may lack a package.
   wanted="$suite $kind ${of_architecture:-} $*"
   [ ! -e "$directory/complete" ] || [ "$(cat "$directory/wanted" 2>/dev/null)" != "$wanted" ] || return 0
-  archive="$(debian_archive)" || die "apt-get knows no archive of Debian: $what comes from there"
+  archive="$(debian_archive)" || give_up "apt-get knows no archive of Debian: $what comes from there"
   rm -rf "$directory"
   mkdir -p "$directory/lists/partial" "$directory/archives/partial" "$directory/root"
   printf 'deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] %s %s main\n' "$archive" "$suite" \
@@ -33,13 +33,13 @@ unpack_of_suite() {
   local -a getting=(download) named
   [ "$kind" != with-dependencies ] || getting=(-y --no-install-recommends --download-only -o Debug::NoLocking=1 install)
   say "$what of Debian $suite: downloading"
-  apt-get "${options[@]}" update >&2 || die "the package lists of Debian $suite cannot be had"
+  apt-get "${options[@]}" update >&2 || give_up "the package lists of Debian $suite cannot be had"
   if [ "$kind" = kernel ]; then
     mapfile -t named < <(apt-cache "${options[@]}" depends --recurse --important "$@" | grep -E '^linux-[a-z]+-[0-9]' | sort -u)
     set -- "${named[@]}"
   fi
   (cd "$directory/archives" && apt-get "${options[@]}" "${getting[@]}" "$@" >&2) ||
-    die "the packages of Debian $suite cannot be had: $*"
+    give_up "the packages of Debian $suite cannot be had: $*"
   for package in "$directory"/archives/*.deb; do
     dpkg-deb -x "$package" "$directory/root"
   done

@@ -45,14 +45,14 @@ compare_program() {
   run_maven -q -B -ntp -f ci/lab/programs/pom.xml "-P$(IFS=, && echo "${profiles[*]}")" \
     dependency:copy-dependencies -DincludeScope=runtime "-DoutputDirectory=$libraries" >"$output.log" 2>&1 || {
     tail -n 20 "$output.log" >&2
-    die "Maven could not get $program: $output.log has all that it said"
+    give_up "Maven could not get $program: $output.log has all that it said"
   }
   "$JAVA_HOME/bin/javac" -nowarn -proc:none -d "$libraries" -cp "$libraries/*" \
-    "$ROOT/ci/lab/programs/$class.java" >>"$output.log" 2>&1 || { tail -n 20 "$output.log" >&2 && die "javac: $class"; }
+    "$ROOT/ci/lab/programs/$class.java" >>"$output.log" 2>&1 || { tail -n 20 "$output.log" >&2 && give_up "javac: $class"; }
   run_program "$class" "$libraries" "$output-alone.txt"
   run_program "$class" "$libraries" "$output-device.txt" "-javaagent:$agent=device=soft:loop:programs$relocated"
   run_program "$class" "$libraries" "$output-missing.txt" "-javaagent:$agent=device=soft:xdp:none0$relocated"
-  grep -q '^done$' "$output-alone.txt" || { tail -n 20 "$output-alone.txt" >&2 && die "$program does not run by itself"; }
+  grep -q '^done$' "$output-alone.txt" || { tail -n 20 "$output-alone.txt" >&2 && give_up "$program does not run by itself"; }
   for mode in device missing; do
     diff <(program_result "$output-alone.txt") <(program_result "$output-$mode.txt") >"$output-$mode.diff" || same="no"
   done

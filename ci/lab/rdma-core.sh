@@ -59,8 +59,8 @@ run_rdma_core_tests() {
   shift
   suite="$(rdma_core_suite "$version")"
   [ -n "$suite" ] || die "rdma-core $version is none of 44 (Debian 12), 56 (Debian 13), 65 (sid)"
-  [ "$(id -u)" = 0 ] || die "laying other libraries over the system's takes root, for a mount namespace"
-  command -v dpkg-deb >/dev/null || die "the generations are those of Debian's packages: run this on Debian or Ubuntu"
+  [ "$(id -u)" = 0 ] || give_up "laying other libraries over the system's takes root, for a mount namespace"
+  command -v dpkg-deb >/dev/null || give_up "the generations are those of Debian's packages: run this on Debian or Ubuntu"
   directory="$ROOT/transport-rdma-raw-native/target/rdma-core/$suite"
   require_jdk
   require_built

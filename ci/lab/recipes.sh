@@ -55,7 +55,7 @@ run_recipes() {
     esac
   done
   [ "${#patches[@]}" -gt 0 ] || patches=("$ROOT"/ci/recipes/*.patch)
-  command -v git >/dev/null || die "test --recipes needs git: sudo apt-get install -y git"
+  command -v git >/dev/null || give_up "test --recipes needs git: sudo apt-get install -y git"
   require_jdk
   require_build_tools
   rm -rf "$work"
@@ -64,7 +64,7 @@ run_recipes() {
     say "recipes: applying ${patch##*/}"
     # Within the directory of another repository, git would skip the files.
     (cd "$copy" && GIT_CEILING_DIRECTORIES="$work" git apply "$patch") ||
-      die "${patch##*/} does not apply: see ci/README.md for how to repair it"
+      give_up "${patch##*/} does not apply: see ci/README.md for how to repair it"
     mapfile -t -O "${#tests[@]}" tests < <(recipe_field "$patch" Tests)
     mapfile -t -O "${#proofs[@]}" proofs < <(recipe_field "$patch" Proof)
   done

@@ -51,7 +51,7 @@ require_cross_compiler() {
   if ! command -v aarch64-linux-gnu-gcc >/dev/null || [ ! -e /usr/aarch64-linux-gnu/include/stdio.h ]; then
     can_install_packages && apt_install gcc-aarch64-linux-gnu libc6-dev-arm64-cross
   fi
-  command -v aarch64-linux-gnu-gcc >/dev/null || die "a release has a library for 64-bit Arm:" \
+  command -v aarch64-linux-gnu-gcc >/dev/null || give_up "a release has a library for 64-bit Arm:" \
     "sudo apt-get install -y gcc-aarch64-linux-gnu libc6-dev-arm64-cross"
 }
 

@@ -60,7 +60,7 @@ class LauncherScriptsTest {
     void aMissingJdkIsExplained() throws Exception {
         Result result = script("messages.sh", ". scripts/packages.sh; . scripts/jdk.sh; find_jdk() { return 1; };"
                 + " RDMA_RAW_NO_INSTALL=1; require_jdk");
-        assertEquals(2, result.exitCode);
+        assertEquals(1, result.exitCode);
         assertTrue(result.output.contains("sudo apt-get install -y openjdk-25-jdk-headless"), result.output);
         assertTrue(result.output.contains("JAVA_HOME"), result.output);
     }
@@ -85,7 +85,7 @@ class LauncherScriptsTest {
     void missingPackagesAreNamed() throws Exception {
         Result result = script("messages.sh", ". scripts/packages.sh; PATH=/nowhere; RDMA_RAW_NO_INSTALL=1;"
                 + " require_build_tools");
-        assertEquals(2, result.exitCode);
+        assertEquals(1, result.exitCode);
         assertTrue(result.output.contains("sudo apt-get install -y gcc libc6-dev make libibverbs-dev"), result.output);
     }
 
@@ -277,6 +277,17 @@ class LauncherScriptsTest {
                 + " hardware_begin_report mlx5_0; trap 'hardware_interrupted 130' INT; " + steps);
     }
 
+    /** The status is that of all tools for a device that is missing. */
+    @Test
+    void aHardwareCheckOfNoDeviceFails() throws Exception {
+        Path tool = file("rdma-raw");
+        Files.writeString(tool, "#!/bin/sh\necho 'rdma-raw: there is no RDMA device \"mlx5_99\"' >&2; exit 1\n");
+        assertTrue(tool.toFile().setExecutable(true));
+        Result result = hardwareRun("ROOT=" + directory + "; hardware_require_device mlx5_99");
+        assertEquals(1, result.exitCode, result.output);
+        assertTrue(result.output.contains("hardware-check: there is no RDMA device \"mlx5_99\""), result.output);
+    }
+
     /** An interrupt ends the current step and its child processes. The report contains the completed steps. */
     @Test
     void anInterruptedHardwareCheckKeepsWhatItHasFound() throws Exception {
@@ -311,7 +322,7 @@ class LauncherScriptsTest {
     void twoHardwareChecksDoNotWriteOneReport() throws Exception {
         Path report = Files.createDirectories(directory.resolve("report"));
         Result result = hardwareRun("(hardware_begin_report mlx5_1)");
-        assertEquals(2, result.exitCode, result.output);
+        assertEquals(1, result.exitCode, result.output);
         assertTrue(result.output.contains("another run writes to " + report), result.output);
     }
 
@@ -402,7 +413,7 @@ class LauncherScriptsTest {
                 + " echo \"[INFO] Building netty-transport-x 0.1.0-SNAPSHOT            [$i/13]\"; done;"
                 + " echo 'x.c:1: error'; echo '[ERROR] no'; return 1; };"
                 + " run_maven_logged " + directory + "/log -B package");
-        assertEquals(2, result.exitCode, result.output);
+        assertEquals(1, result.exitCode, result.output);
         assertTrue(result.output.contains("rdma-raw: getting Maven\n"), result.output);
         assertTrue(result.output.contains("\nx.c:1: error\n[ERROR] no\nrdma-raw: the build failed"), result.output);
         Result progress = run(Map.of(), "bash", "-c", ". scripts/messages.sh; . scripts/build.sh; { echo"
