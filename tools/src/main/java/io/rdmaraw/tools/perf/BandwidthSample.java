@@ -11,6 +11,18 @@ record BandwidthSample(String side, int frameBytes, long frames, double seconds,
         long lost) {
     static final int UNKNOWN = -1;
 
+    /**
+     * Returns this result of a receiver with the frames that were lost before the first and after the last received
+     * one. Their numbers do not show them.
+     *
+     * @param sent number of frames sent
+     */
+    BandwidthSample ofSent(long sent) {
+        boolean unnumbered = lost == UNKNOWN && frames > 0;
+        return unnumbered ? this : new BandwidthSample(side, frameBytes, frames, seconds, peakFramesPerSecond,
+                Math.max(lost, sent - frames));
+    }
+
     BandwidthSample ofTheWayBack() {
         return new BandwidthSample(side + " back", frameBytes, frames, seconds, peakFramesPerSecond, lost);
     }

@@ -46,6 +46,14 @@ class PerfCommandsTest {
         assertTrue(rows.get(1).path("lost").asLong() == 0, rows.toString());
     }
 
+    /** A flood also loses its last frames, which no number of a later frame shows. */
+    @Test
+    void everyFrameOfAFloodIsReceivedOrLost() throws Exception {
+        JsonNode rows = run("bw --flood -F -r 64 -D 0.2 --warm-up 0").json().get("rows");
+        assertEquals(rows.get(0).get("n_iterations").asLong(),
+                rows.get(1).get("n_iterations").asLong() + rows.get(1).get("lost").asLong(), rows.toString());
+    }
+
     @Test
     void aSnifferSeesEachFrameOnceMore() throws Exception {
         JsonNode rows = run("bw -n 1000 --warm-up 0 --sniffer -r 16384").json().get("rows");
