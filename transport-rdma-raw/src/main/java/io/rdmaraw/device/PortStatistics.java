@@ -115,8 +115,8 @@ public final class PortStatistics implements RdmaRawPortStatistics {
     private final Map<String, List<RdmaRawMetric>> channelKinds;
     private final QueueCounters counters;
     private final Map<RdmaRawMetered, AttachedReceiver> channels = new ConcurrentHashMap<>();
-    /** Sums over the channels that have been removed. */
-    private final Map<RdmaRawMetric, Long> retired = new ConcurrentHashMap<>();
+    /** Sums over the channels that have been removed, by kind of channel: several kinds have equal metrics. */
+    private final Map<String, Map<RdmaRawMetric, Long>> retired = new ConcurrentHashMap<>();
     private final long[] fills = new long[FILL_CLASSES + 1];
     long bursts;
     public long unmatchedFrames;
@@ -186,9 +186,14 @@ public final class PortStatistics implements RdmaRawPortStatistics {
     }
 
     @Override
-    public Map<RdmaRawMetric, Long> channelTotals() {
-        Map<RdmaRawMetric, Long> totals = new ConcurrentHashMap<>(retired);
-        channels.values().forEach(listed -> listed.addTo(totals));
+    public Map<RdmaRawMetric, Long> channelTotals(String kind) {
+        Map<RdmaRawMetric, Long> totals = new HashMap<>(retired.getOrDefault(kind, Map.of()));
+        List<RdmaRawMetric> metrics = channelKinds.get(kind);
+        channels.forEach((statistics, listed) -> {
+            if (statistics.metrics().equals(metrics)) {
+                listed.addTo(totals);
+            }
+        });
         return totals;
     }
 
@@ -225,7 +230,11 @@ public final class PortStatistics implements RdmaRawPortStatistics {
         AttachedReceiver listed = statistics == null ? null : channels.get(statistics);
         if (listed != null && listed.channel == channel) {
             channels.remove(statistics);
-            listed.addTo(retired);
+            channelKinds.forEach((kind, metrics) -> {
+                if (statistics.metrics().equals(metrics)) {
+                    listed.addTo(retired.computeIfAbsent(kind, first -> new ConcurrentHashMap<>()));
+                }
+            });
         }
     }
 

@@ -126,7 +126,7 @@ public final class RdmaRawMeterBinder implements MeterBinder, AutoCloseable {
 
         private List<Meter> bindChannels(RdmaRawPortStatistics port, Tags tags) {
             List<Meter> made = new ArrayList<>();
-            port.channelMetrics().forEach((kind, metrics) -> bindTotals(kind + '.', metrics, port, tags, made));
+            port.channelMetrics().forEach((kind, metrics) -> bindTotals(kind, metrics, port, tags, made));
             return made;
         }
 
@@ -134,13 +134,14 @@ public final class RdmaRawMeterBinder implements MeterBinder, AutoCloseable {
          * Registers the totals of one kind of channel. The kinds have metrics of the same name but with different
          * tags, so each kind has its own prefix.
          */
-        private void bindTotals(String scope, List<RdmaRawMetric> metrics, RdmaRawPortStatistics port, Tags tags,
+        private void bindTotals(String kind, List<RdmaRawMetric> metrics, RdmaRawPortStatistics port, Tags tags,
                 List<Meter> made) {
-            metrics.forEach(metric -> made.add(bindTotal(scope, port, metric, tags)));
+            metrics.forEach(metric -> made.add(bindTotal(kind, port, metric, tags)));
         }
 
-        private Meter bindTotal(String scope, RdmaRawPortStatistics port, RdmaRawMetric metric, Tags tags) {
-            ToDoubleFunction<RdmaRawPortStatistics> total = p -> p.channelTotals().getOrDefault(metric, 0L);
+        private Meter bindTotal(String kind, RdmaRawPortStatistics port, RdmaRawMetric metric, Tags tags) {
+            String scope = kind + '.';
+            ToDoubleFunction<RdmaRawPortStatistics> total = p -> p.channelTotals(kind).getOrDefault(metric, 0L);
             return metric.kind() == RdmaRawMetric.Kind.LEVEL
                     ? Gauge.builder(PREFIX + scope + metric.name(), port, total).description(metric.description())
                             .tags(tags).register(registry)

@@ -33,6 +33,12 @@ public interface RdmaRawPortStatistics extends RdmaRawMetered {
      */
     Map<String, List<RdmaRawMetric>> channelMetrics();
 
-    /** Returns the sums over all channels that this queue has had, including closed ones. */
-    Map<RdmaRawMetric, Long> channelTotals();
+    /**
+     * Returns the sums over all channels of a kind that this queue has had, including closed ones. Empty if there was
+     * none.
+     *
+     * @param kind a key of {@link #channelMetrics()}. Several kinds have equal metrics, such as
+     *             {@code received.payload.bytes} of {@code datagram} and {@code tcp}.
+     */
+    Map<RdmaRawMetric, Long> channelTotals(String kind);
 }

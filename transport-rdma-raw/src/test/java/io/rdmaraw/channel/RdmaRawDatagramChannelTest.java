@@ -552,10 +552,10 @@ class RdmaRawDatagramChannelTest {
         assertEquals("counted", server.takeText());
         RdmaRawMetric sent = client.channel.statistics().metrics().stream()
                 .filter(metric -> metric.name().equals("sent.datagrams")).findFirst().orElseThrow();
-        assertEquals(1, port.channelTotals().get(sent));
+        assertEquals(1, port.channelTotals("datagram").get(sent));
         client.channel.deregister().sync();
-        assertEquals(1, port.channelTotals().get(sent));
+        assertEquals(1, port.channelTotals("datagram").get(sent));
         client.channel.eventLoop().register(client.channel).sync();
-        assertEquals(1, port.channelTotals().get(sent), "counted again when it came back");
+        assertEquals(1, port.channelTotals("datagram").get(sent), "counted again when it came back");
     }
 }

@@ -2,8 +2,12 @@ package io.rdmaraw.channel;
 
 import io.micrometer.core.instrument.FunctionCounter;
 import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
+import io.netty.bootstrap.Bootstrap;
+import io.netty.bootstrap.ServerBootstrap;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
+import io.netty.channel.Channel;
+import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.util.ReferenceCountUtil;
 import io.netty.util.concurrent.EventExecutor;
@@ -115,7 +119,7 @@ class RdmaRawMetricsTest {
         sendAndTake(sender, 3);
         RdmaRawPortStatistics port = port();
         receiver.close().sync();
-        Map<RdmaRawMetric, Long> totals = port.channelTotals();
+        Map<RdmaRawMetric, Long> totals = port.channelTotals("channel");
         assertEquals(3, totals.entrySet().stream().filter(e -> e.getKey().name().equals("received.frames"))
                 .mapToLong(Map.Entry::getValue).sum());
         assertEquals(0, value(port, RdmaRawMetric.Kind.LEVEL, "rules"));
@@ -250,6 +254,41 @@ class RdmaRawMetricsTest {
                     .tag("reason", "not-read").functionCounter().count(), "what other channels dropped is apart");
         }
         assertTrue(registry.getMeters().isEmpty(), "closing the binder removes what it bound");
+    }
+
+    /** Datagram channels and TCP have metrics with equal names and descriptions. */
+    @Test
+    void bytesOfTcpAreNotThoseOfDatagrams() throws Exception {
+        SimpleMeterRegistry registry = new SimpleMeterRegistry();
+        RdmaRawEventLoopGroup streams = new RdmaRawEventLoopGroup(1,
+                RdmaRawIoHandlerConfig.builder().device(device.name).build());
+        try (RdmaRawMeterBinder binder = new RdmaRawMeterBinder()) {
+            binder.bindTo(registry);
+            CountDownLatch arrived = new CountDownLatch(1);
+            Channel server = new ServerBootstrap().group(streams).channel(RdmaRawServerSocketChannel.class)
+                    .childHandler(new ChannelInboundHandlerAdapter() {
+                        @Override
+                        public void channelRead(ChannelHandlerContext ctx, Object msg) {
+                            ReferenceCountUtil.release(msg);
+                            arrived.countDown();
+                        }
+                    }).bind("127.0.0.1", 0).sync().channel();
+            Channel client = new Bootstrap().group(streams).channel(RdmaRawSocketChannel.class)
+                    .handler(new ChannelInboundHandlerAdapter()).connect(server.localAddress()).sync().channel();
+            client.writeAndFlush(Unpooled.wrappedBuffer(new byte[10])).sync();
+            arrived.await();
+            for (String direction : List.of("received", "sent")) {
+                String name = direction + ".payload.bytes";
+                assertEquals(10, countOf(registry, "rdmaraw.tcp." + name), name);
+                assertEquals(0, countOf(registry, "rdmaraw.datagram." + name), name);
+            }
+        } finally {
+            streams.shutdownGracefully(0, 10, TimeUnit.SECONDS).syncUninterruptibly();
+        }
+    }
+
+    private double countOf(SimpleMeterRegistry registry, String name) {
+        return registry.get(name).tag("device", device.name).functionCounter().count();
     }
 
     @Test

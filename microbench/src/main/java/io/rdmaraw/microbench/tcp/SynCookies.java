@@ -24,7 +24,7 @@ final class SynCookies {
 
     private static long ours() {
         return RdmaRawMetrics.loops().stream().flatMap(loop -> loop.ports().stream())
-                .flatMap(port -> port.channelTotals().entrySet().stream())
+                .flatMap(port -> port.channelTotals("tcp").entrySet().stream())
                 .filter(total -> total.getKey().name().equals(OURS)).mapToLong(total -> total.getValue()).sum();
     }
 

@@ -165,7 +165,7 @@ public final class TcpPeerCommand implements Callable<Integer> {
             for (RdmaRawPortStatistics port : loop.ports()) {
                 ObjectNode counts = answer.putObject(loop.name());
                 port.metrics().forEach(metric -> counts.put(metric.name(), port.value(metric)));
-                port.channelTotals().forEach((metric, value) -> counts.put("channels." + metric.name(), value));
+                port.channelTotals("tcp").forEach((metric, value) -> counts.put("channels." + metric.name(), value));
             }
         }
     }
