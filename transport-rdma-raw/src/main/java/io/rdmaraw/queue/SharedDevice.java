@@ -299,6 +299,8 @@ public final class SharedDevice {
 
     private void dispatch(AsyncEvent event) {
         if (event.type() == AsyncEventType.DEVICE_FATAL) {
+            // Logged before the channels close, because a program may end when they do.
+            LOGGER.warn("{}: the device has failed or was removed; its channels are closed", name);
             // From now on, opening the name opens a new device.
             synchronized (OPEN) {
                 OPEN.remove(name, this);

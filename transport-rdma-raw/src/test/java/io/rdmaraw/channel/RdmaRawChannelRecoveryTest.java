@@ -19,6 +19,9 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
+import java.util.List;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
@@ -316,6 +319,19 @@ class RdmaRawChannelRecoveryTest {
         assertTrue(sender.closeFuture().await(30, TimeUnit.SECONDS));
         ChannelFuture refused = sender.writeAndFlush(LoopDevice.frame(LoopDevice.A, LoopDevice.B, 1, 64));
         assertTrue(refused.await(30, TimeUnit.SECONDS) && !refused.isSuccess(), "a closed channel takes no frames");
+    }
+
+    /** A program may end as soon as its channels are closed. */
+    @Test
+    void removedDeviceIsLoggedBeforeItsChannelsClose() throws InterruptedException {
+        BlockingQueue<List<String>> lines = new LinkedBlockingQueue<>();
+        try (WarningsOf device = new WarningsOf(SharedDevice.class)) {
+            receiver.closeFuture().addListener(closed -> lines.add(List.copyOf(device.messages())));
+            faults.failDevice();
+            List<String> logged = lines.poll(30, TimeUnit.SECONDS);
+            assertEquals(1, logged.stream().filter(line -> line.endsWith(
+                    ": the device has failed or was removed; its channels are closed")).count(), logged.toString());
+        }
     }
 
     @Test
