@@ -112,6 +112,9 @@ hardware_figure() {
 # Figures side by side: what the transport's tools measured, and perftest on the same device.
 hardware_figures() {
   local file figure
+  if [ -n "${CONNECTX_EMULATOR_WIRES:-}" ]; then
+    printf '\n**The device is emulated: its rates and times say nothing about a card.**\n' >>"$hardware_out/REPORT.md"
+  fi
   printf '\n| measured by | figure |\n|---|---|\n' >>"$hardware_out/REPORT.md"
   for file in "$hardware_out"/*-{bw,lat,echo-*}.txt; do
     [ -f "$file" ] || continue

@@ -270,6 +270,16 @@ class LauncherScriptsTest {
                 script("hardware-check.sh", "hardware_figure " + slow).output);
     }
 
+    @Test
+    void figuresOfAnEmulatedDeviceCarryAWarning() throws Exception {
+        String figures = " hardware_figures; cat " + directory + "/report/REPORT.md";
+        String warning = "**The device is emulated: its rates and times say nothing about a card.**\n\n| measured by";
+        Result emulated = hardwareRun("CONNECTX_EMULATOR_WIRES=cable;" + figures);
+        assertTrue(emulated.output.contains(warning), emulated.output);
+        Result card = hardwareRun(figures);
+        assertFalse(card.output.contains("emulated"), card.output);
+    }
+
     private Result hardwareRun(String steps) throws Exception {
         return script("hardware-check.sh", "set -euo pipefail; ROOT=$PWD; . scripts/messages.sh; JAVA_HOME=/nowhere;"
                 + " hardware_out=" + directory + "/report; hardware_steps=0; hardware_failed=0;"
