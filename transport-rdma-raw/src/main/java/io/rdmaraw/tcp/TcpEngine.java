@@ -496,6 +496,11 @@ public final class TcpEngine {
         return orphans.queuedBytes();
     }
 
+    /** Returns the duration of TIME-WAIT. */
+    public long timeWaitNanos() {
+        return config.timeWaitNanos;
+    }
+
     public int timeWaitCount() {
         return timeWait.size();
     }

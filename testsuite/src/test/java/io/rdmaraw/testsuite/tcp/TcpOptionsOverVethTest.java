@@ -14,6 +14,7 @@ import io.rdmaraw.channel.RdmaRawEventLoopGroup;
 import io.rdmaraw.channel.RdmaRawIoHandlerConfig;
 import io.rdmaraw.channel.RdmaRawServerSocketChannel;
 import io.rdmaraw.channel.RdmaRawSocketChannel;
+import io.rdmaraw.channel.RdmaRawTcpSettings;
 import io.rdmaraw.faults.SoftverbsFaults;
 import io.rdmaraw.metrics.RdmaRawTcpInfo;
 import io.rdmaraw.queue.SharedDevice;
@@ -38,6 +39,7 @@ import java.net.InetSocketAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
 import java.net.SocketException;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.BlockingQueue;
@@ -237,6 +239,22 @@ class TcpOptionsOverVethTest {
             group.next().submit(() -> { }).sync();
             assertEquals(1, TcpHost.tcp(device(), "time-wait"));
             assertFalse(isFree(port));
+        }
+    }
+
+    @Test
+    void portIsReservedForTheConfiguredTimeWaitOnly() throws Exception {
+        close();
+        group = new RdmaRawEventLoopGroup(1, pair.ours().namespace().threadFactory(), RdmaRawIoHandlerConfig.builder()
+                .device(device()).tcp(new RdmaRawTcpSettings().timeWait(100, TimeUnit.MILLISECONDS)).build());
+        try (ServerSocket server = listen()) {
+            RdmaRawSocketChannel channel = connect(client(), server);
+            int port = channel.localAddress().getPort();
+            try (Socket socket = server.accept()) {
+                channel.close().sync();
+                assertEquals(-1, socket.getInputStream().read());
+            }
+            Await.until("the port to be free", Duration.ofSeconds(30), () -> isFree(port));
         }
     }
 

@@ -3,17 +3,12 @@ package io.rdmaraw.tcp.stack;
 import io.rdmaraw.host.TcpNetwork;
 import io.rdmaraw.net.IpAddress;
 
-import java.util.concurrent.TimeUnit;
-
 /**
  * A port that is bound for a connection, or for a server and its connections, with its flow rules. It is reserved until
  * the last listener or connection on any loop has released it and TIME-WAIT has ended. If the loop ends earlier, the
  * reservation ends with it. Thread-safe.
  */
 abstract class TcpPort {
-    /** Duration of TIME-WAIT in the TCP engine. */
-    private static final long TIME_WAIT_NANOS = TimeUnit.SECONDS.toNanos(60);
-
     private final TcpNetwork.Binding binding;
     private int users = 1;
     private boolean hadTimeWait;
@@ -53,9 +48,11 @@ abstract class TcpPort {
     /**
      * Records that a connection enters TIME-WAIT. Until its end the port remains reserved: segments that reached the
      * kernel would be answered with a reset.
+     *
+     * @param durationNanos duration of TIME-WAIT in the TCP engine
      */
-    final synchronized void timeWaitBegins() {
-        timeWaitEndNanos = System.nanoTime() + TIME_WAIT_NANOS;
+    final synchronized void timeWaitBegins(long durationNanos) {
+        timeWaitEndNanos = System.nanoTime() + durationNanos;
         hadTimeWait = true;
     }
 

@@ -311,7 +311,7 @@ public final class TcpStack implements FrameReceiver, PortOwner {
                 engine.adoptTimeWait(transport.connection(), System.nanoTime());
             }
             if (network.isKernelServed()) {
-                transport.port().timeWaitBegins();
+                transport.port().timeWaitBegins(engine.timeWaitNanos());
             }
         }
         transport.port().release(this);
