@@ -6,9 +6,11 @@ package io.rdmaraw.ffi;
  */
 public final class Epoll implements AutoCloseable {
     public static final int EPOLLIN = 1;
+    public static final int EPOLLOUT = 4;
     private static final int EPOLL_CLOEXEC = 0x80000;
     private static final int EPOLL_CTL_ADD = 1;
     private static final int EPOLL_CTL_DEL = 2;
+    private static final int EPOLL_CTL_MOD = 3;
     /** {@code struct epoll_event} is packed only on x86-64 (sys/epoll.h). */
     private static final boolean PACKED = "amd64".equals(System.getProperty("os.arch"));
     private static final int DATA_OFFSET = PACKED ? 4 : 8;
@@ -49,10 +51,23 @@ public final class Epoll implements AutoCloseable {
      * @param data a value that {@link #data} returns when the descriptor is ready
      */
     public void add(int watchedFd, int data) {
+        control(EPOLL_CTL_ADD, watchedFd, EPOLLIN, data);
+    }
+
+    /**
+     * Changes the events of a watched descriptor.
+     *
+     * @param wanted {@link #EPOLLIN} and {@link #EPOLLOUT}
+     */
+    public void change(int watchedFd, int wanted, int data) {
+        control(EPOLL_CTL_MOD, watchedFd, wanted, data);
+    }
+
+    private void control(int operation, int watchedFd, int wanted, int data) {
         long event = event(maxEvents);
-        NativeMemory.putInt(event, EPOLLIN);
+        NativeMemory.putInt(event, wanted);
         NativeMemory.putInt(event + DATA_OFFSET, data);
-        int errno = NativeCall.status(CTL, fd, EPOLL_CTL_ADD, watchedFd, event);
+        int errno = NativeCall.status(CTL, fd, operation, watchedFd, event);
         if (errno != 0) {
             throw new IllegalStateException("epoll_ctl failed: " + Errno.describe(errno));
         }

@@ -31,6 +31,9 @@ public final class KernelSocket implements LoopDescriptors.Handler {
         /** Called when all available datagrams have been received. */
         void kernelReadComplete();
 
+        /** Called if the send buffer was full and may have room again. */
+        void kernelHasRoom();
+
         /** Reports an error from the socket's error queue, for example an unreachable port of the peer. */
         void kernelError(SocketErrorQueue.Entry error);
     }
@@ -41,6 +44,8 @@ public final class KernelSocket implements LoopDescriptors.Handler {
     private LoopDescriptors descriptors;
     private KernelUdpSocket socket;
     private boolean connected;
+    /** Set while the send buffer is full. */
+    private boolean full;
 
     public KernelSocket(Receiver receiver, boolean ipv4Only) {
         this.receiver = receiver;
@@ -53,6 +58,9 @@ public final class KernelSocket implements LoopDescriptors.Handler {
         descriptors = newDescriptors;
         if (socket != null) {
             descriptors.add(socket.fd(), this);
+            if (full) {
+                descriptors.watchWrites(socket.fd(), this, true);
+            }
         }
     }
 
@@ -117,12 +125,20 @@ public final class KernelSocket implements LoopDescriptors.Handler {
         return address.getAddress() instanceof Inet6Address ipv6 ? ipv6.getScopeId() : 0;
     }
 
+    /** Returns whether the send buffer is full. The receiver is notified when it has room again. */
+    public boolean isFull() {
+        return full;
+    }
+
     /**
-     * Sends a datagram. Returns the error, or null on success.
+     * Sends a datagram. Returns the error; null on success and if the send buffer is full, see {@link #isFull}.
      *
      * @param index start of the datagram in the content; the caller retains the reference of the content
      */
     public IOException send(ByteBuf content, int index, int lengthBytes, InetSocketAddress destination) {
+        if (full) {
+            return null;
+        }
         IpAddress target = IpAddress.of(destination.getAddress());
         long buffer = loop.kernelBuffer().copyIn(content, index, lengthBytes);
         int errno = sendNow(buffer, lengthBytes, target, destination);
@@ -130,6 +146,11 @@ public final class KernelSocket implements LoopDescriptors.Handler {
             // The socket may have reported a pending error of an earlier datagram. The error queue contains that error,
             // too.
             errno = sendNow(buffer, lengthBytes, target, destination);
+        }
+        if (errno == Errno.EAGAIN) {
+            full = true;
+            descriptors.watchWrites(socket.fd(), this, true);
+            return null;
         }
         return errno == 0 ? null : KernelUdpSocket.failure(errno, target, destination.getPort());
     }
@@ -162,6 +183,12 @@ public final class KernelSocket implements LoopDescriptors.Handler {
         while (socket != null && (error = socket.pollError()) != null) {
             receiver.kernelError(error);
         }
+        if (full && socket != null) {
+            // The buffer may still be full, because the socket was only readable. The next attempt finds that out.
+            full = false;
+            descriptors.watchWrites(socket.fd(), this, false);
+            receiver.kernelHasRoom();
+        }
     }
 
     public void close() {
@@ -171,6 +198,7 @@ public final class KernelSocket implements LoopDescriptors.Handler {
                 descriptors.remove(open.fd(), this);
             }
             socket = null;
+            full = false;
             open.close();
         }
     }

@@ -14,7 +14,10 @@ public final class LoopDescriptors implements AutoCloseable {
 
     /** Handles events of a descriptor. */
     public interface Handler {
-        /** Called while the descriptor is readable or has an error (level-triggered). */
+        /**
+         * Called while the descriptor is readable or has an error (level-triggered), and while it is writable if that
+         * was requested.
+         */
         void ready();
     }
 
@@ -53,6 +56,16 @@ public final class LoopDescriptors implements AutoCloseable {
         epoll.add(fd, index);
         handlers[index] = handler;
         count++;
+    }
+
+    /**
+     * Sets whether a handler is also called while its descriptor is writable. Initially it is not.
+     */
+    public void watchWrites(int fd, Handler handler, boolean wanted) {
+        int index = Arrays.asList(handlers).indexOf(handler);
+        if (index >= 0) {
+            epoll.change(fd, wanted ? Epoll.EPOLLIN | Epoll.EPOLLOUT : Epoll.EPOLLIN, index);
+        }
     }
 
     /** Stops serving a descriptor. Must be called before the descriptor is closed. */

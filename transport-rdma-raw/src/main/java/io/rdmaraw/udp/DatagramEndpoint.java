@@ -278,13 +278,16 @@ public final class DatagramEndpoint {
 
     // ---- sending ----
 
-    /** Sends flushed messages until the buffer is empty, the send queue is full, or the endpoint has no queue. */
+    /**
+     * Sends flushed messages until the buffer is empty, the send queue or the kernel's send buffer is full, or the
+     * endpoint has no queue.
+     */
     public void send(ChannelOutboundBuffer in) {
         boolean room = queue != null;
         while (room && queue != null && !in.isEmpty()) {
             room = sender.sendBurst(in);
         }
-        if (!in.isEmpty() && queue != null) {
+        if (!in.isEmpty() && queue != null && !kernel.isFull()) {
             rules.awaitRoom();
         }
     }
@@ -368,6 +371,11 @@ public final class DatagramEndpoint {
         @Override
         public void kernelReadComplete() {
             sink.endBurst();
+        }
+
+        @Override
+        public void kernelHasRoom() {
+            owner.sendQueueHasRoom();
         }
 
         @Override

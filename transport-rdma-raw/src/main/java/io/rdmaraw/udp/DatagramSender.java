@@ -176,8 +176,11 @@ final class DatagramSender implements ChannelOutboundBuffer.MessageProcessor {
     private boolean sendDatagram(DatagramPath path, ByteBuf content, int index, int lengthBytes) {
         switch (path.kind()) {
             case KERNEL -> {
-                counters.sentToKernel++;
                 Throwable failure = kernel.send(content, index, lengthBytes, path.destination());
+                if (kernel.isFull()) {
+                    return false;
+                }
+                counters.sentToKernel++;
                 if (failure != null) {
                     failures[finished] = failure;
                 }

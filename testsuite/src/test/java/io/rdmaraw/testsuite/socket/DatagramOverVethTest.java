@@ -3,6 +3,7 @@ package io.rdmaraw.testsuite.socket;
 import io.netty.bootstrap.Bootstrap;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
+import io.netty.channel.ChannelFuture;
 import io.netty.channel.ChannelHandler;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
@@ -39,6 +40,8 @@ import java.net.PortUnreachableException;
 import java.net.SocketAddress;
 import java.net.SocketTimeoutException;
 import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
@@ -448,5 +451,32 @@ class DatagramOverVethTest {
     /** Returns the prefix of the device name; the interface's name follows it. */
     String provider() {
         return "soft:packet:";
+    }
+
+    /**
+     * The datagrams go by an interface without the device. The kernel holds them, and thus fills its send buffer, until
+     * the neighbor answers.
+     */
+    @Test
+    void writesWaitForRoomInTheKernelsSendBuffer() throws Exception {
+        VethPair other = network.vethPair(host, network.namespace());
+        NetworkNamespace peer = other.peer().namespace();
+        String address = other.peer().ipv4();
+        peer.run("ip", "addr", "flush", "dev", other.peer().name());
+        host.run("ip", "neigh", "flush", "dev", other.ours().name());
+        host.run("sysctl", "-qw", "net.ipv4.neigh." + other.ours().name() + ".unres_qlen_bytes=100000000");
+        host.run("sysctl", "-qw", "net.ipv4.neigh." + other.ours().name() + ".mcast_solicit=60");
+        RdmaRawDatagramChannel channel = bind(new InetSocketAddress(0));
+        List<ChannelFuture> writes = new ArrayList<>();
+        for (int i = 0; i < 1000; i++) {
+            writes.add(channel.writeAndFlush(new DatagramPacket(text("x".repeat(1400)), at(address, 9))));
+        }
+        channel.eventLoop().submit(() -> { }).sync();
+        assertTrue(writes.getFirst().isSuccess());
+        assertFalse(writes.getLast().isDone(), () -> "the last write: " + writes.getLast().cause());
+        peer.run("ip", "addr", "add", address + "/24", "dev", other.peer().name());
+        for (ChannelFuture write : writes) {
+            write.sync();
+        }
     }
 }
