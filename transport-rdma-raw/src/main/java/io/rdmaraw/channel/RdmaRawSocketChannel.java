@@ -215,6 +215,9 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
      */
     @Override
     Future<?> prepareToJoin(RdmaRawIoHandler loop) throws IOException {
+        if (transport instanceof TcpTransport connection) {
+            requireDevice(loop, connection.stack().port().device().name());
+        }
         if (parent() == null || hasJoinedLoop || transport.loop() == eventLoop()) {
             return null;
         }
@@ -226,6 +229,14 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
         arrival = arrived;
         transport.attach(connectionListener, loopStack);
         return arrived;
+    }
+
+    /** Checks that a loop can carry the connection. Another device may lead to another network. */
+    private static void requireDevice(RdmaRawIoHandler loop, String device) {
+        if (!device.equals(loop.config().device())) {
+            throw new IllegalStateException("the connection is on " + device + ", but the group uses "
+                    + loop.config().device() + ": register the channel with a group for " + device);
+        }
     }
 
     @Override

@@ -3,6 +3,7 @@ package io.rdmaraw.channel;
 import static io.rdmaraw.channel.StreamFixture.on;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.netty.bootstrap.ServerBootstrap;
 import io.netty.channel.Channel;
@@ -206,13 +207,16 @@ class BossGroupTest {
         assertEquals(1, rules(boss()));
     }
 
-    /** Workers on another device cannot receive the port's segments, so the boss loop keeps the port. */
+    /**
+     * Workers on another device cannot receive the port's segments, so the boss loop keeps the port. They cannot carry
+     * its connections either.
+     */
     @Test
     void bossKeepsPortIfWorkersUseAnotherDevice() throws InterruptedException {
         RdmaRawEventLoopGroup others = bossesOn(LoopDevice.inMemory().name);
         try {
-            fixture.connect(listen(others, settings -> { }), new Talker(1, TALK_BYTES));
-            children.take();
+            RdmaRawSocketChannel refused = fixture.connect(listen(others, settings -> { }), new Talker(1, TALK_BYTES));
+            assertTrue(refused.closeFuture().await(Patience.MILLIS));
             StreamFixture.settle(boss());
             assertEquals(1, rules(boss()));
         } finally {

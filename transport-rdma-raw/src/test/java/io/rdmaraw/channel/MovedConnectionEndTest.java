@@ -116,6 +116,22 @@ class MovedConnectionEndTest {
         assertCloses(child);
     }
 
+    /** Another device may lead to another network. */
+    @Test
+    void connectionDoesNotMoveToAnotherDevice() throws Exception {
+        String other = LoopDevice.inMemory().name;
+        RdmaRawEventLoopGroup group = new RdmaRawEventLoopGroup(1, StreamFixture.config(other).build());
+        try {
+            client.deregister().sync();
+            ChannelFuture registration = group.register(client).await();
+            assertTrue(registration.cause() instanceof IllegalStateException, () -> "" + registration.cause());
+            assertTrue(registration.cause().getMessage().contains(other), registration.cause().getMessage());
+            assertCloses(child);
+        } finally {
+            group.shutdownGracefully(0, Patience.SECONDS, TimeUnit.SECONDS).syncUninterruptibly();
+        }
+    }
+
     @Test
     void channelClosesIfLoopOfItsConnectionHasEnded() throws Exception {
         client.deregister().sync();
