@@ -131,8 +131,8 @@ public final class RdmaRawIoHandler implements IoHandler {
             port.queue().slots().ownedBy(thread);
         }
         useRegisteredMemory();
-        MetricsExporters.ensureStarted();
         RdmaRawMetrics.loopStarted(statistics, thread.getName(), statistics::name);
+        MetricsExporters.loopsChanged();
         nio.initialize();
     }
 
@@ -473,6 +473,7 @@ public final class RdmaRawIoHandler implements IoHandler {
             closeWithoutStopping(port);
         }
         RdmaRawMetrics.loopEnded(statistics);
+        MetricsExporters.loopsChanged();
         ports.clear();
         portsChanged();
         nio.destroy();

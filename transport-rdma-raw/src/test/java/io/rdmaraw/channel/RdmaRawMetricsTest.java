@@ -52,6 +52,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 /** The counters of the loops and all interfaces that publish them. */
 @Timeout(60)
@@ -185,6 +186,19 @@ class RdmaRawMetricsTest {
                 .filter(each -> device.name.equals(each.get("device"))).findFirst().orElseThrow();
         assertEquals(0L, ofDevice.get("drop:ring-full"));
         assertFalse(row.containsKey("drop:ring-full"), "what is of the whole device is in no row of a queue");
+    }
+
+    /** A bean that stayed would keep the class loader of a web application that has ended. */
+    @Test
+    void managementBeanEndsWithTheLastLoop() throws Exception {
+        device.bind(group, device.sendOnly(), received);
+        MBeanServer server = ManagementFactory.getPlatformMBeanServer();
+        ObjectName name = new ObjectName("io.rdmaraw:type=Transport");
+        ports(server, name);
+        group.shutdownGracefully(0, 10, TimeUnit.SECONDS).sync();
+        assumeTrue(RdmaRawMetrics.loops().isEmpty(), "no other test has left a loop");
+        Patience.until(() -> !server.isRegistered(name), "the end of the bean");
+        assertNull(System.getProperty("io.rdmaraw.jmx.registered"));
     }
 
     /** Each queue reports the counters of the whole device. A sum over loops must include them once. */

@@ -28,14 +28,20 @@ import java.util.Set;
  * they do not slow down the hot path. Load this class only if {@link MetricsExporters#HAS_FLIGHT_RECORDER}.
  */
 public final class FlightRecorderEvents {
+    private static final Runnable PORT_SAMPLES = new Sampler()::sample;
+    private static final Runnable TCP_SAMPLES = new Sampler()::sampleTcp;
+
     private FlightRecorderEvents() {
     }
 
     static void registerPeriodic() {
-        Sampler sampler = new Sampler();
-        FlightRecorder.addPeriodicEvent(PortSample.class, sampler::sample);
-        Sampler tcp = new Sampler();
-        FlightRecorder.addPeriodicEvent(TcpSample.class, tcp::sampleTcp);
+        FlightRecorder.addPeriodicEvent(PortSample.class, PORT_SAMPLES);
+        FlightRecorder.addPeriodicEvent(TcpSample.class, TCP_SAMPLES);
+    }
+
+    static void unregisterPeriodic() {
+        FlightRecorder.removePeriodicEvent(PORT_SAMPLES);
+        FlightRecorder.removePeriodicEvent(TCP_SAMPLES);
     }
 
     /** Activity of a queue since the last sample. */

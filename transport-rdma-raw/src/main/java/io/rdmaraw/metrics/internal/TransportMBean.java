@@ -11,6 +11,7 @@ import javax.management.Attribute;
 import javax.management.AttributeList;
 import javax.management.AttributeNotFoundException;
 import javax.management.DynamicMBean;
+import javax.management.InstanceAlreadyExistsException;
 import javax.management.JMException;
 import javax.management.MBeanAttributeInfo;
 import javax.management.MBeanException;
@@ -39,8 +40,25 @@ final class TransportMBean implements DynamicMBean {
     static final String OBJECT_NAME = "io.rdmaraw:type=Transport";
     private static final List<String> ATTRIBUTES = List.of("Loops", "Ports", "Devices", "Channels", "Sockets");
 
-    static void register() throws JMException {
-        ManagementFactory.getPlatformMBeanServer().registerMBean(new TransportMBean(), new ObjectName(OBJECT_NAME));
+    /**
+     * Registers the bean.
+     *
+     * @return its name. It ends with a number if another class loader of the process has a copy of the transport
+     */
+    static String register() throws JMException {
+        String name = OBJECT_NAME;
+        for (int copy = 2;; copy++) {
+            try {
+                ManagementFactory.getPlatformMBeanServer().registerMBean(new TransportMBean(), new ObjectName(name));
+                return name;
+            } catch (InstanceAlreadyExistsException e) {
+                name = OBJECT_NAME + ",copy=" + copy;
+            }
+        }
+    }
+
+    static void unregister(String name) throws JMException {
+        ManagementFactory.getPlatformMBeanServer().unregisterMBean(new ObjectName(name));
     }
 
     @Override
