@@ -201,7 +201,7 @@ final class FlowTagTable {
         boolean special = entry.spec.type() != FlowType.NORMAL;
         entry.flow = queue.steer(special ? entry.spec : entry.spec.toBuilder().tag(entry.tag).build());
         String problem = entry.flow.addressProblem();
-        if (problem != null && device.reportedReasons().add(problem)) {
+        if (problem != null && device.reportedReasons().putIfAbsent(problem, System.nanoTime()) == null) {
             LOGGER.warn("{}: {}", device.name(), problem);
         }
     }

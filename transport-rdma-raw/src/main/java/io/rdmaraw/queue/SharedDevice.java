@@ -21,6 +21,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.WeakHashMap;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.atomic.AtomicInteger;
 
@@ -51,7 +52,7 @@ public final class SharedDevice {
     /** Queues that were being replaced before {@link #rssFlows} was created. */
     private final Set<FrameQueue> suspendedEarly = Collections.newSetFromMap(new WeakHashMap<>());
     private final List<AsyncListener> listeners = new CopyOnWriteArrayList<>();
-    private final Set<String> reportedReasons = ConcurrentHashMap.newKeySet();
+    private final ConcurrentMap<String, Long> reportedReasons = new ConcurrentHashMap<>();
     private int references = 1;
     private final boolean isSoftverbs;
     private final HardwareCounters hardwareCounters;
@@ -162,8 +163,8 @@ public final class SharedDevice {
         return name;
     }
 
-    /** Returns the drop reasons that have been logged for this device. The set is concurrent and modifiable. */
-    public Set<String> reportedReasons() {
+    /** Returns the problems that have been logged for this device, with the {@link System#nanoTime()} of the line. */
+    public ConcurrentMap<String, Long> reportedReasons() {
         return reportedReasons;
     }
 

@@ -10,8 +10,8 @@ import org.junit.jupiter.api.Test;
 import java.util.ArrayList;
 import java.util.Iterator;
 import java.util.List;
-import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentMap;
 
 class DropLogTest {
     private static final long START = Long.MAX_VALUE - 5;
@@ -21,7 +21,7 @@ class DropLogTest {
             new RdmaRawMetric("rules.kernel-visible", RdmaRawMetric.Kind.LEVEL, "rules");
 
     private final List<String> lines = new ArrayList<>();
-    private final Set<String> reported = ConcurrentHashMap.newKeySet();
+    private final ConcurrentMap<String, Long> reported = new ConcurrentHashMap<>();
     private final Counts port = new Counts();
     private final List<RdmaRawMetered> channels = new ArrayList<>();
     private final DropLog log = newLog();
@@ -68,6 +68,27 @@ class DropLogTest {
         assertEquals(1, lines.size());
         assertTrue(lines.getFirst().startsWith("soft:xdp:eth1: bad-checksum, 3 times so far (it is wrong): ")
                 && lines.getFirst().contains("ethtool"), lines.getFirst());
+    }
+
+    /** A server runs for months, and a later problem may have another cause. */
+    @Test
+    void laterSeriesIsLoggedAgain() {
+        port.bad = DropLog.SERIES;
+        port.rules = 1;
+        poll();
+        assertEquals(2, lines.size());
+        nowNanos += DropLog.QUIET_NANOS;
+        for (int i = 0; i < 10; i++) {
+            poll();
+        }
+        assertEquals(2, lines.size(), "nothing has been dropped since");
+        port.bad += DropLog.SERIES;
+        poll();
+        assertEquals(3, lines.size());
+        port.bad += DropLog.SERIES;
+        nowNanos += DropLog.QUIET_NANOS / 2;
+        poll();
+        assertEquals(3, lines.size());
     }
 
     /** In a server that runs for months, single drops of each reason do occur. */
