@@ -30,6 +30,7 @@ import java.net.SocketAddress;
 import java.nio.channels.ClosedChannelException;
 import java.nio.channels.NotYetConnectedException;
 import java.nio.file.Path;
+import java.util.concurrent.Executor;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 
@@ -670,6 +671,16 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
                 connector.end();
                 throw e;
             }
+        }
+
+        @Override
+        protected Executor prepareToClose() {
+            StreamTransport current = transport;
+            if (config.getSoLinger() <= 0 || !isActive() || !current.isAttached()) {
+                return null;
+            }
+            doClose();
+            return new LingeringClose(current, eventLoop(), config.getSoLinger());
         }
 
         private void closeNow() {

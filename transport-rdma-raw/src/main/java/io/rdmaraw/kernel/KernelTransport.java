@@ -445,6 +445,11 @@ public final class KernelTransport extends ChannelInboundHandlerAdapter implemen
         }
     }
 
+    @Override
+    public boolean isDelivered() {
+        return socket.closeFuture().isDone();
+    }
+
     private void closeNow(boolean reset) {
         attached = false;
         received.drop();

@@ -32,6 +32,7 @@ import java.util.List;
 import java.util.Queue;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /** A handler writes and ends the connection within a read. The data leaves before the FIN or the reset. */
@@ -89,6 +90,46 @@ class RdmaRawSocketChannelEndTest {
         assertEquals("Connection reset by peer", failure.get().getMessage());
         assertTrue(client.closeFuture().await(Patience.MILLIS));
         assertEquals(10, receivedBytes.get());
+    }
+
+    private RdmaRawSocketChannel closedBeforePeerReads(int lingerSeconds, int count) throws Exception {
+        InetSocketAddress server = fixture.listen("127.0.0.1", new Client(),
+                settings -> settings.childOption(ChannelOption.AUTO_READ, false)
+                        .childOption(ChannelOption.SO_RCVBUF, 10_000));
+        RdmaRawSocketChannel client = (RdmaRawSocketChannel) fixture.client(new Client())
+                .option(ChannelOption.SO_LINGER, lingerSeconds).option(ChannelOption.SO_SNDBUF, 2 * count)
+                .connect(server).sync().channel();
+        client.writeAndFlush(bytes(count)).sync();
+        client.close();
+        settle(client.eventLoop());
+        assertFalse(client.isOpen());
+        assertFalse(client.closeFuture().isDone());
+        return client;
+    }
+
+    @Test
+    void closeLingersUntilPeerHasData() throws Exception {
+        RdmaRawSocketChannel client = closedBeforePeerReads(Patience.SECONDS, 400_000);
+        fixture.accepted().config().setAutoRead(true);
+        assertTrue(client.closeFuture().await(Patience.MILLIS));
+        Patience.until(() -> receivedBytes.get() == 400_000, "the data");
+    }
+
+    /** As on Linux, the data is delivered afterwards. */
+    @Test
+    void closeLingersNoLongerThanSet() throws Exception {
+        RdmaRawSocketChannel client = closedBeforePeerReads(1, 400_000);
+        assertTrue(client.closeFuture().await(Patience.MILLIS));
+        assertEquals(0, receivedBytes.get());
+        fixture.accepted().config().setAutoRead(true);
+        Patience.until(() -> receivedBytes.get() == 400_000, "the data");
+    }
+
+    @Test
+    void endOfLoopEndsLingering() throws Exception {
+        RdmaRawSocketChannel client = closedBeforePeerReads(Integer.MAX_VALUE, 400_000);
+        fixture.clients.shutdownGracefully(0, Patience.SECONDS, TimeUnit.SECONDS);
+        assertTrue(client.closeFuture().await(Patience.MILLIS));
     }
 
     @Test

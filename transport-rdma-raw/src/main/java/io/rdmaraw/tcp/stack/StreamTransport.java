@@ -115,4 +115,10 @@ public interface StreamTransport {
      * @param reset whether to send a RST to the peer, as with {@code SO_LINGER} 0
      */
     void closeByChannel(boolean reset);
+
+    /**
+     * Returns whether the peer has acknowledged all data and the end of the stream, or the connection has ended. Called
+     * after {@link #closeByChannel}.
+     */
+    boolean isDelivered();
 }

@@ -10,6 +10,7 @@ import io.rdmaraw.host.TcpPath;
 import io.rdmaraw.metrics.RdmaRawTcpInfo;
 import io.rdmaraw.tcp.CloseReason;
 import io.rdmaraw.tcp.TcpConnection;
+import io.rdmaraw.tcp.TcpState;
 import io.rdmaraw.wire.IcmpErrorKind;
 
 import java.io.IOException;
@@ -455,6 +456,11 @@ public final class TcpTransport implements StreamTransport {
     @Override
     public void closeByChannel(boolean reset) {
         location.onLoop(() -> close(reset), received::drop);
+    }
+
+    @Override
+    public boolean isDelivered() {
+        return closeReason != null || connection.state() == TcpState.FIN_WAIT_2;
     }
 
     private void close(boolean reset) {

@@ -1,0 +1,48 @@
+package io.rdmaraw.channel;
+
+import io.netty.channel.EventLoop;
+import io.rdmaraw.tcp.stack.StreamTransport;
+
+import java.util.concurrent.Executor;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.TimeUnit;
+
+/**
+ * Completes the close of a channel when the peer has acknowledged everything, or when the time of {@code SO_LINGER} is
+ * over. As on Linux, the delivery then continues in the background. Unlike Netty's other transports, it blocks no
+ * thread. Used on the channel's loop.
+ */
+final class LingeringClose implements Executor {
+    private static final long CHECK_MILLIS = 5;
+
+    private final StreamTransport transport;
+    private final EventLoop loop;
+    private final long endNanos;
+
+    LingeringClose(StreamTransport transport, EventLoop loop, int lingerSeconds) {
+        this.transport = transport;
+        this.loop = loop;
+        endNanos = System.nanoTime() + TimeUnit.SECONDS.toNanos(lingerSeconds);
+    }
+
+    /**
+     * @param completion completes the close
+     */
+    @Override
+    public void execute(Runnable completion) {
+        if (transport.isDelivered() || loop.isShuttingDown() || System.nanoTime() - endNanos >= 0) {
+            completion.run();
+            return;
+        }
+        try {
+            loop.schedule(() -> execute(completion), CHECK_MILLIS, TimeUnit.MILLISECONDS).addListener(check -> {
+                // A loop that ends cancels its timers.
+                if (check.isCancelled()) {
+                    completion.run();
+                }
+            });
+        } catch (RejectedExecutionException e) {
+            completion.run();
+        }
+    }
+}
