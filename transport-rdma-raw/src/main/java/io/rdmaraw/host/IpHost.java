@@ -24,11 +24,13 @@ public interface IpHost {
      *
      * @param sourceOrNull the source address if it is known, because routes may depend on it
      * @param mark {@code SO_MARK} of the sender, because routes may depend on it; 0 if unset
-     * @param preferredLink the link to prefer if a route has several next hops
+     * @param preferredLink the link to prefer if a route has several next hops; for link-local destinations the only
+     *                      link that may be used, since they exist on every link
      */
     default NetworkSnapshot.Path path(NetworkSnapshot snapshot, IpAddress destination, IpAddress sourceOrNull,
             int mark, int preferredLink) {
-        return snapshot.path(destination, destination.hashCode(), preferredLink);
+        return destination.isLinkLocal() ? snapshot.onLink(preferredLink, destination)
+                : snapshot.path(destination, destination.hashCode(), preferredLink);
     }
 
     /** Starts to log when the link of a device goes down, comes up, is renamed or is removed. */

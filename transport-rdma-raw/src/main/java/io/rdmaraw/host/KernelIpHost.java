@@ -118,8 +118,9 @@ final class KernelIpHost implements IpHost {
      */
     private NetworkSnapshot.Path queryRoute(NetworkSnapshot snapshot, IpAddress destination, IpAddress sourceOrNull,
             int mark, int preferredLink) throws IOException {
-        NetworkSnapshot.Path path = snapshot.path(routes.ask(destination, sourceOrNull, mark, false), destination, 0,
-                preferredLink);
+        int onlyLink = destination.isLinkLocal() ? preferredLink : NetworkSnapshot.NO_LINK;
+        NetworkSnapshot.Path path = snapshot.path(routes.ask(destination, sourceOrNull, onlyLink, mark, false),
+                destination, 0, preferredLink);
         if (path == null || path.link().index() == preferredLink) {
             return path;
         }

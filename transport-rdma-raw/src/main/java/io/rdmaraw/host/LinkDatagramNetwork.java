@@ -213,8 +213,8 @@ public abstract class LinkDatagramNetwork extends IpDatagramNetwork {
         NetworkSnapshot snapshot = host.snapshot();
         Link link = link(snapshot);
         int scope = scopeOf(destination, target, link);
-        NetworkSnapshot.Path path = scope == link.index() ? snapshot.onLink(link, target)
-                : host.path(snapshot, target, source.isAny() ? null : source, options().mark(), link.index());
+        NetworkSnapshot.Path path = host.path(snapshot, target, source.isAny() ? null : source, options().mark(),
+                link.index());
         if (target.isAny() || snapshot.isLocal(target) || scope != 0 && scope != link.index() || path == null
                 || source.isAny() && path.source() == null || path.link().index() != link.index()) {
             return offLinkPath(snapshot, destination, target, source.isAny() ? target : source);

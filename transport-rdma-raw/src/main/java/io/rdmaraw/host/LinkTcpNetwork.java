@@ -286,33 +286,18 @@ public abstract class LinkTcpNetwork implements TcpNetwork {
             return new ResolvedPath(wanted,
                     wanted.version() == remote.version() ? path(snapshot, remote, wanted, mark) : null);
         }
-        NetworkSnapshot.Path first = isOfLink(remote) ? onLink(snapshot, remote)
-                : host.path(snapshot, remote, null, mark, linkIndex);
+        NetworkSnapshot.Path first = host.path(snapshot, remote, null, mark, linkIndex);
         return first == null || first.source() == null ? new ResolvedPath(wanted, null)
                 : new ResolvedPath(first.source(), path(snapshot, remote, first.source(), mark));
     }
 
-    /**
-     * Returns whether an address is link-local. Such addresses exist on every link. The path to one is on the device's
-     * link.
-     */
-    private static boolean isOfLink(IpAddress remote) {
-        return remote.isLinkLocal();
-    }
-
-    private NetworkSnapshot.Path onLink(NetworkSnapshot snapshot, IpAddress remote) {
-        Link link = snapshot.link(linkIndex);
-        return link == null || !link.isUp() ? null : snapshot.onLink(link, remote);
-    }
-
     private NetworkSnapshot.Path path(NetworkSnapshot snapshot, IpAddress remote, IpAddress source, int mark) {
-        return isOfLink(remote) ? onLink(snapshot, remote) : routes.path(snapshot, remote, source, mark,
-                linkIndex, System.nanoTime());
+        return routes.path(snapshot, remote, source, mark, linkIndex, System.nanoTime());
     }
 
     private boolean isLocal(NetworkSnapshot snapshot, IpAddress remote) {
         Link link = snapshot.link(linkIndex);
-        return isOfLink(remote) && link != null ? snapshot.isServedBy(link, remote) : snapshot.isLocal(remote);
+        return remote.isLinkLocal() && link != null ? snapshot.isServedBy(link, remote) : snapshot.isLocal(remote);
     }
 
     /**
@@ -442,7 +427,7 @@ public abstract class LinkTcpNetwork implements TcpNetwork {
         NetworkSnapshot snapshot = host.snapshot();
         IpAddress target = new IpAddress(targetHigh, targetLow);
         IpAddress source = new IpAddress(sourceHigh, sourceLow);
-        if (!isOfLink(target) && !routes.isCachedOrMayQuery(snapshot, target, source, mark, System.nanoTime())) {
+        if (!routes.isCachedOrMayQuery(snapshot, target, source, mark, System.nanoTime())) {
             return TcpPath.LOOKUP_LIMITED;
         }
         return pathTo(target, snapshot, path(snapshot, target, source, mark), peerMac);

@@ -300,11 +300,12 @@ public final class NetworkSnapshot {
     }
 
     /**
-     * Returns the path to a link-local address on a link, or null if the link has no link-local address:
+     * Returns the path to a link-local address on a link, or null if the link is down or has no link-local address:
      * without it, there is no route to {@code fe80::/64}.
      */
-    public Path onLink(Link link, IpAddress destination) {
-        return link.isEnabled() && hasLinkLocalAddress(link.index())
+    public Path onLink(int linkIndex, IpAddress destination) {
+        Link link = link(linkIndex);
+        return link != null && link.isUp() && hasLinkLocalAddress(linkIndex)
                 ? new Path(link, destination, sources.ipv6(link, destination), link.mtuBytes(), 0) : null;
     }
 

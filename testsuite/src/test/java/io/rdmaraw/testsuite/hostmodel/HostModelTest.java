@@ -26,6 +26,26 @@ class HostModelTest {
         }
     }
 
+    /** Policy rules decide about link-local peers too, on the link of the peer's scope. */
+    @Test
+    void policyRulesHoldForLinkLocalPeers() throws Exception {
+        Step packets = new Step.Probes(List.of(
+                new Probe(Probe.Kind.CONNECT, 0, "", "2001:db8:0::1", "fe80::2", 0),
+                new Probe(Probe.Kind.CONNECT, 0, "", "", "fe80::2", 0),
+                new Probe(Probe.Kind.SYN, 0, "fe80::2", "fe80::2", "fe80::1", 0),
+                new Probe(Probe.Kind.SEND, 0, "", "", "fe80::3", 8)));
+        for (String selector : List.of("from 2001:db8:0::1", "to fe80::/16", "from all")) {
+            Scenario scenario = new Scenario(0, Flavor.XDP, List.of(
+                    new Step.Change("-6 addr add fe80::1/64 dev up0 nodad"),
+                    new Step.Change("-6 addr add 2001:db8:0::1/64 dev up0 nodad"),
+                    new Step.Change("-6 rule add pref 100 " + selector + " lookup 100"),
+                    new Step.Change("-6 route replace default via fe80::b dev up0 table 100"), packets));
+            try (HostModel model = new HostModel(entry -> true)) {
+                assertNull(model.failure(scenario));
+            }
+        }
+    }
+
     /**
      * Plants a permanent difference, a route that only the twin has, and checks that it is found and reduced to few
      * steps.

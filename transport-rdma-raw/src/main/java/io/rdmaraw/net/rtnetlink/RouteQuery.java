@@ -1,6 +1,7 @@
 package io.rdmaraw.net.rtnetlink;
 
 import io.rdmaraw.net.IpAddress;
+import io.rdmaraw.net.NetworkSnapshot;
 import io.rdmaraw.net.Route;
 import io.rdmaraw.netlink.NetlinkReader;
 import io.rdmaraw.netlink.NetlinkSocket;
@@ -29,16 +30,25 @@ public final class RouteQuery implements AutoCloseable {
     }
 
     /**
+     * Queries the route to a destination over any link. The parameters are those of {@link #ask(IpAddress, IpAddress,
+     * int, int, boolean)}.
+     */
+    public Route ask(IpAddress destination, IpAddress sourceOrNull, int mark, boolean whole) throws IOException {
+        return ask(destination, sourceOrNull, NetworkSnapshot.NO_LINK, mark, whole);
+    }
+
+    /**
      * Queries the route to a destination.
      *
      * @param sourceOrNull source address of the packets, or null if unknown
+     * @param linkIndex    the only link that the route may lead over, or {@link NetworkSnapshot#NO_LINK} for any link
      * @param mark         mark of the packets for policy rules ({@code SO_MARK}), or 0
      * @param whole        whether to return the route of the table with all its next hops, and not only the one
      *                     for such a packet
      * @return the route, or null if there is none
      */
-    public synchronized Route ask(IpAddress destination, IpAddress sourceOrNull, int mark, boolean whole)
-            throws IOException {
+    public synchronized Route ask(IpAddress destination, IpAddress sourceOrNull, int linkIndex, int mark,
+            boolean whole) throws IOException {
         int asked = ++sequence;
         writer.begin(RTM_GETROUTE, NetlinkWriter.NLM_F_REQUEST, asked, RtnetlinkDecoder.RTMSG_BYTES)
                 .fixedByte(0, RtnetlinkMonitor.family(destination)).fixedByte(1, bits(destination));
@@ -49,6 +59,9 @@ public final class RouteQuery implements AutoCloseable {
         if (sourceOrNull != null) {
             RtnetlinkDecoder.addAddress(writer.fixedByte(2, bits(sourceOrNull)), RtnetlinkDecoder.RTA_SRC,
                     sourceOrNull);
+        }
+        if (linkIndex != NetworkSnapshot.NO_LINK) {
+            writer.number(RtnetlinkDecoder.RTA_OIF, linkIndex);
         }
         if (mark != 0) {
             writer.number(RtnetlinkDecoder.RTA_MARK, mark);

@@ -34,7 +34,7 @@ final class RtnetlinkDecoder {
     private static final int IFA_ADDRESS = 1;
     private static final int IFA_LOCAL = 2;
     private static final int IFA_FLAGS = 8;
-    private static final int RTA_OIF = 4;
+    static final int RTA_OIF = 4;
     private static final int RTA_GATEWAY = 5;
     private static final int RTA_PRIORITY = 6;
     private static final int RTA_PREFSRC = 7;
