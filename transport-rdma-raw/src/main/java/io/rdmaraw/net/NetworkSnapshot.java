@@ -229,6 +229,13 @@ public final class NetworkSnapshot {
         return router != null && (router.state() & Neighbor.FAILED) != 0;
     }
 
+    /** Returns whether the MAC address of an IPv6 router is unknown, and its link has no address to solicit it from. */
+    private boolean isOutOfReach(Route.NextHop hop) {
+        Neighbor router = neighbor(hop.linkIndex(), hop.gatewayOrNull());
+        return (router == null || !router.isResolved()) && addresses.stream().noneMatch(
+                each -> each.linkIndex() == hop.linkIndex() && !each.address().isIpv4() && each.isUsable());
+    }
+
     /**
      * Returns the path to a destination, or null if there is none.
      *
@@ -289,13 +296,14 @@ public final class NetworkSnapshot {
 
     /**
      * Returns the score of a next hop. Like the kernel, skips IPv6 routers that do not answer; for IPv4, the
-     * kernel does so only if configured.
+     * kernel does so only if configured. Also skips IPv6 routers that nobody can solicit.
      */
     private int score(Route.NextHop hop, int preferredLink) {
         if (!isUsable(hop)) {
             return -1;
         }
-        boolean silent = hop.gatewayOrNull() != null && !hop.gatewayOrNull().isIpv4() && isSilent(hop);
+        boolean silent = hop.gatewayOrNull() != null && !hop.gatewayOrNull().isIpv4()
+                && (isSilent(hop) || isOutOfReach(hop));
         return (silent ? 0 : 1) + (hop.linkIndex() == preferredLink ? 2 : 0);
     }
 

@@ -21,6 +21,7 @@ class NetworkSnapshotTest {
             new Link(3, "eth1", 0x0200_0000_0002L, 9000, UP), new Link(4, "down", 0x0200_0000_0003L, 1500, 1)));
     private final List<LocalAddress> addresses = new ArrayList<>();
     private final List<Route> routes = new ArrayList<>();
+    private final List<Neighbor> neighbors = new ArrayList<>();
 
     private static IpAddress ip(String address) {
         return IpAddress.of(InetAddress.ofLiteral(address));
@@ -37,7 +38,7 @@ class NetworkSnapshotTest {
     }
 
     private NetworkSnapshot snapshot() {
-        return new NetworkSnapshot(1, links, addresses, routes, List.of(), false);
+        return new NetworkSnapshot(1, links, addresses, routes, neighbors, false);
     }
 
     @ParameterizedTest
@@ -122,6 +123,19 @@ class NetworkSnapshotTest {
         NetworkSnapshot snapshot = snapshot();
         assertEquals(snapshot.path(ip("8.8.8.8"), 6), snapshot.path(ip("8.8.8.8"), 6));
         assertNotEquals(snapshot.path(ip("8.8.8.8"), 6), snapshot.path(ip("8.8.8.8"), 7));
+    }
+
+    /** A router on a link without an IPv6 address can be used only if its MAC address is known. */
+    @Test
+    void nextHopThatCannotBeSolicitedIsNotUsed() {
+        routes.add(new Route(IpAddress.ANY_IPV6, 0, Route.MAIN_TABLE, Route.UNICAST, 0, null, 0, List.of(
+                new Route.NextHop(2, ip("2001:db8::2")), new Route.NextHop(2, ip("2001:db8::3")))));
+        address(3, "2001:db8:1::1", 64, 0, 0);
+        neighbors.add(new Neighbor(2, ip("2001:db8::3"), 0x0200_0000_0009L, Neighbor.PERMANENT));
+        assertEquals(ip("2001:db8::3"), snapshot().path(ip("2001:db8:f0::7"), 0).nextHop());
+        assertEquals(ip("2001:db8::3"), snapshot().path(ip("2001:db8:f0::7"), 1).nextHop());
+        address(2, "fe80::1", 64, 253, 0);
+        assertNotEquals(snapshot().path(ip("2001:db8:f0::7"), 0), snapshot().path(ip("2001:db8:f0::7"), 1));
     }
 
     @Test
