@@ -71,6 +71,13 @@ final class AcceptedDifferences {
                     difference -> difference.isAfter("rp_filter ") && difference.probe().kind().isIncoming()
                             && difference.probe().link() == 0 && !difference.probe().isIpv6()
                             && !difference.twin().isAnswered() && difference.twin().delivered() == null),
+            accepted("rp-filter-of-open-connections", Set.of("answered"),
+                    "a strict `rp_filter` holds for open connections at once; the kernel checks their packets again when"
+                            + " a route changes",
+                    difference -> difference.isAfter("rp_filter 1") && !difference.probe().isIpv6()
+                            && difference.probe().kind() == Probe.Kind.LIVE_DATA && difference.probe().link() == 0
+                            && !difference.ours().isAnswered() && difference.twin().isAnswered()
+                            && !links(difference.twin()).contains(0)),
             accepted("broadcast-source", ANY,
                     "packets from a broadcast address are dropped, which the kernel does only with `rp_filter`",
                     difference -> difference.probe().source().endsWith(".255")
@@ -113,8 +120,9 @@ final class AcceptedDifferences {
     }
 
     private static boolean isByDeviceLink(Difference difference) {
-        return !difference.probe().destination().endsWith(".255")
-                && difference.ours().isAnswered() && difference.twin().isAnswered()
+        boolean isToBroadcast = !difference.probe().kind().isIncoming()
+                && difference.probe().destination().endsWith(".255");
+        return !isToBroadcast && difference.ours().isAnswered() && difference.twin().isAnswered()
                 && links(difference.ours()).equals(Set.of(0)) && !links(difference.twin()).contains(0);
     }
 

@@ -33,6 +33,34 @@ class AcceptedDifferencesTest {
         assertEquals(List.of(), ids(probe, answer(0, "10.0.0.2%up0", "10.0.0.1"), refused));
     }
 
+    /**
+     * The kernel keeps the route by which it has received an open connection's packets (early demultiplexing). A filter
+     * alone does not invalidate the route.
+     */
+    @Test
+    void strictFilterHoldsForOpenConnections() {
+        Answer none = new Answer("198.51.100.7", java.util.Set.of(), null);
+        Answer other = answer(1, "10.1.0.2%up1", "192.0.2.77");
+        List<String> strict = List.of("rp_filter 1");
+        Probe data = new Probe(Probe.Kind.LIVE_DATA, 0, "10.0.0.4", "198.51.100.7", "192.0.2.77", 0);
+        Answer twin = new Answer("198.51.100.7", other.replies(), null);
+        assertEquals(List.of("rp-filter-of-open-connections"), ids(data, none, twin, strict));
+        assertEquals(List.of(), ids(data, none, twin, List.of("rp_filter 2")));
+        Probe opening = new Probe(Probe.Kind.EXCHANGE, 0, "10.0.0.4", "198.51.100.7", "192.0.2.77", 0);
+        assertEquals(List.of(), ids(opening, none, twin, strict));
+    }
+
+    /** The answer to a datagram leaves as any other does, even if the datagram was a broadcast. */
+    @Test
+    void answersToBroadcastsLeaveByTheDevice() {
+        Answer ours = answer(0, "10.0.0.2%up0", "10.0.0.1");
+        Answer twin = answer(1, "10.1.0.3%up1", "10.1.0.1");
+        Probe datagram = new Probe(Probe.Kind.DATAGRAM, 0, "10.0.0.2", "198.51.100.7", "10.0.0.255", 8);
+        assertEquals(List.of("device-link"), ids(datagram, ours, twin));
+        Probe broadcast = new Probe(Probe.Kind.SEND, -1, "", "", "10.1.0.255", 8);
+        assertEquals(List.of(), ids(broadcast, ours, twin));
+    }
+
     /** The address is never a destination (RFC 4291 section 2.5.2), so an answer can reach nobody. */
     @Test
     void segmentsFromTheUnspecifiedAddressNeedNoAnswer() {
@@ -51,7 +79,11 @@ class AcceptedDifferencesTest {
     }
 
     private static List<String> ids(Probe probe, Answer ours, Answer twin) {
-        return AcceptedDifferences.of(new Difference(0, probe, ours, twin, true, List.of(), () -> 1)).stream()
+        return ids(probe, ours, twin, List.of());
+    }
+
+    private static List<String> ids(Probe probe, Answer ours, Answer twin, List<String> changes) {
+        return AcceptedDifferences.of(new Difference(0, probe, ours, twin, true, changes, () -> 1)).stream()
                 .map(AcceptedDifferences.Entry::id).toList();
     }
 }
