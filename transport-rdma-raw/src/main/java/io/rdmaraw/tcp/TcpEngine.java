@@ -375,6 +375,20 @@ public final class TcpEngine {
     }
 
     /**
+     * Closes all connections as {@link TcpConnection#close} does, and resets half-open ones of listeners. Listeners
+     * stay.
+     */
+    public void closeAll() {
+        for (TcpConnection c : connections.snapshot()) {
+            if (c.is(Tcb.PASSIVE_OPEN) && !c.is(Tcb.REPORTED)) {
+                abort(c, CloseReason.ABORTED);
+            } else {
+                c.close();
+            }
+        }
+    }
+
+    /**
      * Closes all listeners and aborts all connections. Their RSTs can be polled afterwards, as far as the queue
      * has room.
      */

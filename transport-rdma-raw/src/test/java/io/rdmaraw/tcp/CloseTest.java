@@ -26,6 +26,26 @@ class CloseTest {
     }
 
     @Test
+    void closingAllConnectionsSendsTheirDataAndFins() {
+        Dialogue d = established(plain());
+        d.send(10);
+        d.engine.closeAll();
+        d.says("FPA 1 len 10 ack 1").state(FIN_WAIT_1);
+        assertTrue(d.engine.areOrphansDelivering());
+        d.engine.closeAll();
+        d.saysNothing().hears("A 1 ack 12").state(FIN_WAIT_2);
+    }
+
+    @Test
+    void closingAllConnectionsResetsHalfOpenOnes() {
+        Dialogue d = new Dialogue(plain()).listen(8);
+        d.hears("S 0 mss 1000").says("SA 0 ack 1");
+        d.engine.closeAll();
+        d.says("RA 1 ack 1").heard();
+        assertEquals(0, d.engine.connectionCount());
+    }
+
+    @Test
     void finAndAckInOneSegment() {
         Dialogue d = established(plain());
         d.c.close();

@@ -90,6 +90,7 @@ public final class TcpStack implements FrameReceiver, PortOwner {
         lingering = new LingeringPorts(eventLoop());
         network.joined(this);
         DeviceStacks.add(this);
+        EndOfProcess.stackOpened(this);
     }
 
     public TcpEngine engine() {
@@ -586,6 +587,7 @@ public final class TcpStack implements FrameReceiver, PortOwner {
             return;
         }
         endReason = reason;
+        EndOfProcess.stackClosed(this);
         DeviceStacks.remove(this);
         network.left(this);
         engine.shutdown(reason);
