@@ -20,8 +20,8 @@ final class EndOfProcess {
     static final String TIMEOUT_PROPERTY = "io.rdmaraw.exitTimeoutMillis";
     private static final InternalLogger LOGGER = InternalLoggerFactory.getInstance(EndOfProcess.class);
     private static final long TIMEOUT_MILLIS = Math.max(0, Long.getLong(TIMEOUT_PROPERTY, 500));
-    /** Additional time for busy loops to reset the connections that remain after the timeout. */
-    private static final long RESET_MILLIS = 100;
+    /** Additional time for loops that are busy when the JVM exits. */
+    private static final long BUSY_MILLIS = 1_500;
     private static final long POLL_MILLIS = 1;
     private static final Set<TcpStack> STACKS = new LinkedHashSet<>();
     /** Null while no stack is open, so that the JVM holds no reference to this class. */
@@ -69,19 +69,18 @@ final class EndOfProcess {
         return List.copyOf(STACKS);
     }
 
-    /** Closes the connections of all stacks. A loop that is blocked does not prolong the wait. */
+    /** Closes the connections of all stacks. Blocked loops do not prevent the exit. */
     private static void closeConnections() {
         List<TcpStack> stacks = openStacks();
         CountDownLatch pending = new CountDownLatch(stacks.size());
-        long deadlineNanos = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(TIMEOUT_MILLIS);
         for (TcpStack stack : stacks) {
             stack.executeOrElse(() -> {
                 closeConnections(stack);
-                awaitDelivery(stack, deadlineNanos, pending);
+                awaitDelivery(stack, System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(TIMEOUT_MILLIS), pending);
             }, pending::countDown);
         }
         try {
-            if (!pending.await(TIMEOUT_MILLIS + RESET_MILLIS, TimeUnit.MILLISECONDS)) {
+            if (!pending.await(TIMEOUT_MILLIS + BUSY_MILLIS, TimeUnit.MILLISECONDS)) {
                 LOGGER.warn("the process ends while {} event loops are blocked; peers of their connections may not be"
                         + " notified", pending.getCount());
             }
