@@ -8,6 +8,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
@@ -16,7 +17,8 @@ import java.util.concurrent.CountDownLatch;
 class LastShutdownHookTest {
     private static final int OTHERS = 3;
 
-    private final CountDownLatch othersMayEnd = new CountDownLatch(1);
+    private final CountDownLatch earlierMayEnd = new CountDownLatch(1);
+    private final CountDownLatch laterMayEnd = new CountDownLatch(1);
     private final List<Thread> others = new ArrayList<>();
     private final CompletableFuture<Long> othersAlive = new CompletableFuture<>();
 
@@ -25,9 +27,9 @@ class LastShutdownHookTest {
                 () -> othersAlive.complete(others.stream().filter(Thread::isAlive).count()));
     }
 
-    private void awaitPermission() {
+    private static void await(CountDownLatch latch) {
         try {
-            othersMayEnd.await();
+            latch.await();
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
         }
@@ -47,32 +49,44 @@ class LastShutdownHookTest {
         });
     }
 
+    /** Waits until a hook waits in a method of {@link Thread}, or has ended because it does not wait for others. */
+    private static void awaitCall(Thread hook, String method) {
+        while (hook.getState() != Thread.State.TERMINATED && Arrays.stream(hook.getStackTrace()).noneMatch(
+                frame -> frame.getClassName().equals("java.lang.Thread") && frame.getMethodName().equals(method))) {
+            Thread.onSpinWait();
+        }
+    }
+
     @ParameterizedTest
     @ValueSource(ints = {0, 1, OTHERS})
     void taskRunsWhenAllOtherHooksHaveEnded(int position) throws Exception {
         LastShutdownHook hook = newHook();
         for (int i = 0; i < OTHERS; i++) {
-            others.add(Thread.ofPlatform().unstarted(this::awaitPermission));
+            CountDownLatch mayEnd = i < position ? earlierMayEnd : laterMayEnd;
+            others.add(Thread.ofPlatform().unstarted(() -> await(mayEnd)));
         }
         List<Thread> hooks = new ArrayList<>(others);
         hooks.add(position, hook);
         Thread jvm = shutDown(hooks);
-        // A hook that does not wait for the others ends here.
-        while (hook.getState() != Thread.State.TIMED_WAITING && hook.getState() != Thread.State.TERMINATED) {
-            Thread.onSpinWait();
+        if (position > 0) {
+            awaitCall(hook, "sleep");
         }
-        othersMayEnd.countDown();
+        earlierMayEnd.countDown();
+        if (position < OTHERS) {
+            awaitCall(hook, "join");
+        }
+        laterMayEnd.countDown();
         jvm.join();
         assertEquals(0, othersAlive.get());
     }
 
     @Test
     void threadsOfTheApplicationDoNotPreventTheTask() throws Exception {
-        Thread running = Thread.ofPlatform().start(this::awaitPermission);
+        Thread running = Thread.ofPlatform().start(() -> await(laterMayEnd));
         Thread jvm = shutDown(List.of(newHook()));
         jvm.join();
         assertEquals(0, othersAlive.get());
-        othersMayEnd.countDown();
+        laterMayEnd.countDown();
         running.join();
     }
 
