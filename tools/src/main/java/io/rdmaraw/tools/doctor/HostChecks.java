@@ -58,6 +58,7 @@ final class HostChecks {
             sharedFillRing().ifPresent(findings::add);
         }
         if (kind == DeviceKind.XDP || kind == DeviceKind.PACKET) {
+            realTimeKernel().ifPresent(findings::add);
             if (broker.isEmpty()) {
                 userNamespace(kind).ifPresent(findings::add);
                 seccomp().ifPresent(findings::add);
@@ -169,6 +170,16 @@ final class HostChecks {
         } catch (IllegalArgumentException | IndexOutOfBoundsException unreadable) {
             return false;
         }
+    }
+
+    /**
+     * Checks for a PREEMPT_RT kernel. The eBPF programs have one work area per processor, and such a kernel may preempt
+     * a program by another one on the same processor.
+     */
+    private Optional<Finding> realTimeKernel() {
+        return host.read("sys/kernel/realtime").filter("1"::equals).map(on -> Finding.warn("kernel",
+                "softverbs has not been tested on a PREEMPT_RT kernel, where two of its eBPF programs may overwrite"
+                + " each other's work area and steer a frame to the wrong queue", "use the standard kernel"));
     }
 
     private Finding registeredMemory() {

@@ -157,6 +157,17 @@ class DoctorChecksTest {
         assertFinding(Severity.WARN, fault, "update the kernel", hostChecks.check(DeviceKind.XDP, "eth0"));
     }
 
+    @Test
+    void realTimeKernelIsNamed() throws IOException {
+        assertTrue(hostChecks.check(DeviceKind.XDP, "eth0").stream().noneMatch(f -> f.text().contains("PREEMPT_RT")));
+        write("sys/kernel/realtime", "1\n");
+        assertFinding(Severity.WARN, "PREEMPT_RT", "use the standard kernel",
+                hostChecks.check(DeviceKind.XDP, "eth0"));
+        assertFinding(Severity.WARN, "PREEMPT_RT", "use the standard kernel",
+                hostChecks.check(DeviceKind.PACKET, "eth0"));
+        assertTrue(hostChecks.check(DeviceKind.RDMA, "eth0").stream().noneMatch(f -> f.text().contains("PREEMPT_RT")));
+    }
+
     /** Writes BTF with an integer, a function and the structure, as the kernel's file has them. */
     private void writeTypes(String structure, String... members) throws IOException {
         StringBuilder names = new StringBuilder("\0int\0").append(structure).append('\0');
