@@ -66,6 +66,7 @@ int main(int argc, char **argv)
         watch_tests, watch_threads_tests,
         large_send_tests, xdp_mode_tests, xdp_virtio_tests, busy_poll_tests, xdp_open_tests,
         xdp_spread_tests, xdp_pause_tests, xdp_frames_tests, xdp_bind_tests, xdp_drain_tests, xdp_send_tests,
+        xdp_counters_tests,
         xdp_threads_tests, other_program_tests, syn_flood_tests, segment_flood_tests, gso_frame_tests,
         gso_frame_fuzz_tests,
         packet_offload_tests, packet_stall_tests, broker_policy_tests, broker_tests, broker_rules_tests,

@@ -32,6 +32,7 @@ extern const struct test object_tests[], queue_tests[], queue_error_tests[], com
     wire_port_tests[], guard_tests[], link_tests[], watch_tests[], watch_threads_tests[],
     large_send_tests[], xdp_open_tests[],
     xdp_spread_tests[], xdp_pause_tests[], xdp_frames_tests[], xdp_drain_tests[], xdp_send_tests[],
+    xdp_counters_tests[],
     xdp_bind_tests[], xdp_threads_tests[], syn_flood_tests[], segment_flood_tests[], gso_frame_tests[],
     gso_frame_fuzz_tests[],
     packet_offload_tests[], other_program_tests[], packet_stall_tests[], xdp_mode_tests[], xdp_virtio_tests[],
