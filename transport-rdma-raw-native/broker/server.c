@@ -140,8 +140,7 @@ static void forget(struct server *server, unsigned at)
 /* Continues to open a device: its next queue, or one that was busy. */
 static void continue_opening(struct server *server, struct client *client)
 {
-    int error = grant_continue(&client->grant);
-    if (error != EINPROGRESS && !server_reply(server, client, error))
+    if (!server_continue(server, client))
         shut(client, "the process has closed it or has ended");
 }
 

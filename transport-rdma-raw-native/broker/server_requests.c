@@ -210,7 +210,7 @@ static void count(struct server *server, const struct client *client, int error)
 }
 
 /* Returns false if the session is to end. */
-bool server_reply(struct server *server, struct client *client, int error)
+static bool reply_to(struct server *server, struct client *client, int error)
 {
     struct sv_broker_reply reply;
     struct grant *grant = &client->grant;
@@ -237,14 +237,29 @@ bool server_reply(struct server *server, struct client *client, int error)
     return sent;
 }
 
-/* Returns false if the session is to end. */
+/* Forgets the explanation of an earlier error, which may be another client's. */
+static void forget_explanation(void)
+{
+    (void)sv_explain(0, "%s", "");
+}
+
+static bool finish(struct server *server, struct client *client, int error)
+{
+    if (error != 0 && *sv_explanation() == '\0')
+        (void)sv_explain(error, "%s", strerror(error));
+    return error == EINPROGRESS || reply_to(server, client, error);
+}
+
 bool server_answer(struct server *server, struct client *client, struct session_message *question)
 {
     server->counters.requests += question->kind != SESSION_PORT && question->kind != SESSION_CLOSED;
     client->has_asked |= question->kind != SESSION_MALFORMED && question->kind != SESSION_CLOSED;
-    (void)sv_explain(0, "%s", "");
-    int error = answer_to(server, client, question);
-    if (error != 0 && *sv_explanation() == '\0')
-        (void)sv_explain(error, "%s", strerror(error));
-    return error == EINPROGRESS || server_reply(server, client, error);
+    forget_explanation();
+    return finish(server, client, answer_to(server, client, question));
+}
+
+bool server_continue(struct server *server, struct client *client)
+{
+    forget_explanation();
+    return finish(server, client, grant_continue(&client->grant));
 }

@@ -59,8 +59,8 @@ uid_t server_limits_of(const struct server *server, const struct policy_user *us
 struct usage *server_usage_of(struct server *server, const struct client *client);
 /* Answers a question of a session. Returns false if the session is to end. */
 bool server_answer(struct server *server, struct client *client, struct session_message *question);
-/* Sends the outcome of a request. Returns false if the session is to end. */
-bool server_reply(struct server *server, struct client *client, int error);
+/* Does the next piece of opening a device. Answers the request if that was the last. Returns as server_answer(). */
+bool server_continue(struct server *server, struct client *client);
 /* Closes the client's device, if it has one. `release`: frees the memory of its queues too. */
 void server_close_device(struct client *client, const char *why, bool release);
 
