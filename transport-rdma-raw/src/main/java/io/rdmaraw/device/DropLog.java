@@ -13,7 +13,8 @@ import java.util.function.Consumer;
 import java.util.function.Supplier;
 
 /**
- * Logs each reason for drops with a remedy, at most once an hour per device, so senders cannot fill the log. Reads the counters at most once per second; frames cost nothing. Used by the loop of one queue.
+ * Logs each reason for drops with a remedy, at most once an hour per device, so senders cannot fill the log. Reads the
+ * counters at most once per second; frames cost nothing. Used by the loop of one queue.
  */
 final class DropLog {
     /**

@@ -176,11 +176,13 @@ final class DatagramSender implements ChannelOutboundBuffer.MessageProcessor {
     private boolean sendDatagram(DatagramPath path, ByteBuf content, int index, int lengthBytes) {
         switch (path.kind()) {
             case KERNEL -> {
+                // Before sending: the reply may arrive before the next statement.
+                counters.sentToKernel++;
                 Throwable failure = kernel.send(content, index, lengthBytes, path.destination());
                 if (kernel.isFull()) {
+                    counters.sentToKernel--;
                     return false;
                 }
-                counters.sentToKernel++;
                 if (failure != null) {
                     failures[finished] = failure;
                 }
