@@ -72,8 +72,8 @@ final class AcceptedDifferences {
                             && difference.probe().link() == 0 && !difference.probe().isIpv6()
                             && !difference.twin().isAnswered() && difference.twin().delivered() == null),
             accepted("rp-filter-of-open-connections", Set.of("answered"),
-                    "a strict `rp_filter` holds for open connections at once; the kernel checks their packets again when"
-                            + " a route changes",
+                    "a strict `rp_filter` holds for open connections at once; the kernel checks their packets again"
+                            + " when a route changes",
                     difference -> difference.isAfter("rp_filter 1") && !difference.probe().isIpv6()
                             && difference.probe().kind() == Probe.Kind.LIVE_DATA && difference.probe().link() == 0
                             && !difference.ours().isAnswered() && difference.twin().isAnswered()
