@@ -12,6 +12,9 @@ import io.rdmaraw.testsuite.net.Await;
 import io.rdmaraw.testsuite.net.NetworkNamespace;
 import io.rdmaraw.testsuite.net.PeerProcess;
 
+import java.util.Arrays;
+import java.util.Optional;
+import java.util.Set;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 
@@ -117,6 +120,7 @@ final class EndingServer implements AutoCloseable {
         }
         for (int i = 0; hooks == Hooks.SERVING && i < SERVING_HOOKS; i++) {
             addHook(() -> {
+                awaitOurHook();
                 System.out.println(SERVES_LAST);
                 try {
                     answered.await();
@@ -124,6 +128,20 @@ final class EndingServer implements AutoCloseable {
                     Thread.currentThread().interrupt();
                 }
             });
+        }
+    }
+
+    /** Waits until the hook of the transport waits for others, or has ended because it does not. */
+    private static void awaitOurHook() {
+        Optional<Thread> ours = Optional.empty();
+        while (ours.isEmpty()) {
+            ours = Thread.getAllStackTraces().keySet().stream()
+                    .filter(thread -> thread.getName().equals("rdma-raw-exit")).findFirst();
+        }
+        Thread hook = ours.get();
+        while (hook.isAlive() && Arrays.stream(hook.getStackTrace()).noneMatch(frame -> frame.getClassName()
+                .equals("java.lang.Thread") && Set.of("sleep", "join").contains(frame.getMethodName()))) {
+            Thread.onSpinWait();
         }
     }
 
