@@ -1,11 +1,14 @@
 package io.rdmaraw.testsuite.hostmodel;
 
+import java.util.ArrayDeque;
 import java.util.ArrayList;
+import java.util.Deque;
 import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.function.Predicate;
+import java.util.stream.Collectors;
 
 /** Runs the scenarios of seeds. Repeats and shrinks those with differences. Used by one thread. */
 public final class HostModel implements AutoCloseable {
@@ -14,9 +17,13 @@ public final class HostModel implements AutoCloseable {
     private static final int CONFIRMATIONS = 2;
     /** Factor of the time limits in these runs: a reply that is only late is no difference. */
     private static final int PATIENCE = 4;
+    /** Maximum number of earlier scenarios that are replayed before a scenario whose difference may depend on them. */
+    private static final int MAX_EARLIER = 8;
 
     private final Predicate<AcceptedDifferences.Entry> acceptable;
     private final Map<Flavor, Lab> labs = new EnumMap<>(Flavor.class);
+    /** The last scenarios that each pair of hosts has played. */
+    private final Map<Flavor, Deque<Scenario>> played = new EnumMap<>(Flavor.class);
     /** The first seed and the number of differences of each entry that occurred. */
     private final Map<String, Long> firstSeeds = new TreeMap<>();
     private final Map<String, Integer> counts = new TreeMap<>();
@@ -28,13 +35,17 @@ public final class HostModel implements AutoCloseable {
     /**
      * A difference that is not accepted.
      *
-     * @param difference difference of the shrunk scenario
-     * @param scenario   the shrunk scenario
+     * @param difference difference of the scenario
+     * @param scenario   the scenario, shrunk if it needs no earlier ones
+     * @param earlier    scenarios that the hosts must play before; they are not shrunk
      */
-    record Failure(Difference difference, Scenario scenario) {
+    record Failure(Difference difference, Scenario scenario, List<Scenario> earlier) {
         @Override
         public String toString() {
-            return "seed " + scenario.seed() + ", shrunk:\n" + scenario + "\ndifference:\n" + difference;
+            String how = earlier.isEmpty() ? ", shrunk" : ", after seeds "
+                    + earlier.stream().map(each -> "" + each.seed()).collect(Collectors.joining(", "))
+                    + " on the same hosts";
+            return "seed " + scenario.seed() + how + ":\n" + scenario + "\ndifference:\n" + difference;
         }
     }
 
@@ -75,22 +86,44 @@ public final class HostModel implements AutoCloseable {
         return failure(HostGenerator.scenario(seed));
     }
 
-    /** Runs a scenario. Returns the shrunk scenario and its difference, or null. */
+    /**
+     * Runs a scenario. Returns the scenario and its difference, or null. The scenario is shrunk unless the difference
+     * depends on earlier scenarios of the same hosts.
+     */
     Failure failure(Scenario scenario) throws Exception {
         List<Difference> first = play(scenario, this::isAccepted, 1);
-        List<Difference> left = first;
-        for (int i = 0; i < CONFIRMATIONS && !left.isEmpty(); i++) {
-            close();
-            List<String> keys = left.stream().map(Difference::key).toList();
-            left = play(scenario, this::isAccepted, PATIENCE).stream()
-                    .filter(difference -> keys.contains(difference.key())).toList();
-        }
-        if (left.isEmpty()) {
-            notRepeated += first.isEmpty() ? 0 : 1;
-            first.forEach(difference -> System.err.println("seed " + seed + ", not repeated: " + difference));
+        if (first.isEmpty()) {
             return null;
         }
-        return shrink(new Failure(left.getFirst(), scenario));
+        List<Scenario> earlier = new ArrayList<>(played.get(scenario.flavor()));
+        earlier.removeLast();
+        List<Difference> left = first;
+        for (int i = 0; i < CONFIRMATIONS && !left.isEmpty(); i++) {
+            left = playOnNewHosts(List.of(), scenario, left);
+        }
+        if (!left.isEmpty()) {
+            return shrink(new Failure(left.getFirst(), scenario, List.of()));
+        }
+        left = earlier.isEmpty() ? List.of() : playOnNewHosts(earlier, scenario, first);
+        if (!left.isEmpty()) {
+            close();
+            return new Failure(left.getFirst(), scenario, earlier);
+        }
+        notRepeated++;
+        first.forEach(difference -> System.err.println("seed " + seed + ", not repeated: " + difference));
+        return null;
+    }
+
+    /** Runs earlier scenarios and a scenario on new hosts. Returns the differences of the classes of others. */
+    private List<Difference> playOnNewHosts(List<Scenario> earlier, Scenario scenario, List<Difference> others)
+            throws Exception {
+        close();
+        for (Scenario each : earlier) {
+            play(each, this::isAccepted, 1);
+        }
+        List<String> keys = others.stream().map(Difference::key).toList();
+        return play(scenario, this::isAccepted, PATIENCE).stream()
+                .filter(difference -> keys.contains(difference.key())).toList();
     }
 
     /** Sets a command that only the twin executes at the start of each scenario. This provokes differences in tests. */
@@ -120,6 +153,7 @@ public final class HostModel implements AutoCloseable {
             lab.close();
         }
         labs.put(flavor, new Lab(flavor));
+        played.put(flavor, new ArrayDeque<>());
         if (!labs.get(flavor).reset()) {
             throw new IllegalStateException("a new pair of hosts is not reset: " + labs.get(flavor).routes());
         }
@@ -128,6 +162,11 @@ public final class HostModel implements AutoCloseable {
 
     private List<Difference> play(Scenario scenario, Predicate<Difference> accepted, int patience) throws Exception {
         Lab lab = lab(scenario.flavor());
+        Deque<Scenario> scenarios = played.get(scenario.flavor());
+        scenarios.addLast(scenario);
+        if (scenarios.size() > MAX_EARLIER + 1) {
+            scenarios.removeFirst();
+        }
         ScenarioRun run = new ScenarioRun(lab, accepted, twinCommand, patience);
         try {
             List<Difference> differences = run.run(scenario);
@@ -199,7 +238,7 @@ public final class HostModel implements AutoCloseable {
     private Failure attempt(Scenario candidate, Failure smallest) throws Exception {
         String key = smallest.difference().key();
         return play(candidate, difference -> isAccepted(difference) || !difference.key().equals(key), 1).stream()
-                .findFirst().map(difference -> new Failure(difference, candidate)).orElse(smallest);
+                .findFirst().map(difference -> new Failure(difference, candidate, List.of())).orElse(smallest);
     }
 
     @Override

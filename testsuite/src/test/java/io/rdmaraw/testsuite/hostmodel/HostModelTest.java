@@ -47,6 +47,33 @@ class HostModelTest {
     }
 
     /**
+     * Plants a difference that depends on an earlier scenario, which leaves a policy rule behind. The rule leads the
+     * twin to a route that our host does not have.
+     */
+    @Test
+    void differenceThatDependsOnAnEarlierScenarioIsFound() throws Exception {
+        Probe syn = new Probe(Probe.Kind.SYN, 0, "10.0.0.2", "198.51.100.7", "10.0.0.1", 0);
+        Step address = new Step.Change("addr add 10.0.0.1/24 dev up0");
+        Step packet = new Step.Probes(List.of(syn));
+        Scenario earlier = new Scenario(1, Flavor.XDP,
+                List.of(address, new Step.Change("rule add pref 200 from 10.0.0.1 lookup 200"), packet));
+        Scenario scenario = new Scenario(2, Flavor.XDP,
+                List.of(address, new Step.Change("route add default via 10.0.0.2 dev up0"), packet));
+        try (HostModel model = new HostModel(entry -> true)) {
+            model.tamperWithTwin("route replace blackhole default table 200");
+            assertNull(model.failure(earlier));
+            HostModel.Failure failure = model.failure(scenario);
+            assertNotNull(failure);
+            assertEquals(List.of(earlier), failure.earlier());
+            assertTrue(failure.toString().startsWith("seed 2, after seeds 1 on the same hosts:"), failure::toString);
+        }
+        try (HostModel model = new HostModel(entry -> true)) {
+            model.tamperWithTwin("route replace blackhole default table 200");
+            assertNull(model.failure(scenario), "without the earlier scenario there is no difference");
+        }
+    }
+
+    /**
      * Plants a permanent difference, a route that only the twin has, and checks that it is found and reduced to few
      * steps.
      */
