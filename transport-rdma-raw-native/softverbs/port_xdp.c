@@ -74,13 +74,14 @@ static void close_port(struct sv_wire *wire)
 
 /* ---- sending ---- */
 
-/* The interface has fewer send queues than before. Its first queue is used in any case. */
-static __attribute__((cold, noinline)) void send_queue_is_gone(struct xdp_port *port, uint32_t number)
+/* The interface has fewer send queues than before. Its first queue is used in any case. Returns the error to count. */
+static __attribute__((cold, noinline)) int send_queue_is_gone(struct xdp_port *port, uint32_t number, int error)
 {
     uint32_t before = atomic_load(&port->send_queues);
     while (number > 0 && number < before &&
            !atomic_compare_exchange_weak(&port->send_queues, &before, number))
         ;
+    return number > 0 ? SV_WIRE_NO_SEND_QUEUE : error;
 }
 
 /* Queue pairs share the send queues evenly. Each queue pair uses one queue, which keeps its frames in order. */
@@ -92,7 +93,7 @@ static SV_HOT unsigned send_frames(struct sv_wire *wire, const struct sv_qp *sen
     uint32_t number = sender->sender_number % atomic_load_explicit(&port->send_queues, memory_order_relaxed);
     unsigned sent = sv_xdp_queue_send(port->queue[number], frames, count, error);
     if (SV_UNLIKELY(sent < count) && !atomic_load_explicit(&port->queue[number]->sends, memory_order_relaxed))
-        send_queue_is_gone(port, number);
+        *error = send_queue_is_gone(port, number, *error);
     return sent;
 }
 

@@ -8,6 +8,7 @@
 #include "steering.h"
 #include "steering_maps.h"
 
+#include <errno.h>
 #include <net/if.h>
 #include <pthread.h>
 #include <stdbool.h>
@@ -23,6 +24,9 @@
  */
 
 enum { SV_WIRE_RECEIVERS = 2 * SV_STEER_MAX_QUEUES + 1, SV_WIRE_CLAIMS = 64 };
+
+/* Error of send(): the interface no longer has the send queue. */
+enum { SV_WIRE_NO_SEND_QUEUE = ECHRNG };
 
 struct sv_wire;
 

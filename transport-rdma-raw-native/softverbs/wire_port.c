@@ -99,6 +99,16 @@ static bool is_down(int error)
     return error == ENETDOWN || error == ENXIO || error == ENODEV;
 }
 
+/* Returns the counter of frames that were not sent because of this error. */
+static uint64_t *counter_of(struct softverbs_queue_counters *counters, int error)
+{
+    if (is_down(error))
+        return &counters->port_down;
+    if (error == SV_WIRE_NO_SEND_QUEUE)
+        return &counters->unserved;
+    return error == EMSGSIZE ? &counters->length_errors : &counters->wire_full;
+}
+
 SV_HOT void sv_wire_transmit(struct sv_device *device, struct sv_qp *sender, struct sv_frame *frames, unsigned count)
 {
     struct sv_wire *wire = device->port;
@@ -119,8 +129,8 @@ SV_HOT void sv_wire_transmit(struct sv_device *device, struct sv_qp *sender, str
     counters->frames += sent;
     if (wire->kind->copies_sent)
         counters->copied += sent;
-    *(is_down(error) ? &counters->port_down : error == EMSGSIZE ? &counters->length_errors : &counters->wire_full) +=
-        count - sent;
+    if (SV_UNLIKELY(sent < count))
+        *counter_of(counters, error) += count - sent;
 }
 
 /* ---- counters ---- */

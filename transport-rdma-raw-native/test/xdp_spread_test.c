@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Devices on AF_XDP with several receive queues, send queues and event loops. */
+#include "port_xdp.h"
 #include "wire_fixture.h"
 
 #include <linux/if_packet.h>
@@ -259,13 +260,14 @@ static struct softverbs_counters counters_of(struct wire *wire, int end)
     return counters;
 }
 
-/* Frames that count as sent arrive, and frames of each queue pair are sent. */
-static void check_all_senders(struct wire *wire)
+/* Sends from several queue pairs, and waits until all frames that count as sent have arrived. */
+static void send_from_all(struct wire *wire)
 {
     struct side *from = &wire->side[0];
     struct ibv_qp *first = from->qp;
     struct ibv_qp *senders[SENDERS];
     struct ibv_flow *flow = udp_rule(&wire->side[1], 2000);
+    uint64_t arrived = 0;
     for (unsigned i = 0; i < SENDERS; i++) {
         senders[i] = qp_create(&wire->world[0], from->cq);
         to_ready(senders[i]);
@@ -278,12 +280,11 @@ static void check_all_senders(struct wire *wire)
         CHECK_EQ(0, post_recv_slot(&wire->side[1], 0, SLOT_BYTES));
         CHECK_EQ(0, send_frame(from, frame, length, IBV_SEND_SIGNALED));
         CHECK_EQ(IBV_WC_SUCCESS, wait_one(from->cq).status);
-        CHECK_EQ(IBV_WC_SUCCESS, wait_one(wire->side[1].cq).status);
+        uint64_t sent = counters_of(wire, 0).sent.frames;
+        for (; arrived < sent; arrived++)
+            CHECK_EQ(IBV_WC_SUCCESS, wait_one(wire->side[1].cq).status);
     }
-    struct softverbs_queue_counters sent = counters_of(wire, 0).sent;
-    CHECK_EQ(SENDERS * PER_SENDER, sent.frames);
-    CHECK_EQ(0, sent.wire_full);
-    CHECK_EQ(SENDERS * PER_SENDER, counters_of(wire, 1).received.frames);
+    CHECK_EQ(arrived, counters_of(wire, 1).received.frames);
     for (unsigned i = 0; i < SENDERS; i++)
         CHECK_EQ(0, ibv_destroy_qp(senders[i]));
     from->qp = first;
@@ -302,9 +303,43 @@ static void frames_leave_by_the_send_queues_that_exist(const char *kind)
         struct wire wire;
         link_open_with(&wire, 1500, queues[i][0], queues[i][1]);
         wire_open_on(&wire, kind);
-        check_all_senders(&wire);
+        send_from_all(&wire);
+        struct softverbs_queue_counters sent = counters_of(&wire, 0).sent;
+        CHECK_EQ(SENDERS * PER_SENDER, sent.frames);
+        CHECK_EQ(0, sent.wire_full + sent.unserved);
         wire_close(&wire);
     }
+}
+
+/* Makes the port behave as if the interface had had four send queues when the device was opened. It has one. */
+static void pretend_four_send_queues(struct wire *wire)
+{
+    const struct sv_device *device = (const struct sv_device *)(const void *)wire->world[0].context->device;
+    struct xdp_port *port = device->port;
+    CHECK_EQ(1, atomic_exchange(&port->send_queues, 4));
+    for (uint32_t i = 0; i < 4; i++)
+        atomic_store(&port->queue[i]->sends, true);
+}
+
+/* Only the first frame of a queue that is gone is lost, and it is counted with its reason. */
+static void a_send_queue_that_disappears_is_counted(const char *kind)
+{
+    struct wire wire;
+    link_open_with(&wire, 1500, 4, 1);
+    wire_open_on(&wire, kind);
+    pretend_four_send_queues(&wire);
+    send_from_all(&wire);
+    struct softverbs_queue_counters sent = counters_of(&wire, 0).sent;
+    CHECK(sent.unserved >= 1 && sent.unserved <= 3);
+    CHECK_EQ(SENDERS * PER_SENDER, sent.frames + sent.unserved);
+    CHECK_EQ(0, sent.wire_full);
+    wire_close(&wire);
+}
+
+static void test_a_send_queue_that_disappears_is_counted(void)
+{
+    if (have_namespace())
+        a_send_queue_that_disappears_is_counted("xdp");
 }
 
 static void test_only_existing_send_queues_are_used(void)
@@ -319,6 +354,7 @@ static void test_only_existing_send_queues_are_used(void)
 
 const struct test xdp_spread_tests[] = {
     {"xdp: only existing send queues are used", test_only_existing_send_queues_are_used},
+    {"xdp: a send queue that disappears is counted", test_a_send_queue_that_disappears_is_counted},
     {"xdp: each frame of many queues is counted", test_each_frame_of_many_queues_is_counted},
     {"xdp: frames of all queues are spread over loops by the hash", test_spread},
     {NULL, NULL},

@@ -103,14 +103,15 @@ struct softverbs_queue_counters {
     uint64_t flushed;           /* work requests completed with WR_FLUSH_ERR */
     uint64_t injected_errors;   /* completions failed by softverbs_fail_next_completion() and similar calls */
     uint64_t cq_overruns;       /* completions lost because the completion queue was full */
-    /*
-     * Sent: the interface accepted no frame for 50 us, or lacks this send queue. Received: the ring was full (device).
-     */
-    uint64_t wire_full;
+    uint64_t wire_full;         /* sent: interface accepted no frame for 50 us; received: the ring was full (device) */
     uint64_t copied;            /* frames copied between registered memory and the interface's rings */
     uint64_t syns_full;         /* received: SYNs dropped under overload (device) */
     uint64_t unsolicited_full;  /* received: unsolicited TCP segments dropped under overload (device) */
-    uint64_t unserved;          /* received: left to the kernel because their receive queue has no socket (device) */
+    /*
+     * Received: left to the kernel because their receive queue has no socket (device). Sent: dropped because the
+     * interface no longer has their send queue; later frames leave by the others.
+     */
+    uint64_t unserved;
     /* Frames from senders on the same host, which expect hardware to complete them (device): */
     uint64_t partial_checksums; /* checksums that the sender left out and the library computed */
     /* Received: GSO frames that were segmented; sent: large sends passed to the kernel as one packet. */

@@ -45,6 +45,8 @@ final class DropHints {
                     + " the size of its rings"),
             entry("interface-full", "the interface is down, or sends more slowly than the loops: 'ip -s link show dev"
                     + " INTERFACE' shows which; more send queues ('ethtool -L') help"),
+            entry("no-send-queue", "the interface has fewer send queues than when the device was opened, and the loops"
+                    + " share the rest: 'ethtool -l INTERFACE' shows them; open the device again"),
             entry("syn-ring-full", "more clients connect than the loops serve, or it is a flood of SYNs: more loops;"
                     + " docs/reference/security.md says what a flood does"),
             entry("unsolicited", "clients use connections that are gone, or it is a flood:"

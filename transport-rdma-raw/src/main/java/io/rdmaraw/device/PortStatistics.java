@@ -78,6 +78,8 @@ public final class PortStatistics implements RdmaRawPortStatistics {
                             + " was empty")
             .ofDevice(DROP, "interface-full", s -> s.device.counters().interfaceDrops(),
                     "sent frames rejected by the interface of softverbs because it was busy or down")
+            .ofDevice(DROP, "no-send-queue", s -> s.device.counters().sendQueueDrops(),
+                    "sent frames dropped by softverbs because the interface no longer has their send queue")
             .ofDevice(DROP, "too-long", s -> s.device.counters().tooLongDrops(),
                     "frames dropped by softverbs because they exceeded the MTU and could not be segmented")
             .ofDevice(DROP, "gso-flags", fromSameHost(FromSameHost::flagDrops),

@@ -63,7 +63,7 @@ public final class Softverbs {
             SoftverbsQueueCounters sent = SoftverbsQueueCounters.read(memory + SoftverbsCountersLayout.SENT_OFFSET);
             return new DeviceCounters(received.wireFull(), received.synsFull(), received.unsolicitedFull(),
                     received.driverFull(), received.unserved(), received.noReceive(),
-                    sent.wireFull() + sent.portDown(), received.copied(),
+                    sent.wireFull() + sent.portDown(), sent.unserved(), received.copied(),
                     received.lengthErrors(), sent.gsoFrames(), fromSameHost(received),
                     NativeMemory.getLong(memory + SoftverbsCountersLayout.KERNEL_VISIBLE_RULES_OFFSET));
         });

@@ -25,7 +25,8 @@ import io.rdmaraw.ffi.NativeMemory;
  * @param synsFull         received SYNs dropped because their rate exceeded the limit
  * @param unsolicitedFull  received TCP segments without a connection dropped because their rate exceeded the
  *                         limit
- * @param unserved         frames received by a queue of the interface without a socket, which the kernel
+ * @param unserved         sent frames dropped because the interface no longer has their send queue, or frames
+ *                         received by a queue of the interface without a socket, which the kernel
  *                         received instead
  * @param partialChecksums checksums of received frames that a sender on the same host omitted and softverbs
  *                         computed
