@@ -84,7 +84,7 @@ test_usage() {
 usage: ./rdma-raw test [--fast | --containers | --kernels | --conformance | --contract [--seeds N] [--from N] |
                        --host-model | --frameworks | --netty-versions | --matrix | --engine | --programs |
                        --faults SEEDS | --rdma-core 44|56|65 | --aarch64 [machine] | --jcstress | --litmus | --musl |
-                       --recipes | CLASS[,CLASS...]]
+                       --broker-attack [SECONDS] | --recipes | CLASS[,CLASS...]]
                        [OPTIONS of Maven, such as -pl testsuite -am]
 
 Runs tests: all of them, those that are quick, or one class.
@@ -108,6 +108,7 @@ Runs tests: all of them, those that are quick, or one class.
   --host-model          generated hosts in namespaces, beside the kernel's own sockets on a twin; root
   --litmus              memory orders in C and across the kernel, by herd7 under the models of C11 and Arm
   --musl                softverbs, the broker and their tests in C against musl, Alpine's C library
+  --broker-attack N     hostile clients of the broker for N seconds, or 600, with bounds; root, and no other work
   --recipes             the patches of ci/recipes, which follow the recipes of CONTRIBUTING.md: built and tested in a copy
   CLASS                 classes of Java tests, such as CongestionTest, or CLASS#method
 

@@ -3,7 +3,9 @@
  * Hostile clients (broker_adversary.h), one after the other. Meanwhile the kernel answers pings on their interface, a
  * service of the kernel receives its datagrams there, and a server on another interface changes rules.
  *
- * SOFTVERBS_FUZZ_SECONDS and SOFTVERBS_FUZZ_SEED in the environment set the duration and select the clients.
+ * SOFTVERBS_FUZZ_SECONDS and SOFTVERBS_FUZZ_SEED in the environment set the duration and select the clients. The test
+ * prints how the others fare. With SOFTVERBS_FUZZ_BOUNDS it also fails beyond the bounds below, which needs a machine
+ * without other work.
  */
 #define _GNU_SOURCE
 #include "broker_adversary.h"
@@ -18,9 +20,30 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { DEFAULT_SECONDS = 3, SERVICE_PORT = 3000, STEP_MILLIS = 100, FRAME_BYTES = 96, REPLY_WAIT_MILLIS = 20 };
+/*
+ * Bounds: the longest answer to another client, the rate of others and the part of their frames that pass, and the
+ * kernel's memory. Two devices and the descriptors that a client keeps of closed ones hold memory
+ * (docs/reference/security.md).
+ */
+enum { MAX_ANSWER_MICROS = 200000, MIN_PERCENT = 95, MAX_KERNEL_MIB = 1024 };
+
+enum { DEFAULT_SECONDS = 3, CALM_MILLIS = 1000, ROUND_NANOS = 5000000, MAX_ANSWERS = 1 << 18, SERVICE_PORT = 3000,
+       STEP_MILLIS = 100, FRAME_BYTES = 96, REPLY_WAIT_MILLIS = 20 };
+
+/* How others fare, with hostile clients or without. */
+struct figures {
+    struct timespec next;           /* time of the next round */
+    unsigned rounds;                /* each has a ping, a datagram and a rule of a bystander */
+    double seconds;
+    unsigned sent;                  /* frames to the host */
+    unsigned passed;                /* of these, frames that were answered or received */
+    unsigned answers;               /* of the broker */
+    uint32_t micros[MAX_ANSWERS];   /* their times */
+    long kernel_kib;                /* most memory that the kernel had for itself */
+};
 
 struct stage {
+    struct figures *figures;        /* of the current phase */
     struct wire attacked;           /* the adversary is granted name[0] */
     struct wire other;              /* the bystander's link */
     struct scene scene;
@@ -85,6 +108,12 @@ static bool is_answer(const struct stage *stage, const uint8_t *frame, ssize_t l
            (icmp[6] << 8 | icmp[7]) == stage->number;
 }
 
+static void send_to_host(struct stage *stage, const uint8_t *frame)
+{
+    stage->figures->sent++;
+    (void)!send(stage->peer, frame, FRAME_BYTES, 0);
+}
+
 /* Sends several requests, because attaching or detaching a program may lose a frame. */
 static void check_ping(struct stage *stage)
 {
@@ -94,10 +123,11 @@ static void check_ping(struct stage *stage)
     make_frame(stage, IPPROTO_ICMP, frame);
     for (struct timespec since = now(); !answered;) {
         CHECK(!overdue(since));
-        (void)!send(stage->peer, frame, sizeof frame, 0);
+        send_to_host(stage, frame);
         for (ssize_t got; !answered && (got = recv(stage->peer, received, sizeof received, 0)) > 0;)
             answered = is_answer(stage, received, got);
     }
+    stage->figures->passed++;
 }
 
 static void check_service(struct stage *stage)
@@ -107,14 +137,30 @@ static void check_service(struct stage *stage)
     make_frame(stage, IPPROTO_UDP, frame);
     for (struct timespec since = now();;) {
         CHECK(!overdue(since));
-        (void)!send(stage->peer, frame, sizeof frame, 0);
+        send_to_host(stage, frame);
         if (recv(stage->service, received, sizeof received, 0) > 0)
             break;
     }
     CHECK_EQ(0, memcmp(received, ADVERSARY_SECRET, strlen(ADVERSARY_SECRET)));
+    stage->figures->passed++;
 }
 
 /* ---- the bystander ---- */
+
+static double seconds_since(struct timespec since)
+{
+    struct timespec until = now();
+    return (double)(until.tv_sec - since.tv_sec) + (double)(until.tv_nsec - since.tv_nsec) / 1e9;
+}
+
+static void ask_for_bystander(struct stage *stage, const struct sv_broker_request *request)
+{
+    struct figures *figures = stage->figures;
+    struct timespec since = now();
+    CHECK_EQ(0, broker_ask(stage->bystander, request));
+    if (figures->answers < MAX_ANSWERS)
+        figures->micros[figures->answers++] = (uint32_t)(seconds_since(since) * 1e6);
+}
 
 static void check_bystander(struct stage *stage)
 {
@@ -123,9 +169,9 @@ static void check_bystander(struct stage *stage)
     request.rule.value.outer.layers = SV_LAYER_UDP;
     request.rule.mask.outer.dst_port = 0xffff;
     request.rule.value.outer.dst_port = htons(ADVERSARY_PORT);
-    CHECK_EQ(0, broker_ask(stage->bystander, &request));
+    ask_for_bystander(stage, &request);
     request.call = SV_BROKER_REMOVE_RULE;
-    CHECK_EQ(0, broker_ask(stage->bystander, &request));
+    ask_for_bystander(stage, &request);
 }
 
 static void check_report(const struct adversary_report *report)
@@ -205,6 +251,91 @@ static void stage_close(struct stage *stage)
     link_close(&stage->other);
 }
 
+/* ---- figures ---- */
+
+/* Returns the memory of the kernel's rings, maps and other structures, and of memfds. */
+static long kernel_kib(void)
+{
+    static const char *const names[] = {"Slab:", "VmallocUsed:", "Percpu:", "Shmem:"};
+    char line[128];
+    long sum = 0;
+    FILE *file = fopen("/proc/meminfo", "re");
+    CHECK(file != NULL);
+    while (fgets(line, sizeof line, file) != NULL)
+        for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+            if (strncmp(line, names[i], strlen(names[i])) == 0)
+                sum += atol(line + strlen(names[i]));
+    fclose(file);
+    return sum;
+}
+
+/* Others have a rate of their own. A round that is late does not delay the next one. */
+static void await_round(struct figures *figures)
+{
+    if (figures->rounds == 0)
+        figures->next = now();
+    (void)clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &figures->next, NULL);
+    figures->next.tv_nsec += ROUND_NANOS;
+    figures->next.tv_sec += figures->next.tv_nsec / 1000000000;
+    figures->next.tv_nsec %= 1000000000;
+}
+
+static void check_others(struct stage *stage)
+{
+    struct figures *figures = stage->figures;
+    await_round(figures);
+    check_ping(stage);
+    check_service(stage);
+    check_bystander(stage);
+    figures->rounds++;
+    long kib = kernel_kib();
+    if (kib > figures->kernel_kib)
+        figures->kernel_kib = kib;
+}
+
+static void run_calm(struct stage *stage)
+{
+    struct timespec since = now();
+    while (seconds_since(since) * 1000 < CALM_MILLIS)
+        check_others(stage);
+    stage->figures->seconds = seconds_since(since);
+}
+
+static int compare(const void *a, const void *b)
+{
+    uint32_t one = *(const uint32_t *)a, other = *(const uint32_t *)b;
+    return (one > other) - (one < other);
+}
+
+static uint32_t answer_at(const struct figures *figures, double part)
+{
+    return figures->micros[(unsigned)((figures->answers - 1) * part)];
+}
+
+static void report(const char *phase, struct figures *figures)
+{
+    qsort(figures->micros, figures->answers, sizeof figures->micros[0], compare);
+    printf("%s: %.0f rounds/s, %.2f%% of the frames of others passed, answers of the broker: p50 %.1f ms, p99 %.1f "
+           "ms, longest %.1f ms\n", phase, figures->rounds / figures->seconds,
+           100.0 * figures->passed / figures->sent, answer_at(figures, 0.5) / 1e3, answer_at(figures, 0.99) / 1e3,
+           answer_at(figures, 1) / 1e3);
+}
+
+static void report_all(struct figures *calm, struct figures *beside)
+{
+    long mib = (beside->kernel_kib - calm->kernel_kib) / 1024;
+    double rate = beside->rounds / beside->seconds / (calm->rounds / calm->seconds);
+    report("calm", calm);
+    report("beside hostile clients", beside);
+    printf("rate beside calm: %.3f; memory of the kernel at most %ld MiB above calm\n", rate, mib);
+    if (getenv("SOFTVERBS_FUZZ_BOUNDS") == NULL)
+        return;
+    CHECK(answer_at(beside, 1) <= MAX_ANSWER_MICROS);
+    CHECK(rate * 100 >= MIN_PERCENT);
+    CHECK(beside->passed * 100.0 >= MIN_PERCENT * (double)beside->sent);
+    CHECK(mib <= MAX_KERNEL_MIB);
+}
+
 static void run_one(struct stage *stage, uint32_t seed)
 {
     int status;
@@ -213,9 +344,7 @@ static void run_one(struct stage *stage, uint32_t seed)
     if (pid == 0)
         adversary_run(&stage->scene, &stage->attacked, stage->report, seed);
     for (uint32_t rounds = 0; waitpid(pid, &status, WNOHANG) == 0; rounds++) {
-        check_ping(stage);
-        check_service(stage);
-        check_bystander(stage);
+        check_others(stage);
         check_report(stage->report);
         broker_clock_add(STEP_MILLIS);
         if (seed % 4 == 0 && rounds == seed % 256)      /* killed while it runs */
@@ -234,6 +363,7 @@ static long setting(const char *name, long otherwise)
 
 static void test_hostile_clients_do_not_disturb_the_host_and_other_clients(void)
 {
+    static struct figures calm, beside;
     struct stage stage;
     if (!have_namespace())
         return;
@@ -241,15 +371,22 @@ static void test_hostile_clients_do_not_disturb_the_host_and_other_clients(void)
     uint32_t seed = (uint32_t)setting("SOFTVERBS_FUZZ_SEED", 1), first = seed;
     unsigned before = open_descriptors();
     stage_open(&stage);
+    memset(&calm, 0, sizeof calm);
+    memset(&beside, 0, sizeof beside);
+    stage.figures = &calm;
+    run_calm(&stage);
+    stage.figures = &beside;
     struct timespec since = now();
     while (now().tv_sec - since.tv_sec < seconds || stage.report->devices == 0) {
         run_one(&stage, seed++);
         CHECK(stage.report->devices > 0 || !overdue(since));
     }
+    beside.seconds = seconds_since(since);
     unsigned devices = stage.report->devices, agreed = stage.report->rules;
     stage_close(&stage);
     CHECK_EQ(before, open_descriptors());
     printf("%u clients, %u devices and %u requests granted\n", seed - first, devices, agreed);
+    report_all(&calm, &beside);
 }
 
 const struct test broker_adversary_tests[] = {
